@@ -6,7 +6,7 @@ excludes it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,15 +25,12 @@ class FactTest:
 
     fact: Fact
     terms: tuple[Term, ...]
-    _decisions: tuple[Decision, ...]
+    passes: Decision
+    """Whether a key with this value passes all of them.
 
-    def __call__(self, value: Any, asked_at_s: float) -> bool:
-        """Whether a key with this value passes all of them.
-
-        `value` is bytes for type and encoding, else a whole number: milliseconds for a TTL (NO_EXPIRY without one),
-        seconds for an idle time, bytes, or a count.
-        """
-        return all(decide(value, asked_at_s) for decide in self._decisions)
+    The value is bytes for type and encoding, else a whole number: milliseconds for a TTL (NO_EXPIRY without one),
+    seconds for an idle time, bytes, or a count.
+    """
 
 
 def fact_tests(query: Query) -> dict[Fact, FactTest]:
@@ -41,13 +38,25 @@ def fact_tests(query: Query) -> dict[Fact, FactTest]:
     found = {}
     for fact in query.facts:
         terms = query.about(fact)
-        found[fact] = FactTest(fact, terms, tuple(_decision(term) for term in terms))
+        decisions = [_decision(term) for term in terms]
+        found[fact] = FactTest(fact, terms, decisions[0] if len(decisions) == 1 else _all_of(decisions))
     return found
+
+
+def _all_of(decisions: Sequence[Decision]) -> Decision:
+    return lambda value, asked_at_s: all(decide(value, asked_at_s) for decide in decisions)
 
 
 def _decision(term: Term) -> Decision:
     decide = _positive(term)
     return (lambda value, asked_at_s: not decide(value, asked_at_s)) if term.is_negated else decide
+
+
+def _in_any(ranges: Sequence[Bounds]) -> Callable[[int], bool]:
+    """Return what tells whether a number is within one of some bounds."""
+    if not ranges:
+        return lambda value: False
+    return ranges[0].__contains__ if len(ranges) == 1 else lambda value: any(value in one for one in ranges)
 
 
 def _positive(term: Term) -> Decision:
@@ -58,7 +67,8 @@ def _positive(term: Term) -> Decision:
             return lambda value, _: value in names
         case "ttl":
             takes_none = Keyword.NONE in term.values
-            return lambda value, _: takes_none if value == NO_EXPIRY else any(value in one for one in ranges)
+            is_in = _in_any(ranges)
+            return lambda value, _: takes_none if value == NO_EXPIRY else is_in(value)
         case "expires":
 
             def expires(ttl_ms: int, asked_at_s: float) -> bool:
@@ -66,7 +76,9 @@ def _positive(term: Term) -> Decision:
 
             return expires
         case "idle":
-            return lambda value, _: any(value * 1000 in one for one in ranges)
+            is_in = _in_any(ranges)
+            return lambda value, _: is_in(value * 1000)
         case "freq" | "size" | "len":
-            return lambda value, _: any(value in one for one in ranges)
+            is_in = _in_any(ranges)
+            return lambda value, _: is_in(value)
     raise ValueError(f"{term.name} is not about a fact that is asked")

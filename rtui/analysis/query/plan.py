@@ -109,7 +109,8 @@ class Plan:
         elif cost.scanned is None:
             parts.append("lists the names of all keys")
         if self.stages:
-            names = " and ".join(fact.command for fact in self.stages)
+            *first, last = (fact.command for fact in self.stages)
+            names = f"{', '.join(first)} and {last}" if first else last
             if cost.asked is None:
                 parts.append(f"asks {names} of the keys that may match")
             else:
@@ -130,19 +131,22 @@ def plan_of(
     columns: Sequence[Fact] = (),
     is_listed: bool = False,
     scans_types: bool = True,
+    before_length: Sequence[Fact] = (),
 ) -> Plan:
     """Return how a query is answered.
 
     With `is_listed` the names are known, so that there is no SCAN that could filter; without `scans_types` the server
-    can't filter by type.
+    can't filter by type. `before_length` is asked before a length that counts as a use of the key.
     """
     server = ServerFilter() if is_listed else server_filter(query, separators)
     if not scans_types:
         server = ServerFilter(server.match)
     tests = fact_tests(query)
-    if server.key_type is not None and tests[Fact.TYPE](server.key_type, 0.0):
+    if server.key_type is not None and tests[Fact.TYPE].passes(server.key_type, 0.0):
         del tests[Fact.TYPE]
     stages = sorted(tests, key=lambda fact: (_RANK.get(fact, 0), passing(tests[fact].terms)))
+    if Fact.LENGTH in stages:
+        stages[-1:-1] = [fact for fact in before_length if fact not in stages]
     needs_type = next((at for at, fact in enumerate(stages) if fact in _RANK), None)
     if needs_type is not None and Fact.TYPE not in stages and server.key_type is None:
         stages.insert(needs_type, Fact.TYPE)

@@ -73,7 +73,7 @@ def found(of: Behind, keys: dict[bytes, Facts], separators: Separators) -> int:
     passes, tests = NameFilter(query, separators), fact_tests(query)
     values = {Fact.TYPE: 0, Fact.TTL: 1}
     return sum(
-        passes(name) and all(test(facts[values[fact]], NOW_S) for fact, test in tests.items())
+        passes(name) and all(test.passes(facts[values[fact]], NOW_S) for fact, test in tests.items())
         for name, facts in keys.items()
     )
 

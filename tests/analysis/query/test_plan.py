@@ -67,6 +67,7 @@ def test_what_it_costs_at_most() -> None:
         ("cart", None, "lists the names of all keys"),
         ("ttl:none", 1_000, "lists 1,000 names, then asks PTTL of up to 1,000 keys"),
         ("size>1M", None, "lists the names of all keys, then asks TYPE and MEMORY USAGE of the keys that may match"),
+        ("size>1 ttl:none", 9, "lists 9 names, then asks PTTL, TYPE and MEMORY USAGE of up to 9 keys"),
     ],
 )
 def test_what_it_says(line: str, keys: int | None, sentence: str) -> None:

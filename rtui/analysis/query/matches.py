@@ -1,0 +1,117 @@
+"""The matches of a query: all are counted, and as many as are wanted are kept, the first ones or the top ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from typing import Any, Final
+
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import KeyRecord
+
+FIELD_OF: Final[dict[Fact, str]] = {
+    Fact.NAME: "key",
+    Fact.TYPE: "key_type",
+    Fact.TTL: "ttl_ms",
+    Fact.IDLE: "idle_s",
+    Fact.FREQUENCY: "frequency",
+    Fact.ENCODING: "encoding",
+    Fact.MEMORY: "memory_bytes",
+    Fact.LENGTH: "length",
+}
+"""The field of a KeyRecord that holds a fact; None there means that it is not known."""
+
+_OVERSHOOT: Final = 2
+"""Of matches that are sorted, so many times as many as are wanted are kept before the least are dropped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What matches are sorted by."""
+
+    fact: Fact
+    is_descending: bool = False
+
+    def key(self, record: KeyRecord) -> tuple[bool, Any]:
+        """Return what orders a match: those of which the fact is not known come last, no TTL is the longest one."""
+        value = getattr(record, FIELD_OF[self.fact])
+        if value is None:
+            return True, 0
+        if self.fact is Fact.TTL and value == NO_EXPIRY:
+            value = float("inf")
+        if isinstance(value, bytes):
+            return False, bytes(255 - byte for byte in value) + b"\xff" if self.is_descending else value
+        return False, -value if self.is_descending else value
+
+
+class Matches:
+    """The matches so far."""
+
+    def __init__(self, limit: int, order: Order | None = None) -> None:
+        """Keep at most `limit`: the first that are found, or with `order` the first in that order."""
+        self.limit = limit
+        self.order = order
+        self.count = 0
+        """All that were found."""
+        self.revision = 0
+        """Grows with every change."""
+        self.on_count: Callable[[], object] | None = None
+        """Called when matches were counted."""
+        self._kept: list[KeyRecord] = []
+        self._names: set[bytes] = set()
+        self._drained = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Whether further matches are counted only."""
+        return self.order is None and self._drained + len(self._kept) >= self.limit
+
+    @property
+    def kept(self) -> Sequence[KeyRecord]:
+        """Those that are kept, in the order in which they are wanted; not to be changed."""
+        if self.order is not None:
+            self._drop_least(self.limit)
+        return self._kept
+
+    def knows(self, key: bytes) -> bool:
+        """Whether a key is among those kept: a scan may return it again."""
+        return key in self._names
+
+    def add(self, records: Sequence[KeyRecord]) -> None:
+        """Keep matches that have been counted, as far as there is room for them."""
+        room = len(records) if self.order is not None else max(0, self.limit - self._drained - len(self._kept))
+        self._kept += records[:room]
+        self._names.update(record.key for record in records[:room])
+        if self.order is not None and len(self._kept) > _OVERSHOOT * self.limit:
+            self._drop_least(self.limit)
+        self.revision += 1
+
+    def drain(self) -> list[KeyRecord]:
+        """Take out those that are kept, for whoever writes them as they come; others are kept after them."""
+        drained, self._kept = list(self.kept), []
+        self._drained += len(drained)
+        self._names.clear()
+        return drained
+
+    def add_count(self, more: int) -> None:
+        """Count matches; fewer where some turn out to be gone."""
+        self.count += more
+        self.revision += 1
+        if self.on_count is not None:
+            self.on_count()
+
+    def clear(self) -> None:
+        """Forget all: they are searched for anew."""
+        self.count = self._drained = 0
+        self._kept = []
+        self._names = set()
+        self.revision += 1
+
+    def _drop_least(self, most: int) -> None:
+        assert self.order is not None  # noqa: S101 - only then some are less than others
+        kept = nsmallest(most, self._kept, key=self.order.key)
+        if len(kept) < len(self._kept):
+            self._names = {record.key for record in kept}
+        self._kept = kept

@@ -1,0 +1,467 @@
+"""Decides for each key of a scan whether a query finds it: one fact after the other is asked of what may still match.
+
+A page of keys goes through it like this, with the plan `ttl:none size>1M` whose stages are TTL, TYPE and MEMORY:
+
+1. The scan calls `add_page`. Names that the query excludes are dropped, the others wait for the first stage.
+2. For its next write the scan calls `next_write(most)`: keys of the last stages are taken first, so that few wait. The
+   questions of a stage are one command for each key; MEMORY USAGE and lengths are asked by type, since their evidence
+   and their commands depend on it.
+3. With the replies, a key whose fact excludes it is dropped. The others wait for the next stage.
+4. A key that has passed all stages is a match. It is counted, and as long as matches are kept, the facts of the columns
+   that are still missing are asked in further stages.
+
+A fact may stay unknown: denied for this key, too costly, no answer. Then the key goes on, since another term may
+exclude it, and is counted as undecided by that fact where none does. A key that is gone is dropped and counted.
+
+Where reading a length counts as a use (no CLIENT NO-TOUCH), it is asked of few keys alone: those whose memory allows
+the length that is wanted, MOST_TOUCHED at most, each after its idle time, which is remembered (`wire/own_reads.py`).
+So there the plan has the stages MEMORY and IDLE before it, though no term needs them (`before_length`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from rtui.analysis.query.deciding import Decision, fact_tests
+from rtui.analysis.query.matches import FIELD_OF, Matches
+from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.plan import Plan as QueryPlan
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.query.values import Bounds
+from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.types import type_of
+from rtui.server import guard
+from rtui.server.facts.answers import expected
+from rtui.server.facts.types import queries_of
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, build_batch, split_keys
+from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.inspection.plan import COMMAND_NAMES, Plan
+from rtui.server.scan.node import EngineQueries, KeyQueries
+from rtui.server.scan.pace import PRIOR_KEY_US
+from rtui.server.scan.page import is_temporary
+from rtui.server.scan.server_time import CostWatch
+from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
+from rtui.server.wire.errors import ServerBusyError
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.own_reads import OwnReads
+from rtui.server.wire.replies import Reply, ServerError
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import ScanEngine
+
+MOST_TOUCHED: Final = 100
+"""Lengths that are asked where that counts as a use of the key: as many as an analysis asks of the largest keys."""
+
+COUNTS_AS_USE: Final = f"asking a length counts as a use of the key here, so no more than {MOST_TOUCHED} are asked"
+LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not sent in bulk"
+TOO_COSTLY: Final = "MEMORY USAGE of others of this type took the server too long"
+
+_SIMPLE: Final[dict[Fact, KeyCommand]] = {
+    Fact.TYPE: guard.key_type,
+    Fact.TTL: guard.pttl,
+    Fact.IDLE: guard.object_idletime,
+    Fact.FREQUENCY: guard.object_freq,
+    Fact.ENCODING: guard.object_encoding,
+    Fact.MEMORY: guard.memory_usage,
+}
+"""The command for each fact but the length, whose command depends on the type."""
+
+_BY_TYPE: Final = frozenset({Fact.MEMORY, Fact.LENGTH})
+_CORRECTED: Final = frozenset({Fact.IDLE, Fact.LENGTH})
+"""Facts whose answers are looked at one by one: rtui's own reading, and elements that have gone."""
+
+
+class Candidate:
+    """A key that may match, with what is known of it."""
+
+    __slots__ = ("asked_at_s", "facts", "key", "unknown")
+
+    def __init__(self, key: bytes, key_type: bytes | None) -> None:
+        self.key = key
+        self.facts: dict[Fact, Any] = {} if key_type is None else {Fact.TYPE: key_type}
+        self.asked_at_s = 0.0
+        """When its TTL was read, or else the first fact; seconds since the epoch."""
+        self.unknown: Fact | None = None
+        """The first fact that a term needs and that is not known."""
+
+    @property
+    def key_type(self) -> bytes | None:
+        """Its type, if it is known."""
+        return self.facts.get(Fact.TYPE)
+
+    def record(self) -> KeyRecord:
+        """Return what is known of it."""
+        facts = {FIELD_OF[fact]: value for fact, value in self.facts.items()}
+        return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
+
+
+@dataclass(slots=True)
+class Question:
+    """One command for each of some keys, as a part of a write."""
+
+    stage: int
+    command: KeyCommand
+    candidates: list[Candidate]
+    commands: Sequence[Command]
+    is_timed: bool = False
+    has_clock: bool = False
+
+
+class KeyFinder:
+    """Finds the keys of a query among those that it is given; see the walk-through. Matches go into `matches`."""
+
+    command_names = COMMAND_NAMES
+    key_us = PRIOR_KEY_US
+    is_compiled = False
+
+    def __init__(
+        self,
+        plan: QueryPlan,
+        rights: Plan,
+        names: NameFilter,
+        matches: Matches,
+        *,
+        own_reads: OwnReads | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`rights` says what the server and the user allow; `clock` returns seconds since the epoch."""
+        self.matches = matches
+        self.seen = 0
+        """Names looked at."""
+        self.named = 0
+        """Those of them that the terms about names let through."""
+        self.vanished = 0
+        """Keys that were gone when they were asked about."""
+        self.undecided: Counter[Fact] = Counter()
+        """Keys that may match, by the fact that is not known."""
+        self.reasons: dict[Fact, SafeText] = {}
+        """Why such a fact is not known, of the first key, without a full stop."""
+        self.asked: Counter[Fact] = Counter()
+        """Questions that were answered."""
+        self.touched = 0
+        """Lengths that were asked where that counts as a use."""
+        self.is_fed = False
+        """Whether pages come from elsewhere than the scan, and more may come."""
+        self.cost_watch = CostWatch()
+        self._plan, self._rights, self._names = plan, rights, names
+        self._tests = fact_tests(plan.query)
+        self._own_reads = OwnReads() if own_reads is None else own_reads
+        self._clock = clock
+        self._deciding = plan.stages
+        self._stages = (*plan.stages, *plan.columns)
+        self._waiting: list[dict[bytes | None, list[Candidate]]] = [{} for _ in self._stages]
+        self._timed: list[Candidate] = []
+        """Keys that wait for a MEMORY USAGE whose cost nothing bounds, of any type."""
+        self._is_timing = False
+        self._unsent = 0
+
+    @property
+    def unsent(self) -> int:
+        """Keys about which something is still to be sent."""
+        return self._unsent
+
+    @property
+    def waiting(self) -> int:
+        """The same, and more than 0 as long as more may come."""
+        return self._unsent + self.is_fed
+
+    def settle(self) -> None:
+        """Do nothing: answers are read as they come."""
+
+    def compiled(self, engine: ScanEngine) -> EngineQueries:
+        """Raise NotImplementedError: the compiled engine can't ask this."""
+        raise NotImplementedError
+
+    async def use_lane(self, lane: Lane) -> None:
+        """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
+        await self._rights.follow(lane)
+
+    def reset(self) -> None:
+        """Forget everything: all keys are delivered again."""
+        self.matches.clear()
+        self.seen = self.named = self.vanished = self._unsent = 0
+        self.undecided.clear()
+        for waiting in self._waiting:
+            waiting.clear()
+        self._timed, self._is_timing = [], False
+
+    def add_page(self, keys: Sequence[bytes]) -> None:
+        """Look for matches among these keys."""
+        self.seen += len(keys)
+        passing = self._names.keep(keys)
+        self.named += len(passing)
+        if self.matches.count:
+            passing = [key for key in passing if not self.matches.knows(key)]
+        key_type = self._plan.server.key_type
+        self._go_on([Candidate(key, key_type) for key in passing], 0)
+
+    def _go_on(self, candidates: list[Candidate], at: int) -> None:
+        """Let keys wait for the first stage from `at` on that asks something about them; the others are through."""
+        while candidates:
+            if at == len(self._deciding):
+                candidates = self._decided(candidates)
+            if at == len(self._stages):
+                self.matches.add([one.record() for one in candidates])
+                return
+            candidates = self._wait(candidates, at)
+            at += 1
+
+    def _wait(self, candidates: list[Candidate], at: int) -> list[Candidate]:
+        """Let keys wait for a stage; return those of which it asks nothing, since it is known or can't be."""
+        fact, through = self._stages[at], []
+        groups: dict[bytes | None, list[Candidate]] = {}
+        for one in candidates:
+            if fact in one.facts:
+                through.append(one)
+            elif len(one.key) > MAX_BULK_KEY_BYTES:
+                self._leave_unknown(one, at, LONG_NAME)
+                through.append(one)
+            else:
+                groups.setdefault(one.key_type if fact in _BY_TYPE else None, []).append(one)
+        for key_type, group in groups.items():
+            why = self._why_not(fact, key_type, is_column=at >= len(self._deciding))
+            if why is not None:
+                for one in group:
+                    self._leave_unknown(one, at, why)
+                through += group
+            elif fact is Fact.MEMORY and self._rights.memory(key_type).policy is MemoryUsagePolicy.WATCHED:
+                self._timed += group
+                self._unsent += len(group)
+            else:
+                self._waiting[at].setdefault(key_type, []).extend(group)
+                self._unsent += len(group)
+        return through
+
+    def _leave_unknown(self, candidate: Candidate, at: int, why: str) -> None:
+        """Note that a fact of a key is not known, where a term needs it."""
+        fact = self._stages[at]
+        if at < len(self._deciding) and fact in self._tests and candidate.unknown is None:
+            candidate.unknown = fact
+            self.reasons.setdefault(fact, display_text(why, limit=200))
+
+    def _decided(self, candidates: list[Candidate]) -> list[Candidate]:
+        """Count matches and keys that could not be decided; return the matches whose facts are wanted."""
+        matches = []
+        for one in candidates:
+            if one.unknown is not None:
+                self.undecided[one.unknown] += 1
+            else:
+                matches.append(one)
+        self.matches.add_count(len(matches))
+        return [] if self.matches.is_full else matches
+
+    def _why_not(self, fact: Fact, key_type: bytes | None, *, is_column: bool = False) -> str | None:
+        """Return why a fact is not asked of keys of a type, None where it is."""
+        command = self._command(fact, key_type)
+        if command is None:
+            return "no command returns the length of this type" if key_type is not None else "the type is not known"
+        if not self._rights.capabilities.allows(command.spec.name):
+            return self._rights.capabilities[command.spec.name].reason or f"{command.spec.name} is refused"
+        if fact is Fact.MEMORY:
+            cost = self._rights.memory(key_type)
+            is_over = cost.policy is MemoryUsagePolicy.WATCHED and self.cost_watch.is_over
+            return TOO_COSTLY if is_over else cost.why if cost.policy is MemoryUsagePolicy.NEVER else None
+        if fact is Fact.LENGTH and not self._rights.asks_lengths and (is_column or self.touched >= MOST_TOUCHED):
+            return COUNTS_AS_USE
+        is_first = fact in (Fact.IDLE, Fact.FREQUENCY) and fact not in self._tests and not is_column
+        return COUNTS_AS_USE if is_first and self.touched >= MOST_TOUCHED else None
+
+    @staticmethod
+    def _command(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
+        return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
+
+    def next_write(self, most: int) -> KeyQueries | None:
+        """Questions about up to `most` keys, None when there is nothing to ask; what is timed goes alone."""
+        timed = self._next_timed()
+        questions = [timed] if timed is not None else self._next_questions(most)
+        if not questions:
+            return None
+        return KeyQueries(
+            [command for question in questions for command in question.commands],
+            max(1, sum(len(question.candidates) for question in questions)),
+            answered=partial(self._answered, questions),
+            lost=partial(self._lost, questions),
+            is_alone=timed is not None,
+        )
+
+    def _next_questions(self, most: int) -> list[Question]:
+        questions: list[Question] = []
+        for at in reversed(range(len(self._stages))):
+            waiting = self._waiting[at]
+            while waiting and most > 0:
+                key_type, candidates = next(iter(waiting.items()))
+                taken = candidates[:most]
+                del candidates[:most]
+                if not candidates:
+                    del waiting[key_type]
+                self._unsent -= len(taken)
+                question = self._question(at, key_type, taken)
+                if question is not None:
+                    questions.append(question)
+                    most -= len(question.candidates)
+        return questions
+
+    def _question(self, at: int, key_type: bytes | None, candidates: list[Candidate]) -> Question | None:
+        """Return the question of a stage about keys of one type; None where it asks nothing of them by now."""
+        fact = self._stages[at]
+        is_column = at >= len(self._deciding)
+        if fact is Fact.LENGTH and not self._rights.asks_lengths and not is_column:
+            candidates = self._touch(candidates, at)
+        why = self._why_not(fact, key_type, is_column=is_column)
+        command = self._command(fact, key_type)
+        if command is None or (why is not None and (is_column or why != COUNTS_AS_USE)):
+            for one in candidates:
+                self._leave_unknown(one, at, why or COUNTS_AS_USE)
+            self._go_on(candidates, at + 1)
+            return None
+        if not candidates:
+            return None
+        evidence = self._rights.evidence(key_type) if fact is Fact.MEMORY else None
+        portions = split_keys([one.key for one in candidates], 1)
+        return Question(at, command, candidates, [build_batch(command, portion, evidence) for portion in portions])
+
+    def _touch(self, candidates: list[Candidate], at: int) -> list[Candidate]:
+        """Return the keys whose length is asked though that counts as a use; the others go on."""
+        allowed: list[Candidate] = []
+        others: list[Candidate] = []
+        for one in candidates:
+            if self.touched < MOST_TOUCHED:
+                self.touched += 1
+                now_s, idle_s = self._clock(), one.facts.get(Fact.IDLE)
+                used_s = None if idle_s is None else one.asked_at_s - idle_s
+                self._own_reads.add(one.key, now_s, used_s=used_s, counter=one.facts.get(Fact.FREQUENCY))
+                allowed.append(one)
+            else:
+                self._leave_unknown(one, at, COUNTS_AS_USE)
+                others.append(one)
+        self._go_on(others, at + 1)
+        return allowed
+
+    def _may_fit(self, candidate: Candidate) -> bool:
+        """Whether the memory of a key allows a length that all terms let through."""
+        memory, least = candidate.facts.get(Fact.MEMORY), self._rights.least_element_bytes(candidate.key_type)
+        if memory is None or not least:
+            return True
+        longest = memory // least
+        terms = [term for term in self._plan.query.about(Fact.LENGTH) if not term.is_negated]
+        return all(
+            any(isinstance(value, Bounds) and (value.low or 0) <= longest for value in term.values) for term in terms
+        )
+
+    def _next_timed(self) -> Question | None:
+        """Take keys of one type whose MEMORY USAGE nothing bounds, unless such a question is under way."""
+        if not self._timed or self._is_timing:
+            return None
+        at, key_type = self._stages.index(Fact.MEMORY), self._timed[0].key_type
+        why = self._why_not(Fact.MEMORY, key_type)
+        most = len(self._timed) if why is not None else self.cost_watch.most
+        taken = [one for one in self._timed if one.key_type == key_type][:most]
+        chosen = set(map(id, taken))
+        self._timed = [one for one in self._timed if id(one) not in chosen]
+        self._unsent -= len(taken)
+        if why is not None or self._rights.memory(key_type).policy is not MemoryUsagePolicy.WATCHED:
+            self._go_on(self._wait(taken, at), at + 1)
+            return None
+        self._is_timing = True
+        evidence = replace(self._rights.evidence(key_type), proved=self.cost_watch.proved)
+        batch = build_batch(guard.memory_usage, [one.key for one in taken], evidence)
+        asks_clock = self.cost_watch.asks_clock
+        clock = (guard.info("commandstats"),) if asks_clock else ()
+        return Question(at, guard.memory_usage, taken, (*clock, batch, *clock), is_timed=True, has_clock=asks_clock)
+
+    def _answered(self, questions: Sequence[Question], replies: Sequence[Reply], round_trip_s: float | None) -> None:
+        """Read the replies to a write; raises ServerBusyError where the server can't answer just now."""
+        end = 0
+        for index, question in enumerate(questions):
+            start, end = end, end + len(question.candidates) + 2 * question.has_clock
+            facts = replies[start + question.has_clock : end - question.has_clock]
+            busy = next((reply for reply in facts if isinstance(reply, ServerError) and is_temporary(reply)), None)
+            if busy is not None:
+                self._lost(questions[index:])
+                raise ServerBusyError(busy.text)
+            if question.is_timed:
+                self._is_timing = False
+                server_s = None
+                if question.has_clock:
+                    server_s = self.cost_watch.server_s(replies[start], replies[end - 1], len(facts))
+                self.cost_watch.observe(len(facts), round_trip_s if server_s is None else server_s)
+            self._go_on(self._read(question, facts), question.stage + 1)
+
+    def _read(self, question: Question, replies: Sequence[Reply]) -> list[Candidate]:
+        """Store the answers to a question; return the keys that may still match."""
+        at, name = question.stage, question.command.spec.name
+        fact = self._stages[at]
+        is_column = at >= len(self._deciding)
+        test = self._test_of(fact) if not is_column else None
+        wanted, fits, now_s = expected(name), expected(name).fits, self._clock()
+        self.asked[fact] += len(question.candidates)
+        passing: list[Candidate] = []
+        if fact not in _CORRECTED and wanted.all_fit(replies):
+            for one, value in zip(question.candidates, replies, strict=True):
+                one.facts[fact] = value
+                if fact is Fact.TTL or not one.asked_at_s:
+                    one.asked_at_s = now_s
+                if test is None or test(value, now_s):
+                    passing.append(one)
+            return self._only_long(passing, fact)
+        for one, reply in zip(question.candidates, replies, strict=True):
+            if fits(reply):
+                value = cast("Any", reply)
+                if fact is Fact.LENGTH and not value and type_of(one.key_type).removed_when_empty:
+                    self._gone(is_match=is_column)
+                    continue
+                if fact is Fact.IDLE and self._rights.resets_idle_times and len(self._own_reads):
+                    value = self._own_reads.correct_idle_times([one.key], [value], now_s)[0][0]
+                one.facts[fact] = value
+                if fact is Fact.TTL or not one.asked_at_s:
+                    one.asked_at_s = now_s
+                if test is None or test(value, now_s):
+                    passing.append(one)
+            elif means_gone(reply) if isinstance(reply, ServerError) else wanted.means_gone(reply):
+                self._gone(is_match=is_column)
+            else:
+                self._leave_unknown(one, at, self._refusal(name, reply))
+                passing.append(one)
+        return self._only_long(passing, fact)
+
+    def _test_of(self, fact: Fact) -> Decision | None:
+        found = self._tests.get(fact)
+        return None if found is None else found.passes
+
+    def _only_long(self, candidates: list[Candidate], fact: Fact) -> list[Candidate]:
+        """Leave out keys that have too little memory for the length that is wanted, before it is asked."""
+        is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
+        return [one for one in candidates if self._may_fit(one)] if is_next else candidates
+
+    def _refusal(self, name: str, reply: Reply) -> str:
+        """Return why a reply is no value, and note where the server refuses the command for every key."""
+        if not isinstance(reply, ServerError):
+            return f"the answer to {name} is no value that it could be"
+        if is_key_refusal(reply):
+            return f"{name} is refused for some keys: {reply.text}"
+        if refuses_fact(reply):
+            self._rights.capabilities.record(name, reply)
+        return str(reply)
+
+    def _gone(self, *, is_match: bool) -> None:
+        self.vanished += 1
+        if is_match:
+            self.matches.add_count(-1)
+
+    def _lost(self, questions: Sequence[Question]) -> None:
+        """Have keys asked again about which nothing has come back."""
+        for question in questions:
+            self._unsent += len(question.candidates)
+            if question.is_timed:
+                self._is_timing = False
+                self._timed += question.candidates
+                continue
+            is_by_type = self._stages[question.stage] in _BY_TYPE
+            key_type = question.candidates[0].key_type if is_by_type else None
+            self._waiting[question.stage].setdefault(key_type, []).extend(question.candidates)
