@@ -124,7 +124,7 @@ class _Chain:
             if chosen is None and len(self.names) >= self.budget.limits.layers:
                 self.notes.append(f"only {self.budget.limits.layers} layers are decoded")
                 chosen = TEXT if self.source.is_text else HEX
-            fitting = chosen or recognise(self.source, self.budget, self.failed)
+            fitting = chosen or recognise(self.source, self.budget, self.failed, self.notes)
             try:
                 step = fitting.read(self.source, self.budget)
             except Stopped as stopped:
@@ -157,9 +157,12 @@ def _failure(fitting: Format, stopped: Stopped) -> str:
     return f"{fitting.name} {stopped}"
 
 
-def recognise(source: Source, budget: Budget, without: set[str] | frozenset[str] = frozenset()) -> Format:
-    """Return the decoder that fits best; text or hex where none does. Those `without` are not asked."""
-    best = next((one for _, one in _candidates(source, budget) if one.name not in without), None)
+def recognise(source: Source, budget: Budget, without: set[str], notes: list[str]) -> Format:
+    """Return the decoder that fits best; text or hex where none does.
+
+    Those `without` are not asked; `notes` gets what is to be said of plugins that fail.
+    """
+    best = next((one for _, one in _candidates(source, budget, notes) if one.name not in without), None)
     if best is not None:
         return best
     for one in formats():
@@ -168,7 +171,7 @@ def recognise(source: Source, budget: Budget, without: set[str] | frozenset[str]
     return TEXT if source.is_text and TEXT.name not in without else HEX
 
 
-def _candidates(source: Source, budget: Budget) -> list[tuple[float, Format]]:
+def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) -> list[tuple[float, Format]]:
     """Return the decoders that recognise the bytes without a proof, the surest first."""
     if not source.data:
         return []
@@ -176,7 +179,13 @@ def _candidates(source: Source, budget: Budget) -> list[tuple[float, Format]]:
     for one in formats():
         if one.needs_proof or one is TEXT:
             continue
-        confidence = one.sniff(source, budget)
+        try:
+            confidence = one.sniff(source, budget)
+        except Stopped as stopped:
+            note = _failure(one, stopped)
+            if notes is not None and note not in notes:
+                notes.append(note)
+            continue
         if confidence is not None and confidence > 0:
             found.append((confidence, one))
             if confidence >= CERTAIN:

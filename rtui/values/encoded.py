@@ -14,8 +14,8 @@ from rtui.values.plain import date_hints
 from rtui.values.source import Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
-_BASE64: Final = re.compile(rb"[A-Za-z0-9+/\r\n]+(={0,2})[\r\n]*")
-_URL_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]+(={0,2})")
+_BASE64: Final = re.compile(rb"[A-Za-z0-9+/\r\n]++(={0,2}+)[\r\n]*+")
+_URL_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]++(={0,2}+)")
 _BREAKS: Final = b"\r\n"
 MIN_PADDED: Final = 8
 MIN_UNPADDED: Final = 16
@@ -69,7 +69,9 @@ def _read_digits(source: Source, budget: Budget) -> Step:
     return Step(data, truncated=not source.is_whole)
 
 
-_JWT: Final = re.compile(rb"(ey[A-Za-z0-9_-]{4,})\.([A-Za-z0-9_-]*)(?:\.([A-Za-z0-9_-]*))?(?:\.[A-Za-z0-9_-]*)*")
+_JWT: Final = re.compile(
+    rb"(ey[A-Za-z0-9_-]{4,}+)\.([A-Za-z0-9_-]*+)(?:\.([A-Za-z0-9_-]*+))?+(?:\.[A-Za-z0-9_-]*+){0,2}+"
+)
 _DATES: Final = frozenset({"exp", "iat", "nbf", "auth_time", "updated_at"})
 UNVERIFIED: Final = "the signature is not verified: anyone may have written this"
 

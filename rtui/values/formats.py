@@ -31,7 +31,9 @@ class Format:
     name: str
     """As it is shown; unique."""
     sniff: Callable[[Source, Budget], float | None]
-    """Return how sure it is that the bytes are its own, between 0 and 1, or None. Never raises."""
+    """Return how sure it is that the bytes are its own, between 0 and 1, or None.
+
+    Raises Invalid only where a plugin fails."""
     read: Callable[[Source, Budget], Step]
     """Decode; raises Invalid, Exceeded or MissingLibrary only when there is nothing to show."""
     needs_proof: bool = False

@@ -23,6 +23,9 @@ from rtui.values.tree import Form, Kind, Node, Step
 
 GROUP: Final = "rtui.decoders"
 MAX_NAME: Final = 40
+MAX_MESSAGE: Final = 200
+MAX_REPR: Final = 1_000
+MAX_INTEGER_BITS: Final = 256
 
 
 @runtime_checkable
@@ -77,17 +80,21 @@ def as_format(decoder: Decoder) -> Format:
         try:
             confidence = decoder.sniff(source.data)
             return None if confidence is None else min(1.0, float(confidence))
-        except Exception:  # noqa: BLE001 - a plugin that fails here recognises nothing
-            return None
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
+            raise _failed(error) from None
 
     def read(source: Source, budget: Budget) -> Step:
         try:
             found = decoder.decode(source.data, budget.limits)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is the plugin's
-            raise Invalid(f"failed with {type(error).__name__}: {str(error)[:200]}") from None
+            raise _failed(error) from None
         return _as_step(found, source, budget)
 
     return Format(str(decoder.name)[:MAX_NAME], sniff, read)
+
+
+def _failed(error: Exception) -> Invalid:
+    return Invalid(f"failed with {type(error).__name__}: {str(error)[:MAX_MESSAGE]}")
 
 
 def _as_step(found: object, source: Source, budget: Budget) -> Step:
@@ -106,45 +113,65 @@ def _as_step(found: object, source: Source, budget: Budget) -> Step:
         return Step(data, notes, truncated or len(found) > limit)
     if isinstance(found, Node):
         return Step(found, notes, truncated, form)
-    root = Node(Kind.NOTE)
-    try:
-        root = tree_of(found, budget)
-    except Exceeded as reached:
-        notes, truncated = (*notes, str(reached)), True
+    tree = _PlainTree(budget)
+    budget.spend()
+    root = tree.node(found)
+    if tree.stopped:
+        notes, truncated = (*notes, tree.stopped), True
     form = Form.TEXT if root.kind is Kind.TEXT else Form.TREE
     return Step(root, notes, truncated, form)
 
 
-def tree_of(value: object, budget: Budget, depth: int = 0) -> Node:
-    """Return plain Python values as nodes; what is none of them is its `repr`, without what goes beyond the limits."""
-    budget.spend()
+class _PlainTree:
+    """Makes nodes of plain Python values, up to the limits; what is no plain value is shown by its `repr`."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.stopped = ""
+        """The limit that was reached, as a sentence."""
+
+    def node(self, value: object, depth: int = 0) -> Node:
+        """Return one value with what is in it."""
+        match value:
+            case Mapping():
+                return self._container(Kind.MAP, value.items(), depth)
+            case list() | tuple() | set() | frozenset():
+                return self._container(Kind.LIST, ((None, item) for item in value), depth)
+        return _scalar(value, self.budget.limits.output_bytes)
+
+    def _container(self, kind: Kind, pairs: Iterable[tuple[object, object]], depth: int) -> Node:
+        node = Node(kind)
+        if depth >= self.budget.limits.depth:
+            self.stopped = f"what is nested deeper than {depth} levels is not shown"
+            node.is_cut = True
+            return node
+        for name, item in pairs:
+            try:
+                self.budget.spend()
+            except Exceeded as reached:
+                self.stopped = str(reached)
+                node.is_cut = True
+                break
+            child = self.node(item, depth + 1)
+            child.name = self.node(name, depth + 1) if kind is Kind.MAP else None
+            node.children.append(child)
+        return node
+
+
+def _scalar(value: object, limit: int) -> Node:
+    """Return a value without children as a node."""
+    found: tuple[Kind, str | bytes]
     match value:
         case None | bool():
-            return Node(Kind.CONSTANT, {None: "null", True: "true", False: "false"}[value])
+            found = Kind.CONSTANT, {None: "null", True: "true", False: "false"}[value]
+        case int() if abs(value) >= 1 << MAX_INTEGER_BITS:
+            found = Kind.NOTE, f"an integer of {value.bit_length():,} bits"
         case int() | float():
-            return Node(
-                Kind.NUMBER, repr(value) if value.__class__ is float or abs(value) < 1 << 256 else hex(int(value))
-            )
+            found = Kind.NUMBER, repr(value)
         case str():
-            return Node(Kind.TEXT, value[: budget.limits.output_bytes])
+            found = Kind.TEXT, value[:limit]
         case bytes() | bytearray():
-            return Node(Kind.BYTES, bytes(value[: budget.limits.output_bytes]))
-        case Mapping() | list() | tuple() | set() | frozenset():
-            return _container(value, budget, depth)
-    return Node(Kind.TEXT, repr(value)[:1_000], type(value).__name__)
-
-
-def _container(value: Mapping[object, object] | Iterable[object], budget: Budget, depth: int) -> Node:
-    node = Node(Kind.MAP if isinstance(value, Mapping) else Kind.LIST)
-    if depth >= budget.limits.depth:
-        node.is_cut = True
-        return node
-    pairs = value.items() if isinstance(value, Mapping) else ((None, item) for item in value)
-    try:
-        for name, item in pairs:
-            child = tree_of(item, budget, depth + 1)
-            child.name = tree_of(name, budget, depth + 1) if isinstance(value, Mapping) else None
-            node.children.append(child)
-    except Exceeded:
-        node.is_cut = True
-    return node
+            found = Kind.BYTES, bytes(value[:limit])
+        case _:
+            found = Kind.NOTE, repr(value)[:MAX_REPR]
+    return Node(found[0], found[1], type(value).__name__ if found[0] is Kind.NOTE else "")

@@ -18,6 +18,7 @@ FRAME_MAGIC: Final = b"\xff\x06\x00\x00sNaPpY"
 _COMPRESSED, _UNCOMPRESSED, _FIRST_SKIPPABLE = 0x00, 0x01, 0x80
 _CHECKSUM_BYTES: Final = 4
 _MIN_BLOCK: Final = 8
+_SNIFFED_BYTES: Final = 16 * 1024
 
 
 def _declared(block: bytes) -> tuple[int, int]:
@@ -92,13 +93,15 @@ def _sniff_block(source: Source, budget: Budget) -> float | None:
     """Recognise a block by its elements, which have to give the length that it declares."""
     if len(source.data) < _MIN_BLOCK or source.is_text:
         return None
+    block = source.data[:_SNIFFED_BYTES]
+    is_whole = source.is_whole and len(block) == len(source.data)
     try:
-        declared, start = _declared(source.data)
-        given, end, _ = _elements(source.data, start, declared, budget)
+        declared, start = _declared(block)
+        given, end, _ = _elements(block, start, declared, budget)
     except Stopped:
         return None
-    is_all = given == declared and end == len(source.data)
-    return POSSIBLE if is_all or (given < declared and not source.is_whole) else None
+    is_all = given == declared and end == len(block)
+    return POSSIBLE if is_all or (given < declared and not is_whole) else None
 
 
 def _read_block(source: Source, budget: Budget) -> Step:

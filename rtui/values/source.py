@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
@@ -28,6 +28,8 @@ class Source:
 
     data: bytes
     is_whole: bool = True
+    trees: dict[type[Reader], Node] = field(default_factory=dict)
+    """What readers have made of all of it when they recognised it, so that they need not read it again."""
 
     @cached_property
     def is_text(self) -> bool:
@@ -92,7 +94,7 @@ class Reader(ABC):
     def add(self, kind: Kind, value: str | bytes = "", type_name: str = "", *, total: int | None = None) -> Node:
         """Add a node to the innermost open one, or as the root."""
         self.budget.spend()
-        node = Node(kind, value, type_name, self.name, total=total)
+        node = Node(kind, value, type_name, self.name, [], total)
         self.name = None
         if self._open:
             self._open[-1].children.append(node)
@@ -157,11 +159,18 @@ def recognises(reader: Reader, source: Source) -> bool:
         return True
     except Invalid:
         return False
-    return reader.at == reader.end
+    if reader.at != reader.end:
+        return False
+    if source.is_whole and reader.root is not None:
+        source.trees[type(reader)] = reader.root
+    return True
 
 
 def read_tree(reader: Reader, source: Source, form: Form = Form.TREE) -> Step:
     """Read all, and return what there is of the tree; raises Invalid when there is nothing."""
+    known = source.trees.get(type(reader))
+    if known is not None:
+        return Step(known, form=form)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
     try:

@@ -58,6 +58,7 @@ def test_usual_short_values_are_text(text: bytes) -> None:
     assert decode(text).chain == (expected,)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 2, 3, 4, 5, 8, 12, 16, 20, 32, 64, 256])
 def test_random_bytes_are_hardly_ever_recognised(length: int) -> None:
     source = random.Random(length)
@@ -67,6 +68,7 @@ def test_random_bytes_are_hardly_ever_recognised(length: int) -> None:
         assert wrong.total() <= ROUNDS // 100, wrong
 
 
+@pytest.mark.slow
 def test_random_tokens_are_text() -> None:
     source = random.Random(7)
     for alphabet in (
