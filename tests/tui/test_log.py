@@ -14,6 +14,7 @@ from rtui.server import guard
 from rtui.server.guard.command import build_batch
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
 from rtui.server.wire.target import Secret
+from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.entries import LogRows
 from rtui.tui.log.log_lines import entry_line, entry_lines, header_line, layout_log, summary_line
@@ -103,6 +104,11 @@ async def test_a_filter_and_back() -> None:
         await until(user.pilot, lambda: len(screen.log_view.rows) == 1)
         await user.pilot.press("enter")
         assert "other" in shown(screen)[0]
+        await user.pilot.press("/", "home", "!")
+        await until(user.pilot, lambda: len(screen.log_view.rows) == 50)
+        await user.pilot.press("home", "delete")
+        await until(user.pilot, lambda: len(screen.log_view.rows) == 1)
+        await user.pilot.press("enter")
         await user.pilot.press("/", *["backspace"] * 7, *"no such thing")
         await until(user.pilot, lambda: screen.nothing.display and not len(screen.log_view.rows))
         assert "None of 51 entries" in "".join(span.text for line in screen.nothing.lines for span in line)
@@ -186,7 +192,7 @@ def test_lines_fit_and_are_safe(key: bytes, width: int) -> None:
     st.lists(
         st.tuples(st.sampled_from(["sent", "answered", "follow"]), st.sampled_from([b"abc", b"xyz"])), max_size=60
     ),
-    st.sampled_from(["", "abc", "PTTL", "facts", "waiting"]),
+    st.sampled_from(["", "abc", "!abc", "PTTL", "facts", "!", "waiting"]),
     st.integers(1, 12),
 )
 def test_rows_that_followed_are_those_of_a_new_filter(steps: list[tuple[str, bytes]], needle: str, most: int) -> None:
@@ -222,3 +228,15 @@ async def test_a_file_that_fails_is_said_once() -> None:
             await user.pilot.pause()
         said = [notice.message for notice in user.pilot.app._notifications]
         assert said == [session.log.failure]
+
+
+async def test_it_opens_from_the_analysis_and_goes_back_to_it() -> None:
+    async with browsing() as user:
+        app = user.pilot.app
+        await user.pilot.press("a")
+        await until(user.pilot, lambda: isinstance(app.screen, AnalyseScreen))
+        analysis = app.screen
+        await user.pilot.press("L")
+        await until(user.pilot, lambda: isinstance(app.screen, LogScreen))
+        await user.pilot.press("escape")
+        await until(user.pilot, lambda: app.screen is analysis)

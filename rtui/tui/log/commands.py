@@ -24,7 +24,8 @@ LOG_COMMANDS: Final = (
     ),
     _log(
         "filter", ("slash",), "Filter",
-        "Show the entries with a text in their commands, their purpose or the name of their connection.", footer=2,
+        "Show the entries with a text in their commands, purpose or connection; !server facts those without it.",
+        footer=2,
     ),
     _log(
         "copy", ("y",), "Copy", "Copy the command as a line for redis-cli in a shell.",

@@ -23,6 +23,9 @@ from rtui.tui.log.log_lines import entry_line, layout_log
 
 _FRAMING: Final = re.compile(rb"(?:^|\r\n)(?:[*$]\d+\r\n)*")
 
+LEAVES_OUT: Final = "!"
+"""A filter that begins with it keeps the entries without the text behind it."""
+
 SLICE_ENTRIES: Final = 1000
 """So many are searched at once."""
 
@@ -45,7 +48,8 @@ class LogRows:
     def __init__(self, log: CommandLog, needle: str = "") -> None:
         self.needle = needle
         self._log = log
-        self._needle = needle.lower().encode("utf-8", "surrogateescape")
+        self._leaves_out = needle.startswith(LEAVES_OUT)
+        self._needle = needle.removeprefix(LEAVES_OUT).lower().encode("utf-8", "surrogateescape")
         self._decided: deque[LogEntry] = deque()
         self._undecided: list[LogEntry] = []
         self._seen = 0
@@ -97,7 +101,7 @@ class LogRows:
         return entry.is_over or self._log.dropped + len(self._log.entries) - entry.number > MOST_UNDECIDED
 
     def _keeps(self, entry: LogEntry) -> bool:
-        return not self._needle or has_text(entry, self._needle)
+        return not self._needle or has_text(entry, self._needle) is not self._leaves_out
 
     def _since(self, number: int) -> Iterator[LogEntry]:
         """Return the entries after the one of this number."""

@@ -141,7 +141,7 @@ def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
     if log.dropped:
         pieces.append(Piece(2, (Span(SafeText(f"{humanize.count(log.dropped)} older dropped"), Role.WARN),)))
     if needle:
-        found = SafeText(f'{humanize.count(shown)} with "{display_text(needle, limit=40)}"')
+        found = SafeText(f"{humanize.count(shown)} {_with(needle)}")
         pieces.insert(0, Piece(0, (Span(found, Role.ACCENT),)))
     if log.failure is not None:
         pieces.insert(0, Piece(0, (Span(log.failure, Role.WARN),)))
@@ -149,12 +149,18 @@ def summary_line(log: CommandLog, shown: int, needle: str, width: int) -> Line:
     return (*line, gap(width - line_width(line)))
 
 
+def _with(needle: str) -> SafeText:
+    """Return what a filter asks for, such as `with "facts"`."""
+    word, text = ("without", needle[1:]) if needle.startswith("!") else ("with", needle)
+    return SafeText(f'{word} "{display_text(text, limit=40)}"')
+
+
 def empty_lines(log: CommandLog, needle: str, width: int) -> list[Line]:
     """Return what stands in place of the entries where there are none."""
     if not needle:
         return [(), *prose(literal("Nothing has been sent yet."), width, Role.MUTED)]
     count = counted(len(log.entries), "entry", plural="entries")
-    text = SafeText(f'None of {count} has "{display_text(needle, limit=80)}" in it.')
+    text = SafeText(f"None of {count} is {_with(needle)}.")
     return [(), *prose(text, width, Role.MUTED)]
 
 

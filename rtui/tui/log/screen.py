@@ -66,7 +66,7 @@ class LogScreen(CommandScreen[None]):
         self._shown_label = target.label if label is None else label
         self.title_bar, self.summary = Bar(id="title"), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
-        self.filter_input = FilterInput("part of a command, of its purpose or of the name of its connection")
+        self.filter_input = FilterInput("part of a command, its purpose or its connection; !text leaves out")
         self._seen = -1
 
     @property
