@@ -128,6 +128,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     from rtui.analysis.formats import FORMS  # noqa: PLC0415
     from rtui.analysis.formats.text import write_text  # noqa: PLC0415
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
+    from rtui.cli.command_log import command_log  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -138,10 +139,9 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
     log_file: Path | None = asked.pop("log_file")
-    result = analyse(target, AnalysisOptions(**asked), log_file=log_file)
+    with command_log(log_file) as log:
+        result = analyse(target, AnalysisOptions(**asked), log=log)
     report = result.report
-    if result.log_failure is not None:
-        click.echo(f"rtui: {result.log_failure}", err=True)
     if report is not None and (report.head.coverage.keys or result.failure is None):
         if form == "text" and file.is_terminal:
             is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"

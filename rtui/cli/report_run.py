@@ -6,9 +6,8 @@ import asyncio
 import signal
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from rtui.analysis import humanize
@@ -16,7 +15,6 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.command_log_file import CommandLogFile
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -57,25 +55,16 @@ class Result:
     """Why it could not go on; a sentence."""
     is_interrupted: bool = False
     """Whether the user ended it."""
-    log_failure: SafeText | None = None
-    """Why the command log was not written; a sentence."""
 
 
 def analyse(
-    target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S, log_file: Path | None = None
+    target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S, log: CommandLog | None = None
 ) -> Result:
-    """Connect, analyse and disconnect; every command that is sent is written to `log_file`.
+    """Connect, analyse and disconnect; what is sent is kept in `log`.
 
     Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
     """
-    log = CommandLog()
-    file = None if log_file is None else CommandLogFile(log, log_file)
-    try:
-        result = asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log))
-    finally:
-        if file is not None:
-            file.close()
-    return replace(result, log_failure=log.failure)
+    return asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log))
 
 
 async def run_analysis(
