@@ -8,7 +8,7 @@
     found.truncated                          # whether this is the beginning only
     found.data                               # the innermost bytes, for a pager or a file
     for row in outline(found.root, folded=is_folded, by_name=True): row.depth, row.node, row.path, row.is_folded
-    alternatives(data)                       # names to switch through, the best first; pass one as `choose`
+    alternatives(data, found=found)          # names to switch through, the best first; pass one as `choose`
     decode(data, choose="hex")               # or "base64 › hex", or any of decoder_names()
     decode(data, is_whole=False)             # data is the beginning of a longer value: that is normal
 

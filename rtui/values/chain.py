@@ -86,9 +86,14 @@ def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, 
     return _Chain(Source(data, is_whole), Budget.starting(limits)).follow(wanted)
 
 
-def alternatives(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True) -> tuple[str, ...]:
-    """Return what `choose` may be for these bytes, the best first: what the chain found, its layers, text and hex."""
-    found = decode(data, limits=limits, is_whole=is_whole)
+def alternatives(
+    data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
+) -> tuple[str, ...]:
+    """Return what `choose` may be for these bytes, the best first: what the chain found, its layers, text and hex.
+
+    `found` is what `decode` has returned for them without a choice; where it is given they are not decoded again.
+    """
+    found = found or decode(data, limits=limits, is_whole=is_whole)
     names = [found.title]
     for length in range(len(found.chain) - 1, 0, -1):
         outer = found.chain[:length]

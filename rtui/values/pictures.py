@@ -14,6 +14,8 @@ _BMP_HEADERS: Final = frozenset({12, 40, 52, 56, 64, 108, 124})
 _PNG_COLOURS: Final = {0: "grey", 2: "RGB", 3: "palette", 4: "grey with alpha", 6: "RGB with alpha"}
 _JPEG_WITHOUT_SIZE: Final = frozenset({0xC4, 0xC8, 0xCC})
 MAX_JPEG_SEGMENTS: Final = 1_000
+MAX_HEADER_BYTES: Final = 256 * 1024
+"""How far into a picture its size is looked for: JPEG has it behind previews and colour profiles."""
 
 _Facts = dict[str, int | str]
 
@@ -84,7 +86,7 @@ def _picture(name: str, is_own: Callable[[bytes], bool], facts: Callable[[bytes]
     def read(source: Source, _budget: Budget) -> Step:
         if not is_own(source.data):
             raise Invalid("begins in another way")
-        found = facts(source.data)
+        found = facts(source.data[:MAX_HEADER_BYTES])
         root = Node(Kind.MAP, type_name=f"{name} picture")
         for title, value in (found or {}).items():
             kind = Kind.NUMBER if isinstance(value, int) else Kind.TEXT

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import bz2
 import gzip
@@ -24,6 +25,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
+import rtui.values
 from rtui.values import Decoded, Form, Kind, Limits, decode, decoder_names, outline
 from tests.values.test_samples import SAMPLES
 
@@ -228,6 +230,24 @@ def test_a_pickle_is_never_loaded(tmp_path: Path, protocol: int) -> None:
         assert found.form is Form.LISTING
         assert any("would import and call posix.system" in note for note in found.notes)
     assert not file.exists()
+
+
+DANGEROUS = frozenset(
+    {"pickle", "_pickle", "marshal", "shelve", "subprocess", "ctypes", "yaml", "jsonpickle", "dill", "os"}
+)
+RUNNING = frozenset({"eval", "exec", "compile", "__import__", "getattr", "setattr"})
+
+
+def test_nothing_in_the_room_can_run_what_a_value_says() -> None:
+    folder = Path(rtui.values.__file__).parent
+    for path in folder.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Import):
+                assert not {alias.name.partition(".")[0] for alias in node.names} & DANGEROUS, path
+            elif isinstance(node, ast.ImportFrom):
+                assert (node.module or "").partition(".")[0] not in DANGEROUS, path
+            elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                assert node.func.id not in RUNNING, path
 
 
 def test_instructions_stand_below_the_mark_that_they_belong_to() -> None:
