@@ -253,10 +253,12 @@ class BrowsingSession:
         """Read one page of a key's value."""
         return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
 
+    @for_purpose(Purpose.PREVIEW)
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
         """Return the page that begins at a typed place in a value, or why there is none."""
         return await find_place(self.connection, facts, text, capabilities=self.capabilities, now_s=self.clock())
 
+    @for_purpose(Purpose.PREVIEW)
     async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
         """Return the whole value of one field of a hash, or why it is not read."""
         return await read_field(self.connection, facts, field, capabilities=self.capabilities)

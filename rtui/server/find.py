@@ -36,6 +36,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, can_sample, sample
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, Feature
+from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
@@ -209,6 +210,7 @@ class FindRun:
             notes += [TWICE if note is ScanNote.REPEATS else SafeText(note.value) for note in scanned]
         return tuple(notes)
 
+    @for_purpose(Purpose.FIND)
     async def prepare(self) -> None:
         """Find out what may be asked and what it costs; raises an RtuiError where it can't be done."""
         connection = self._connection
@@ -294,6 +296,7 @@ class FindRun:
         passing = len(self._names.keep(list(taken.keys)))
         return wilson(passing, drawn, population=max(drawn, self.size)).scaled(self.size)
 
+    @for_purpose(Purpose.FIND)
     async def run(self) -> None:
         """Do all of it; a failure is in `progress` and `failure`, only cancellation is raised."""
         alarm = None

@@ -83,7 +83,7 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
             wire = proxy.commands()
     check(log, wire, recorder)
     purposes = {entry.purpose for entry in log.entries}
-    assert purposes >= set(Purpose) - {Purpose.HEARTBEAT, Purpose.SAMPLE, Purpose.OTHER, Purpose.HOT}
+    assert purposes >= set(Purpose) - {Purpose.HEARTBEAT, Purpose.SAMPLE, Purpose.FIND, Purpose.OTHER, Purpose.HOT}
     assert Purpose.OTHER not in purposes
     assert all(entry.outcome in {"answered", "error"} for entry in log.entries if entry.connection != "interactive 1")
     assert any(entry.is_sum for entry in log.entries)

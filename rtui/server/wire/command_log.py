@@ -57,6 +57,7 @@ class Purpose(StrEnum):
     PREVIEW = "preview"
     SCAN = "scan"
     SAMPLE = "sample"
+    FIND = "find"
     INSPECTION = "inspection"
     HOT = "hot keys"
     OTHER = "other"
