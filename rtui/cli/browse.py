@@ -38,6 +38,14 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
     return int(found[1]) << _UNITS[found[2].lower()]
 
 
+def _has_places() -> bool:
+    """Return whether there is a profile or a recent server to choose from."""
+    from rtui.server.profiles import Profiles  # noqa: PLC0415 - only without a TARGET
+    from rtui.server.recent import RecentServers  # noqa: PLC0415
+
+    return bool(Profiles().names() or RecentServers().servers())
+
+
 @click.command("browse", epilog=HELP)
 @connection_options
 @scope_options
@@ -67,7 +75,10 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
       unix:///path/to/socket?db=0, or the path of the socket
     """
     target = Target() if given["demo"] else connection.target()
-    options = BrowseOptions(target=target, no_color=bool(os.environ.get("NO_COLOR")), **given)
+    chooses_server = not given["demo"] and not connection.names_server() and _has_places()
+    options = BrowseOptions(
+        target=target, chooses_server=chooses_server, no_color=bool(os.environ.get("NO_COLOR")), **given
+    )
     require_terminal("browsing needs one")
     if not options.demo:
         from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface

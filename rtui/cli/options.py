@@ -51,6 +51,8 @@ Linux), which only you may read:
   url = "rediss://app@10.0.0.5:6380/0"
   password = "…"
   cacert = "/etc/ssl/our-ca.pem"
+  word = "PROD"       # stands in the title bar,
+  colour = "red"      # in this colour
 """
 """The help below the options."""
 
@@ -114,6 +116,11 @@ class ConnectionOptions:
             changes["password"] = Secret(environment[PASSWORD_VARIABLE])
         return replace(found, **changes)
 
+    def names_server(self, environment: Mapping[str, str] = os.environ) -> bool:
+        """Return whether the command line or the environment says which server it is."""
+        named = (self.url, self.profile, self.host, self.port, self.socket)
+        return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
+
     def _server(self, environment: Mapping[str, str]) -> Target:
         if len(self.place) > 1:
             raise click.UsageError("Give one TARGET only.")
@@ -126,7 +133,7 @@ class ConnectionOptions:
         if self.url is not None:
             return parse_target(self.url)
         if self.profile is not None:
-            from rtui.cli.profiles import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
+            from rtui.server.profiles import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
 
             return Profiles().target(self.profile)
         if self.socket is not None:

@@ -124,6 +124,7 @@ class BrowsingSession:
             link=self.connection.state,
             pace=self.control.pace,
             progress=now.progress,
+            mark=self.target.mark,
             cost=self._spent + now.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost),
             match=self._only.match,
             key_type=self._only.key_type,

@@ -12,6 +12,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.identity import NoTouch, ServerIdentity
+from rtui.server.wire.target import Mark
 
 LEAST_CHANGE: Final = 10
 """A database that has gained or lost fewer keys than this has not become another one."""
@@ -93,6 +94,8 @@ class BrowsingStatus:
     progress: Progress
     cost: Cost
     """Of everything that scanned: samples, the scan, targeted scans."""
+    mark: Mark | None = None
+    """What the server's profile marks it with."""
     match: bytes | None = None
     key_type: bytes | None = None
     total: int | Estimate | None = None

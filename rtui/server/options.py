@@ -29,6 +29,8 @@ class BrowseOptions:
     """Where to connect and how to show it; names are bytes as the server has them."""
 
     target: Target = field(default_factory=Target)
+    chooses_server: bool = False
+    """No server was named, so the user chooses one first; `target` is the one that it is otherwise."""
     separators: tuple[bytes, ...] = (b":",)
     match: bytes | None = None
     """A glob that the server filters by."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -41,6 +43,8 @@ from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_th
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
+    from rtui.server.recent import RecentServers
+    from rtui.server.wire.target import Target
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
@@ -91,8 +95,12 @@ class RtuiApp(App[int]):
         session: Session | None = None,
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
+        recent: RecentServers | None = None,
     ) -> None:
-        """`session` replaces the one that the options describe; `palette` is what the terminal can show."""
+        """`session` replaces the one that the options describe; `palette` is what the terminal can show.
+
+        `recent` remembers the servers that were browsed, unless it is None.
+        """
         self.settings = SettingsFile() if settings is None else settings
         is_ascii = options.ascii_only or self.settings.settings.ascii
         self._line_filters: tuple[LineFilter, ...] = (
@@ -107,6 +115,7 @@ class RtuiApp(App[int]):
         """What to notify the user of at first: titles and texts."""
         if self.settings.failure is not None:
             self._messages.append(("Settings", self.settings.failure))
+        self.recent = recent
         self._given_session = session
         self._session: Session | None = None
         self._start: tuple[Session, asyncio.Task[None]] | None = None
@@ -136,6 +145,8 @@ class RtuiApp(App[int]):
 
     async def on_load(self) -> None:
         """Connect; go on with the first screen once that is done, or takes too long."""
+        if self.options.chooses_server:
+            return
         session = self._new_session()
         start = asyncio.create_task(session.start(), name="rtui connect")
         self._start = session, start
@@ -159,10 +170,12 @@ class RtuiApp(App[int]):
         self.theme_changed_signal.subscribe(self, self._remember_theme)
         self.call_after_refresh(self.begin)
 
-    @on(ConnectScreen.Retry)
     async def begin(self) -> None:
-        """Connect in a worker, unless that is done."""
-        if self._session is None:
+        """Connect in a worker, unless that is done; choose a server before, where none was named."""
+        if self.options.chooses_server:
+            self.options = replace(self.options, chooses_server=False)
+            self.action_servers()
+        elif self._session is None:
             work = self._open_session()
             self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
@@ -208,6 +221,13 @@ class RtuiApp(App[int]):
             namespaces = {**self.screen.action_owners, **(namespaces or {})}
         return await super().run_action(action, default_namespace, namespaces)
 
+    @on(ConnectScreen.Retry)
+    async def _retry(self, message: ConnectScreen.Retry) -> None:
+        """Connect again, with a password that was typed."""
+        if message.password is not None:
+            self.options = replace(self.options, target=replace(self.options.target, password=message.password))
+        await self.begin()
+
     def _new_session(self) -> Session:
         """Return a session that has not begun to connect."""
         if self._given_session is not None:
@@ -221,6 +241,8 @@ class RtuiApp(App[int]):
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
 
         self._session = session
+        if self.recent is not None and not self.options.demo:
+            self.run_worker(partial(self._remember_server, self.recent, session.target), thread=True, group="recent")
         gc.freeze()
         gc.set_threshold(*GC_THRESHOLDS)
         sys.setswitchinterval(SWITCH_S)
@@ -327,6 +349,57 @@ class RtuiApp(App[int]):
         elif self._session is None:
             self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
 
+    def _remember_server(self, recent: RecentServers, target: Target) -> None:
+        """Remember a server that was connected to; without a place to write to, it is forgotten."""
+        with contextlib.suppress(OSError):
+            recent.add(target)
+
+    def action_servers(self) -> None:
+        """Choose another server to browse."""
+        from rtui.server.profiles import Profiles  # noqa: PLC0415 - when it is wanted
+        from rtui.server.recent import RecentServers  # noqa: PLC0415
+        from rtui.tui.connect.places import ServersScreen, known_places  # noqa: PLC0415
+
+        def chosen(target: Target | None) -> None:
+            if target is not None:
+                self.run_worker(self.browse_other(target), group="connect", exclusive=True, description="connect")
+            elif self._session is None and isinstance(self.screen, ConnectScreen) and not self.screen.has_failed:
+                self.call_later(self.begin)
+
+        self.push_screen(ServersScreen(known_places(Profiles(), self.recent or RecentServers())), chosen)
+
+    def action_databases(self) -> None:
+        """Choose another database of the server to browse."""
+        if self._session is None:
+            return
+        from rtui.tui.connect.places import DatabasesScreen  # noqa: PLC0415 - when it is wanted
+
+        target, server = self._session.target, self._session.status.server
+
+        def chosen(number: int | None) -> None:
+            if number is not None and number != target.db:
+                work = self.browse_other(replace(target, db=number))
+                self.run_worker(work, group="connect", exclusive=True, description="connect")
+
+        self.push_screen(DatabasesScreen(target.db, server.databases), chosen)
+
+    async def browse_other(self, target: Target) -> None:
+        """Leave the server that is browsed, saving where its scan stands, and connect to another one."""
+        old, self._session, self._panel_states = self._session, None, None
+        if self._start is not None:
+            self._start[1].cancel()
+            self._start = None
+        while len(self.screen_stack) > 1:
+            await self.pop_screen()
+        self.options = replace(self.options, target=target, demo=False, is_filling=None, match=None, key_type=None)
+        self._label = None
+        if not self.screen._result_callbacks:
+            self.screen._push_result_callback(self.screen, None)
+        await self.switch_screen(ConnectScreen(target.label))
+        if old is not None:
+            await old.close()
+        self.call_later(self.begin)
+
     def action_help(self) -> None:
         """Show every command."""
         from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
@@ -404,7 +477,10 @@ class ReportApp(RtuiApp):
 
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    app = RtuiApp(options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
+    from rtui.server.recent import RecentServers  # noqa: PLC0415 - not for reports
+
+    settings = SettingsFile.opened(settings_path())
+    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers())
     return app.run() or 0
 
 
@@ -447,8 +523,9 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
 
 def all_commands() -> tuple[ScreenCommand, ...]:
     """Return all commands of the interface, in the order of the help screen."""
-    own = (command for commands in command_sets() for command in commands if command not in APP_COMMANDS)
-    return (*own, *APP_COMMANDS)
+    own = {one.action: one for commands in reversed(command_sets()) for one in reversed(commands)}
+    shared = {command.action for command in APP_COMMANDS}
+    return (*(one for one in reversed(own.values()) if one.action not in shared), *APP_COMMANDS)
 
 
 def terminal_palette() -> Palette:

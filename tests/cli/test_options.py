@@ -10,8 +10,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rtui.cli import profiles
 from rtui.cli.options import ConnectionOptions, connection_options
+from rtui.server import profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Secret, Target, Tls
 

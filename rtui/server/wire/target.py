@@ -86,6 +86,15 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Mark:
+    """What stands in the title bar of a server that should be told from others, such as PROD in red."""
+
+    word: SafeText
+    colour: str
+    """One of red, yellow, green, blue, magenta, cyan."""
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """One server and database to connect to. `repr` is safe: the password is a `Secret`."""
 
@@ -100,6 +109,8 @@ class Target:
     protocol: ProtocolVersion | None = None
     name: str | None = None
     """The name of the profile, if there is one."""
+    mark: Mark | None = None
+    """What the profile marks it with."""
 
     @property
     def label(self) -> SafeText:

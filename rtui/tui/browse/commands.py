@@ -9,7 +9,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand
 
 _move = partial(ScreenCommand, group=Group.MOVE, owner=Owner.TREE)
 _tree = partial(ScreenCommand, group=Group.TREE, owner=Owner.TREE)
@@ -73,6 +73,9 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ScreenCommand("analyse", ("a",), "Analyse",
         "Show what holds the memory, is big, hot, expires; by one pass over all keys.",
         Group.ANALYSE, Owner.APP, footer=2),
+    SERVERS_COMMAND,
+    ScreenCommand("databases", ("B",), "Databases", "Browse another database of this server; says what each holds.",
+        Group.APP, Owner.APP),
     ScreenCommand("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
         when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=9),
 )

@@ -310,7 +310,7 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
         title, text = SafeText(f"db{status.db} is empty"), literal("The server has no keys in this database.")
         others = [(db, keys) for db, keys in (status.server.databases or {}).items() if db != status.db and keys]
         found = [SafeText(f"db{db} has {fmt.count(keys)}") for db, keys in sorted(others)[:MOST_DATABASES]]
-        more = SafeText(f"{joined(found, ', ')}: choose one with -n.") if found else more
+        more = SafeText(f"{joined(found, ', ')}: B browses another database.") if found else more
     lines: list[Line] = [(), (gap(1), Span(title, role))]
     for paragraph in filter(None, (text, more)):
         lines += [(), *prose(paragraph, width, Role.MUTED)]

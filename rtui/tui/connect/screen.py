@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import ClassVar, Final
 
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.dom import DOMNode
 from textual.message import Message
+from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
+from rtui.server.wire.target import Secret
 from rtui.tui.kit.bars import Bar
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command import (
+    APP_COMMANDS,
+    SERVERS_COMMAND,
+    Condition,
+    Conditions,
+    Group,
+    Owner,
+    ScreenCommand,
+    bindings,
+)
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
@@ -32,22 +45,50 @@ CONNECT_COMMANDS: Final = (
     ScreenCommand(
         "retry", ("enter", "r"), "Try again", "Connect again.", Group.APP, Owner.CONNECT, (Condition.FAILED,), footer=1
     ),
+    replace(SERVERS_COMMAND, footer=2),
 )
+
+
+_WANTS_PASSWORD: Final = frozenset({FailureKind.NOAUTH, FailureKind.WRONGPASS})
+
+
+class PasswordInput(Input):
+    """A line for a password, which is shown as dots and kept in memory only; Escape gives it up."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", show=False)]
+
+    def __init__(self) -> None:
+        super().__init__(placeholder="password; it is kept in memory only", password=True, id="password", compact=True)
+        self.cursor_blink = False
+        self.display = False
+
+    def action_give_up(self) -> None:
+        """Hide the line, so that keys are commands again."""
+        self.value = ""
+        self.display = False
+        if self.has_focus:
+            self.screen.set_focus(None)
 
 
 class ConnectScreen(CommandScreen[None]):
     """Shows the server that is being connected to, then why that failed."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CONNECT_COMMANDS, Owner.CONNECT)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(CONNECT_COMMANDS, Owner.CONNECT, Owner.APP)
     SCREEN_COMMANDS = (*CONNECT_COMMANDS, *APP_COMMANDS)
+    AUTO_FOCUS = ""
 
     class Retry(Message):
-        """The user wants to try again."""
+        """The user wants to try again, with this password if one was typed."""
+
+        def __init__(self, password: Secret | None = None) -> None:
+            super().__init__()
+            self.password = password
 
     def __init__(self, label: SafeText) -> None:
         super().__init__()
         self.title_bar = Bar(id="title")
         self.card = LinePanel(id="connect-card")
+        self.password_input = PasswordInput()
         self._label = label
         self._failed = False
         self._make: MakeLines | None = None
@@ -57,6 +98,7 @@ class ConnectScreen(CommandScreen[None]):
         yield self.title_bar
         with Vertical(id="connect-body"):
             yield self.card
+            yield self.password_input
         yield self.footer_bar
 
     @property
@@ -76,9 +118,15 @@ class ConnectScreen(CommandScreen[None]):
         )
         self.connecting()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether connecting has failed for good."""
+        return self._failed
+
     def connecting(self) -> None:
         """Show that connecting is under way."""
         self._failed = False
+        self.password_input.action_give_up()
         line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
         self._show(lambda _width: [line])
 
@@ -93,12 +141,26 @@ class ConnectScreen(CommandScreen[None]):
             return [*found, (), *prose(error.remedy, width, Role.MUTED)] if error.remedy else found
 
         self._show(lines)
+        wants_password = isinstance(error, ConnectFailure) and error.kind in _WANTS_PASSWORD
+        self.password_input.display = is_final and wants_password
+        if self.password_input.display:
+            self.password_input.value = ""
+            self.password_input.focus()
 
     def action_retry(self) -> None:
         """Try again."""
         if self._failed:
             self.connecting()
             self.post_message(self.Retry())
+
+    @on(PasswordInput.Submitted)
+    def _password_typed(self, event: PasswordInput.Submitted) -> None:
+        """Try again with what was typed; nothing of it is kept on screen."""
+        event.stop()
+        password = Secret(event.value)
+        self.password_input.value = ""
+        self.connecting()
+        self.post_message(self.Retry(password))
 
     def on_resize(self) -> None:
         """Fit the card to the new width."""

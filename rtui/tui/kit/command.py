@@ -200,6 +200,9 @@ _KEY_NAMES: Final = {
 
 _app = partial(ScreenCommand, group=Group.APP, owner=Owner.APP)
 
+SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another server: a profile or a recent one.")
+"""Of the screens that have a server, or look for one."""
+
 # fmt: off
 APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("log", ("L",), "Command log",

@@ -17,6 +17,7 @@ from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, State
 from rtui.server.wire.identity import NoTouch
+from rtui.server.wire.target import Mark
 from rtui.tui.kit.layout import Piece, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
@@ -37,7 +38,8 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     """
     server = status.server
     name = cut_middle(label if label is not None else status.label, max(MIN_LABEL_CELLS, width // 4))
-    pieces = [Piece(0, (Span(name, Role.STRONG),))]
+    mark = () if status.mark is None else mark_spans(status.mark)
+    pieces = [Piece(0, (*mark, Span(name, Role.STRONG)))]
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
         pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
@@ -57,6 +59,17 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     who = clip(fitted(pieces, room), room)
     blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
     return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+
+
+_MARKS: Final = {
+    "red": Role.BAD, "yellow": Role.WARN, "green": Role.GOOD, "blue": Role.HASH, "magenta": Role.SET,
+    "cyan": Role.STREAM,
+}  # fmt: skip
+
+
+def mark_spans(mark: Mark) -> Line:
+    """Return the word by which a profile marks its server, in its colour, and a blank."""
+    return Span(SafeText(f"[{cut(mark.word, 12)}]"), _MARKS[mark.colour]), gap(1)
 
 
 def _figures(status: BrowsingStatus) -> list[Piece]:

@@ -14,6 +14,7 @@ from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.keys import _character_to_key as key_name
 from textual.message_pump import MessagePump
+from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.widgets import OptionList
@@ -54,6 +55,8 @@ USED: Final = (
     PrivateName(MessagePump, "_closing", "whether a screen is being removed"),
     PrivateName(DOMNode, "_bindings", "the key bindings of a widget, to run its actions without bubbling"),
     PrivateName(DOMNode, "_pruning", "whether a node is being removed"),
+    PrivateName(Screen, "_push_result_callback", "the first screen has none, without which it can't be switched"),
+    PrivateName(Screen, "_result_callbacks", "whether a screen has one"),
     PrivateName(Widget, "_size", "the size of a screen before it is resized to that of the terminal"),
     PrivateName(Widget, "_vertical_scrollbar", "where a widget keeps its scrollbar, which is one of ours"),
     PrivateName(ScrollView, "_scroll_update", "sets the scrollbars without laying out the whole screen"),

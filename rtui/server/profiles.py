@@ -8,14 +8,14 @@ import stat
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Mark, Secret, Target, Tls, parse_target
 
 MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""
@@ -42,6 +42,8 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     cacertdir: _Text | None = None
     cert: _Text | None = None
     key: _Text | None = None
+    word: Annotated[str, Meta(min_length=1, max_length=12, pattern=r"\A[^\0]*\Z")] | None = None
+    colour: Literal["red", "yellow", "green", "blue", "magenta", "cyan"] | None = None
 
 
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
@@ -88,7 +90,17 @@ class Profiles:
             if found.socket_path is not None:
                 raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
             changes["tls"] = replace(found.tls or Tls(), **tls)
+        if "word" in given or "colour" in given:
+            word = display_text(given.get("word", name))
+            changes["mark"] = Mark(word, given.get("colour", "yellow"))
         return replace(found, name=display_text(name), **changes)
+
+    def names(self) -> list[str]:
+        """Return the names of all profiles, in the file's order; none where there is no file that can be read."""
+        try:
+            return [name for name, value in self._read().items() if isinstance(value, dict)]
+        except TargetError:
+            return []
 
     def _read(self) -> dict[str, Any]:
         try:

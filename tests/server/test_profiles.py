@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.cli.profiles import Profiles
+from rtui.server.profiles import Profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Secret, Target, Tls
 
@@ -62,7 +62,7 @@ def test_files_lie_beside_it(path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        'colour = "red"',
+        'paint = "red"',
         "host = 1",
         'host = ""',
         "port = 0",

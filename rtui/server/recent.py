@@ -1,0 +1,102 @@
+"""The servers that were browsed last, so that they can be chosen again: addresses and files, never a password.
+
+Kept in one small file of the user's state folder. What makes a server is all of its target but the password: two
+databases of it are one entry, which remembers the last of them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Final
+
+import msgspec
+import platformdirs
+from msgspec import Meta, Struct
+
+from rtui.keyspace.text.display import display_text
+from rtui.server.files import atomic_file
+from rtui.server.wire.target import MAX_DB, MAX_PORT, ProtocolVersion, Target, Tls
+
+KEPT: Final = 20
+"""So many servers are remembered."""
+
+MAX_FILE_BYTES: Final = 1 << 20
+"""A larger file was not written by rtui."""
+
+
+class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is remembered of one server."""
+
+    used_at: float
+    host: str | None = None
+    port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
+    socket_path: str | None = None
+    user: str | None = None
+    db: Annotated[int, Meta(ge=0, le=MAX_DB)] = 0
+    tls: Tls | None = None
+    cluster: bool = False
+    protocol: ProtocolVersion | None = None
+    profile: str | None = None
+
+
+class RecentServers:
+    """The file, which is read and written as a whole; what can't be read counts as empty."""
+
+    def __init__(self, path: Path | None = None) -> None:
+        """`path` defaults to the user's state folder."""
+        self.path = platformdirs.user_state_path("rtui", appauthor=False) / "recent.json" if path is None else path
+
+    def servers(self) -> list[Target]:
+        """Return the servers, the last one first; those of profiles have only their `name` and address."""
+        return [_target(one) for one in self._read()]
+
+    def add(self, target: Target) -> None:
+        """Put a server first; raises OSError. One whose names are no text is not remembered."""
+        now = _remembered(target)
+        others = [one for one in self._read() if _identity(one) != _identity(now)]
+        try:
+            text = msgspec.json.encode([now, *others][:KEPT])
+        except UnicodeEncodeError:
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with atomic_file(self.path) as file:
+            file.write(text)
+
+    def _read(self) -> list[_Server]:
+        try:
+            with self.path.open("rb") as file:
+                text = file.read(MAX_FILE_BYTES + 1)
+            return [] if len(text) > MAX_FILE_BYTES else msgspec.json.decode(text, type=list[_Server])[:KEPT]
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            return []
+
+
+def _remembered(target: Target) -> _Server:
+    is_socket = target.socket_path is not None
+    return _Server(
+        time.time(),
+        host=None if is_socket else target.host,
+        port=None if is_socket else target.port,
+        socket_path=target.socket_path,
+        user=target.user,
+        db=target.db,
+        tls=target.tls,
+        cluster=target.cluster,
+        protocol=target.protocol,
+        profile=target.name,
+    )
+
+
+def _identity(server: _Server) -> object:
+    """Return what makes two entries the same server."""
+    return server.profile or (server.host, server.port, server.socket_path, server.user)
+
+
+def _target(server: _Server) -> Target:
+    found = Target(user=server.user, db=server.db, tls=server.tls, cluster=server.cluster, protocol=server.protocol)
+    name = None if server.profile is None else display_text(server.profile)
+    if server.socket_path is not None:
+        return replace(found, socket_path=server.socket_path, name=name)
+    return replace(found, host=server.host or found.host, port=server.port or found.port, name=name)

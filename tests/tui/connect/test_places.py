@@ -1,0 +1,149 @@
+"""Choosing servers and databases: what is listed, what is asked for, and what is kept of a password."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rtui.server.options import BrowseOptions
+from rtui.server.recent import RecentServers
+from rtui.server.wire.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.connect.screen import ConnectScreen, PasswordInput
+from rtui.tui.kit.choice import ListScreen
+from tests.servers import Server
+from tests.tui.visiting import Visitor, visiting
+
+PASSWORD = "s3cret-pass"  # noqa: S105 - of a server of these tests
+
+
+@pytest.fixture
+def recent(tmp_path: Path) -> RecentServers:
+    return RecentServers(tmp_path / "recent.json")
+
+
+def browsing_first(server: Server, recent: RecentServers, **options: bool) -> RtuiApp:
+    return RtuiApp(BrowseOptions(target=Target(port=server.port), **options), recent=recent)  # type: ignore[arg-type]
+
+
+async def listed(visitor: Visitor) -> ListScreen[object]:
+    await visitor.until(lambda: isinstance(visitor.app.screen, ListScreen), "a list")
+    assert isinstance(visitor.app.screen, ListScreen)
+    return visitor.app.screen
+
+
+async def test_a_server_is_remembered_and_can_be_chosen_first(
+    valkey: Server, redis70: Server, recent: RecentServers, tmp_path: Path
+) -> None:
+    redis70.admin.set("from:old", 1)
+    valkey.admin.set("from:new", 1)
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.whole()
+        await visitor.until(recent.servers, "a remembered server")
+    recent.add(Target(port=redis70.port))
+    app = RtuiApp(BrowseOptions(chooses_server=True), recent=recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await listed(visitor)
+        await visitor.until_shown(f"127.0.0.1:{redis70.port}", f"127.0.0.1:{valkey.port}", "127.0.0.1:6379", "recent")
+        await visitor.press("enter")
+        await visitor.whole()
+        assert visitor.session.target.port == redis70.port
+        await visitor.press("O")
+        await listed(visitor)
+        await visitor.until_shown(f"127.0.0.1:{valkey.port}")
+        await visitor.press("down")
+        await visitor.until(lambda: visitor.app.screen.query_one("#choices").highlighted == 1, "the second")  # type: ignore[attr-defined]
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.is_browsing and visitor.session.target.port == valkey.port, "the other")
+        await visitor.whole()
+        await visitor.until_shown("from")
+    valkey.admin.ping()
+
+
+async def test_a_profile_marks_its_server(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
+    folder = tmp_path / "xdg_config_home" / "rtui"
+    folder.mkdir(parents=True)
+    (folder / "profiles.toml").write_text(
+        f'[shop]\nport = {valkey.port}\nword = "PROD"\ncolour = "red"\n[bad]\nport = 0\n'
+    )
+    app = RtuiApp(BrowseOptions(chooses_server=True), recent=recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await listed(visitor)
+        await visitor.until_shown("shop", "[PROD]", "bad", "can't be read")
+        await visitor.press("enter")
+        await visitor.connected()
+        await visitor.until_shown("[PROD]")
+
+
+async def test_a_password_is_asked_for_and_kept_in_memory_only(
+    valkey: Server, recent: RecentServers, tmp_path: Path
+) -> None:
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "resetpass", f">{PASSWORD}")
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+
+        def line() -> PasswordInput:
+            return visitor.app.screen.query_one(PasswordInput)
+
+        await visitor.until(lambda: isinstance(app.screen, ConnectScreen) and line().has_focus, "a line for it")
+        await visitor.paste("wrong")
+        await visitor.press("enter")
+        await visitor.until_shown("User or password is wrong")
+        await visitor.until(lambda: line().has_focus and not line().value, "an empty line")
+        await visitor.paste(PASSWORD)
+        assert PASSWORD not in visitor.text()
+        await visitor.press("enter")
+        await visitor.whole()
+        await visitor.until(recent.servers, "a remembered server")
+        assert PASSWORD not in repr(app.options)
+    await asyncio.to_thread(check_nothing_written, tmp_path)
+
+
+def check_nothing_written(folder: Path) -> None:
+    assert all(PASSWORD.encode() not in path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+async def test_escape_gives_the_keys_back(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "resetpass", f">{PASSWORD}")
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.until_shown("The server wants a password", "kept in memory only")
+        await visitor.press("escape")
+        await visitor.until(lambda: not app.screen.query_one(PasswordInput).display, "no line")
+        await visitor.press("O")
+        await listed(visitor)
+
+
+async def test_databases_say_how_many_keys_they_hold(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
+    valkey.admin.set("only:here", 1)
+    valkey.admin.select(3)
+    for number in range(12):
+        valkey.admin.set(f"three:{number}", 1)
+    valkey.admin.select(0)
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.whole()
+        await visitor.press("B")
+        await listed(visitor)
+        await visitor.until_shown("db0    1 key", "db3    12 keys")
+        await visitor.press("down", "enter")
+        await visitor.until(lambda: visitor.is_browsing and visitor.session.target.db == 3, "the other database")
+        await visitor.whole()
+        await visitor.until_shown("three")
+        await visitor.press("B")
+        await listed(visitor)
+        await visitor.press("up", "enter")
+        await visitor.until(lambda: visitor.is_browsing and visitor.session.target.db == 0, "the first database")
+
+
+async def test_databases_that_may_not_be_asked_are_said(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-info")
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.connected()
+        await visitor.press("B")
+        await listed(visitor)
+        await visitor.until_shown("INFO is denied", "db0")
