@@ -162,7 +162,6 @@ def grouped(*declared: Decorator) -> Decorator:
 
 
 _connection_options: Final = grouped(
-    click.argument("place", metavar="[TARGET]", nargs=-1),
     click.option("-h", "--host", metavar="HOST", help="Host name or address (127.0.0.1)."),
     click.option("-p", "--port", type=click.IntRange(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
     click.option("-s", "--socket", metavar="PATH", help="Unix socket, instead of host and port."),
@@ -187,7 +186,7 @@ _connection_options: Final = grouped(
 )
 
 
-def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def connection_options(function: Callable[..., Any], *, arguments: str = "[TARGET]") -> Callable[..., Any]:
     """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`."""
     names = [field.name for field in fields(ConnectionOptions)]
 
@@ -196,7 +195,7 @@ def connection_options(function: Callable[..., Any]) -> Callable[..., Any]:
         options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
         return function(connection=options, **parameters)
 
-    return _connection_options(collected)
+    return click.argument("place", metavar=arguments, nargs=-1)(_connection_options(collected))
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
@@ -221,20 +220,26 @@ def _pattern(ctx: click.Context, param: click.Parameter, value: str | None) -> b
         raise click.BadParameter(str(error), ctx, param) from None
 
 
+separator_option: Final = click.option(
+    "--separator",
+    "separators",
+    metavar="TEXT",
+    multiple=True,
+    callback=_separators,
+    help="What ends a segment (:); may be repeated.",
+)
+"""Decorate a command: it gets `separators` as bytes."""
+
+pace_option: Final = click.option(
+    "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
+)
+"""Decorate a command: it gets the name of the `pace`."""
+
 scope_options: Final = grouped(
-    click.option(
-        "--separator",
-        "separators",
-        metavar="TEXT",
-        multiple=True,
-        callback=_separators,
-        help="What ends a segment (:); may be repeated.",
-    ),
+    separator_option,
     click.option("--match", metavar="GLOB", callback=_pattern, help="Only keys that match; the server filters."),
     click.option("--type", "key_type", metavar="TYPE", callback=_bytes, help="Only keys of this type."),
-    click.option(
-        "--pace", type=click.Choice(get_args(PaceName)), default="gentle", help="How hard the server is asked (gentle)."
-    ),
+    pace_option,
 )
 """Decorate a command: it gets `separators`, `match` and `key_type` as bytes, and the name of the `pace`."""
 

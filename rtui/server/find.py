@@ -318,15 +318,15 @@ class FindRun:
         self.finder = KeyFinder(
             plan, self._rights, self._names, self.matches, own_reads=self._connection.own_reads, clock=self._clock
         )
-        self.matches.on_count = self._counted
+        self.matches.on_listed = self._listed
         if self._held is None:
             await self._scan_names(plan, self.finder)
         else:
             await self._search_held(self.finder)
 
-    def _counted(self) -> None:
+    def _listed(self) -> None:
         """End it where no more matches are wanted."""
-        if self.options.stops_at_limit and self.matches.count >= self.options.limit and not self.control.is_stopped:
+        if self.options.stops_at_limit and self.matches.listed >= self.options.limit and not self.control.is_stopped:
             self.control.stop(LIMIT_REACHED)
 
     async def _scan_names(self, plan: Plan, finder: KeyFinder) -> None:

@@ -57,8 +57,8 @@ class Matches:
         """All that were found."""
         self.revision = 0
         """Grows with every change."""
-        self.on_count: Callable[[], object] | None = None
-        """Called when matches were counted."""
+        self.on_listed: Callable[[], object] | None = None
+        """Called when matches were kept."""
         self._kept: list[KeyRecord] = []
         self._names: set[bytes] = set()
         self._drained = 0
@@ -66,7 +66,12 @@ class Matches:
     @property
     def is_full(self) -> bool:
         """Whether further matches are counted only."""
-        return self.order is None and self._drained + len(self._kept) >= self.limit
+        return self.order is None and self.listed >= self.limit
+
+    @property
+    def listed(self) -> int:
+        """How many are kept, or were before they were taken out."""
+        return self._drained + len(self._kept)
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
@@ -81,12 +86,14 @@ class Matches:
 
     def add(self, records: Sequence[KeyRecord]) -> None:
         """Keep matches that have been counted, as far as there is room for them."""
-        room = len(records) if self.order is not None else max(0, self.limit - self._drained - len(self._kept))
+        room = len(records) if self.order is not None else max(0, self.limit - self.listed)
         self._kept += records[:room]
         self._names.update(record.key for record in records[:room])
         if self.order is not None and len(self._kept) > _OVERSHOOT * self.limit:
             self._drop_least(self.limit)
         self.revision += 1
+        if self.on_listed is not None:
+            self.on_listed()
 
     def drain(self) -> list[KeyRecord]:
         """Take out those that are kept, for whoever writes them as they come; others are kept after them."""
@@ -99,8 +106,6 @@ class Matches:
         """Count matches; fewer where some turn out to be gone."""
         self.count += more
         self.revision += 1
-        if self.on_count is not None:
-            self.on_count()
 
     def clear(self) -> None:
         """Forget all: they are searched for anew."""

@@ -1,0 +1,238 @@
+"""`rtui find`: the keys that a query finds, by their names and by what the server knows of them."""
+
+from __future__ import annotations
+
+import re
+import stat
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rtui.cli.main import INTERRUPTED
+from rtui.cli.options import (
+    ConnectionOptions,
+    connection_options,
+    demo_keys_option,
+    grouped,
+    pace_option,
+    separator_option,
+)
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.matches import Order
+    from rtui.analysis.query.parsing import Problem
+    from rtui.analysis.query.query import Query
+    from rtui.analysis.query.terms import Fact
+    from rtui.server.find import FindOptions
+
+FORMATS: Final = ("text", "json", "csv")
+
+SORTED_LIMIT: Final = 1_000
+"""Keys that are listed with --sort unless --limit says how many."""
+
+NO_LIMIT: Final = sys.maxsize
+
+LEAST_SERVER_PORT: Final = 1024
+"""`user:42` is a name, `redis:6379` a server."""
+
+_HOST_AND_PORT: Final = re.compile(r"(?P<host>[A-Za-z0-9._-]+):(?P<port>[0-9]{2,5})|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_ADDRESS: Final = re.compile(r"localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}")
+
+_EPILOG: Final = """\
+\b
+Terms; all of them have to apply, and a ! before one turns it round
+  cart, user:*:cart   a part of the name (lower case matches capitals, too), or a glob
+  re:^user:[0-9]+$    a regular expression (RE2)
+  in:shop:user        below a namespace
+  pattern:user:{id}:orders   {id} {uuid} {hash} {date} {ip} {email} stand for identifiers
+  tag:campaign42  slot:2734  slot:0-5460
+  type:hash,set  enc:listpack
+  ttl:none  ttl<10m  ttl:10m..1h  expires:2026-11-22T21:31..21:33
+  idle>30d  freq>100  size>1M  len>10000
+Names with spaces, quotes or other bytes stand in double quotes: "two words", "\\xff".
+Put terms in single quotes for the shell.
+
+\b
+TARGET as for browsing. It is the first argument where that is a URL, the path of a
+socket, host:port or an address and terms follow; any other host is named with -h.
+
+\b
+Exit codes
+  0    the search is over, whether there are such keys or not
+  1    the server could not be reached, its connection was lost for good, or a term
+       needs what it refuses; what had been found until then is written
+  2    the command line makes no sense; a wrong term is marked
+  130  Ctrl-C or SIGTERM: what had been found is written; a second one leaves at once
+
+Keys are written as they are found, or at the end with --sort. What they cost, what could not be decided and how many
+there are stands on standard error.
+"""
+
+
+@click.command("find", epilog=_EPILOG)
+@partial(connection_options, arguments="[TARGET] TERM...")
+@grouped(separator_option, pace_option)
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text).")
+@click.option(
+    "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
+)
+@click.option("--sort", metavar="FACT", help="Sort by a fact or by key, most first or a to z; FACT:asc, FACT:desc.")
+@click.option("--limit", metavar="N", type=click.IntRange(1), help="End with so many keys; after --sort (1000).")
+@click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
+@click.option(
+    "--budget-seconds",
+    "budget_s",
+    metavar="S",
+    type=click.FloatRange(min=0, min_open=True),
+    help="End after so long with what there is.",
+)
+@click.option("--demo", is_flag=True, help="Search sample keyspaces on an embedded server.")
+@demo_keys_option
+@click.help_option("--help")
+def command(connection: ConnectionOptions, form: str, demo: bool, demo_keys: int, **asked: Any) -> None:
+    """Find keys by terms about their names and facts.
+
+    Each fact is asked only of keys that may still match, and nothing is changed.
+    """
+    place, terms = split_target(connection)
+    if not terms:
+        raise click.UsageError("Say what to find: one TERM at least.")
+    query = _query(" ".join(terms))
+    options = _options(query, **asked)
+    find = partial(_find, query=query, options=options, form=form, counts_only=asked["counts_only"])
+    if not demo:
+        sys.exit(find(replace(connection, place=place).target()))
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(demo_keys) as server:
+        server.wait_loaded()
+        sys.exit(find(server.target))
+
+
+def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the TARGET, if there is one, and the terms."""
+    arguments = connection.place
+    named = (connection.host, connection.port, connection.socket, connection.url, connection.profile)
+    if not arguments or any(one is not None for one in named):
+        return (), arguments
+    return (arguments[:1], arguments[1:]) if _is_target(arguments[0]) else ((), arguments)
+
+
+def _is_target(text: str) -> bool:
+    """Whether an argument can only be a server."""
+    if "://" in text or _ADDRESS.fullmatch(text):
+        return True
+    found = _HOST_AND_PORT.fullmatch(text)
+    if found is not None:
+        host, port = found["host"], found["port"]
+        return host is None or "." in host or host == "localhost" or int(port) >= LEAST_SERVER_PORT
+    try:
+        return text.startswith(("/", "./")) and stat.S_ISSOCK(Path(text).stat().st_mode)
+    except OSError:
+        return False
+
+
+def _query(line: str) -> Query:
+    """Read the terms, and print hints; a wrong one is printed and ends the program."""
+    from rtui.analysis.query.parsing import read  # noqa: PLC0415 - the help must not wait for it
+
+    reading = read(line)
+    if reading.problems:
+        click.echo("rtui: the query can't be read", err=True)
+        for problem in reading.problems:
+            click.echo(marked(line, problem), err=True)
+        click.echo("  rtui find --help lists the terms.", err=True)
+        sys.exit(click.UsageError.exit_code)
+    for hint in reading.hints:
+        click.echo(f"rtui: {hint.sentence}", err=True)
+    return reading.query
+
+
+def marked(line: str, problem: Problem) -> str:
+    """Return a line with a part of it marked below, and what is wrong with that."""
+    from rich.cells import cell_len  # noqa: PLC0415 - only here
+
+    from rtui.keyspace.text.display import display_text  # noqa: PLC0415
+
+    start, end = problem.span.start, problem.span.end
+    before, wrong, after = (display_text(part, limit=4096) for part in (line[:start], line[start:end], line[end:]))
+    mark = " " * cell_len(before) + "^" * max(1, cell_len(wrong))
+    return f"  {before}{wrong}{after}\n  {mark}\n  {problem.sentence}"
+
+
+def _options(
+    query: Query,
+    *,
+    separators: tuple[bytes, ...],
+    pace: str,
+    columns: str | None,
+    sort: str | None,
+    limit: int | None,
+    counts_only: bool,
+    budget_s: float | None,
+) -> FindOptions:
+    from rtui.analysis.query.terms import Fact  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.find import FindOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+
+    wanted = query.facts if columns is None else _facts(columns)
+    order = None if sort is None or counts_only else _order(sort)
+    if order is not None and order.fact not in (*wanted, Fact.NAME):
+        wanted = (*wanted, order.fact)
+    if order is not None and limit is None:
+        limit = SORTED_LIMIT
+    return FindOptions(
+        separators=separators,
+        columns=() if counts_only else tuple(fact for fact in wanted if fact is not Fact.NAME),
+        limit=0 if counts_only else limit or NO_LIMIT,
+        order=order,
+        stops_at_limit=limit is not None and order is None and not counts_only,
+        pace=Pace(pace),
+        budget_s=budget_s,
+    )
+
+
+def _facts(text: str) -> tuple[Fact, ...]:
+    return tuple(dict.fromkeys(_fact(name.strip(), "--columns") for name in text.split(",")))
+
+
+def _fact(name: str, option: str) -> Fact:
+    from rtui.analysis.query.terms import Fact  # noqa: PLC0415
+
+    try:
+        return Fact(name.lower())
+    except ValueError:
+        there_are = ", ".join(fact.value for fact in Fact)
+        raise click.BadParameter(f"there is {there_are}", param_hint=option) from None
+
+
+def _order(text: str) -> Order:
+    from rtui.analysis.query.matches import Order  # noqa: PLC0415
+    from rtui.analysis.query.terms import Fact  # noqa: PLC0415
+
+    name, _, direction = text.partition(":")
+    fact = _fact(name, "--sort")
+    if direction not in ("", "asc", "desc"):
+        raise click.BadParameter("write FACT, FACT:asc or FACT:desc", param_hint="--sort")
+    is_text = fact in (Fact.NAME, Fact.TYPE, Fact.ENCODING, Fact.TTL)
+    return Order(fact, is_descending=direction == "desc" or (not direction and not is_text))
+
+
+def _find(target: Target, *, query: Query, options: FindOptions, form: str, counts_only: bool) -> int:
+    """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
+    from rtui.cli.find_output import FoundKeys  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.find_run import find  # noqa: PLC0415
+
+    facts = dict.fromkeys(fact for fact in options.columns)
+    output = FoundKeys(form, query, tuple(facts), counts_only=counts_only)
+    result = find(target, query, options, output)
+    for note in result.notes:
+        click.echo(f"rtui: {note}", err=True)
+    if result.failure is not None:
+        raise result.failure
+    return INTERRUPTED if result.is_interrupted else 0

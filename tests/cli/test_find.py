@@ -1,0 +1,248 @@
+"""`rtui find`: what it takes for the server and what for terms, what it writes, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.query.parsing import read
+from rtui.cli.find import marked, split_target
+from rtui.cli.main import INTERRUPTED, run
+from tests.cli.test_options import given_by
+from tests.servers import Server
+
+MANY = 120_000
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Signals mean in the next test what they meant here."""
+    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for one, handler in before.items():
+        signal.signal(one, handler)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "target", "terms"),
+    [
+        (["cart"], None, ["cart"]),
+        (["user:42", "ttl:none"], None, ["user:42", "ttl:none"]),
+        (["prod", "ttl:none"], None, ["prod", "ttl:none"]),
+        (["type:hash"], None, ["type:hash"]),
+        (["localhost", "cart"], "localhost", ["cart"]),
+        (["localhost:7000", "cart"], "localhost:7000", ["cart"]),
+        (["redis:6379", "cart"], "redis:6379", ["cart"]),
+        (["cache.example.com:80", "cart"], "cache.example.com:80", ["cart"]),
+        (["10.0.0.5", "cart"], "10.0.0.5", ["cart"]),
+        (["10.0.0.5:6380", "cart", "ttl:none"], "10.0.0.5:6380", ["cart", "ttl:none"]),
+        (["[::1]:6379", "cart"], "[::1]:6379", ["cart"]),
+        (["redis://u@h/0", "cart"], "redis://u@h/0", ["cart"]),
+        (["/no/socket", "cart"], None, ["/no/socket", "cart"]),
+        (["-h", "h", "10.0.0.5", "cart"], None, ["10.0.0.5", "cart"]),
+        (["localhost"], "localhost", []),
+    ],
+)
+def test_the_first_argument_is_the_server_where_it_can_be_nothing_else(
+    arguments: list[str], target: str | None, terms: list[str]
+) -> None:
+    options, _ = given_by(*arguments)
+    assert split_target(options) == ((() if target is None else (target,)), tuple(terms))
+
+
+def test_a_socket_is_a_server(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path)
+        options, _ = given_by(path, "cart")
+        assert split_target(options) == ((path,), ("cart",))
+
+
+def plant(server: Server) -> None:
+    client = server.client()
+    pipeline = client.pipeline(transaction=False)
+    for number in range(300):
+        pipeline.set(f"shop:session:{number}", "x" * number, ex=3600 if number % 2 else None)
+    for number in range(20):
+        pipeline.hset(f"shop:user:{number}:profile", mapping={"name": "n", "email": "e"})
+    pipeline.set(b"\xff raw\x1b[31m", "v")
+    pipeline.set(b"=SUM(A1)", "v")
+    pipeline.execute()
+
+
+def found(server: Server, *arguments: str, code: int = 0) -> None:
+    """Run it against a server."""
+    assert run(["find", server.url, *arguments]) == code
+
+
+def test_names_are_written_a_line_each(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "profile")
+    out, err = capfd.readouterr()
+    assert sorted(out.splitlines()) == sorted(f"shop:user:{number}:profile" for number in range(20))
+    assert err == "rtui: 20 keys.\n"
+
+
+def test_columns_stand_before_the_names(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "in:shop", "ttl:none", "len>290", "--columns", "type,ttl,len,idle,freq", "--sort", "len")
+    out = capfd.readouterr().out
+    assert [" ".join(line.split()) for line in out.splitlines()] == [
+        f"string no TTL {number} 0s – shop:session:{number}" for number in (298, 296, 294, 292)
+    ]
+
+
+def test_hostile_names_are_safe_to_show(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, r'"\xff"')
+    assert capfd.readouterr().out == "\\xff raw␛[31m\n"
+
+
+def test_json_has_every_byte(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "!in:shop", "--format", "json", "--columns", "type,ttl")
+    written = json.loads(capfd.readouterr().out)
+    assert written["format"] == "rtui find"
+    assert written["query"] == "!in:shop"
+    assert written["count"] == 2
+    assert written["complete"]
+    by_quoted = {one.pop("key_quoted"): one for one in written["keys"]}
+    assert by_quoted == {
+        r'"\xff raw\x1b[31m"': {"key": None, "type": "string", "ttl_ms": -1},
+        '"=SUM(A1)"': {"key": "=SUM(A1)", "type": "string", "ttl_ms": -1},
+    }
+    found(valkey, "nothing-like-it", "--format", "json")
+    assert json.loads(capfd.readouterr().out)["keys"] == []
+    found(valkey, "in:shop", "--format", "json", "--count")
+    assert json.loads(capfd.readouterr().out)["count"] == 320
+
+
+def test_csv_has_no_formulas(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "SUM", "--format", "csv", "--columns", "type,size")
+    rows = list(csv.reader(capfd.readouterr().out.splitlines()))
+    assert rows[0] == ["key", "key_quoted", "type", "memory_bytes"]
+    assert rows[1][:3] == ["'=SUM(A1)", '"=SUM(A1)"', "string"]
+    assert int(rows[1][3]) > 0
+
+
+def test_it_counts(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "session", "!ttl:none", "--count")
+    assert capfd.readouterr().out == "150\n"
+
+
+def test_it_ends_with_as_many_as_are_wanted(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "session", "--limit", "7", "--columns", "size")
+    out, err = capfd.readouterr()
+    assert len(out.splitlines()) == 7
+    assert "there may be more" in err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["type:hsh"], [], ["a", "--columns", "colour"], ["a", "--sort", "ttl:up"], ["a", "--limit", "0"], ["ttl<10x"]],
+)
+def test_what_makes_no_sense_ends_before_it_connects(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "redis://127.0.0.1:1/0", *arguments]) == 2
+    assert capfd.readouterr().err
+
+
+def test_a_wrong_term_is_marked(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "-p", "1", "cart", "type:hsh", "ttl<1x"]) == 2
+    assert capfd.readouterr().err == (
+        "rtui: the query can't be read\n"
+        "  cart type:hsh ttl<1x\n"
+        "            ^^^\n"
+        "  “hsh” is no known type (in quotes it is searched for all the same); did you mean hash?\n"
+        "  cart type:hsh ttl<1x\n"
+        "                    ^^\n"
+        "  “x” is no unit of time: there are ms, s, m, h, d, w and y; did you mean 1m?\n"
+        "  rtui find --help lists the terms.\n"
+    )
+
+
+def test_the_mark_is_below_wide_and_hidden_characters() -> None:
+    line = "漢字 \x1b[31m type:hsh"
+    (problem,) = read(line).problems
+    lines = marked(line, problem).splitlines()
+    assert lines[0] == "  漢字 ␛[31m type:hsh"
+    assert lines[1] == f"{' ' * (2 + 4 + 1 + 5 + 1 + 5)}^^^"
+
+
+def test_a_hint_is_said(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    found(valkey, "tpye:hash")
+    assert "did you mean type:hash?" in capfd.readouterr().err
+
+
+def test_a_term_that_is_denied_is_named(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    valkey.admin.execute_command("ACL", "SETUSER", "poor", "reset", "on", ">pw", "~*", "+@all", "-pttl")
+    url = valkey.url.replace("redis://", "redis://poor:pw@")
+    assert run(["find", url, "ttl:none"]) == 1
+    err = capfd.readouterr().err
+    assert "ttl:none needs PTTL" in err
+    assert "rtui acl" in err
+
+
+def test_no_server_is_exit_code_1(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "redis://127.0.0.1:1/0", "cart"]) == 1
+    assert capfd.readouterr().out == ""
+
+
+def many(server: Server) -> None:
+    client = server.client()
+    for start in range(0, MANY, 10_000):
+        client.mset({f"key:{number}": "v" for number in range(start, start + 10_000)})
+
+
+def program(server: Server, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "rtui", "find", server.url, *arguments]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ)
+
+
+@pytest.mark.slow
+def test_a_reader_that_goes_away_ends_it_quietly(valkey: Server) -> None:
+    many(valkey)
+    with program(valkey, "key", "--pace", "full") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline().startswith(b"key:")
+        process.stdout.close()
+        said = process.stderr.read()
+    assert process.returncode == 1
+    assert b"Traceback" not in said
+    assert b"fault" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_what_was_found_before_ctrl_c_is_written(valkey: Server, form: str) -> None:
+    many(valkey)
+    with program(valkey, "ttl:none", "--format", form) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        first = process.stdout.readline()
+        if form == "json":
+            first += b"".join(process.stdout.readline() for _ in range(4))
+        process.send_signal(signal.SIGINT)
+        out, said = first + process.stdout.read(), process.stderr.read()
+    assert process.returncode == INTERRUPTED
+    assert b"incomplete, since it was interrupted" in said
+    assert "asks PTTL of up to 120,000 keys" in said.decode()
+    if form == "json":
+        written = json.loads(out)
+        assert 0 < len(written["keys"]) < MANY
+        assert not written["complete"]
+    else:
+        assert 0 < len(out.splitlines()) < MANY
