@@ -83,11 +83,16 @@ def once(command: Sequence[str]) -> Run:
 
 
 @cache
-def limit_loop() -> str:
-    """Compile the loop, and return where it is."""
-    source, made = Path(__file__).with_name("limit_loop.c"), Path(tempfile.mkdtemp()) / "limit_loop"
-    subprocess.run(["cc", "-O2", "-o", str(made), str(source)], check=True)
+def compiled(name: str, *options: str) -> str:
+    """Compile a program of this folder, and return where it is."""
+    source, made = Path(__file__).with_name(f"{name}.c"), Path(tempfile.mkdtemp()) / name
+    subprocess.run(["cc", "-O2", "-o", str(made), str(source), *options], check=True)
     return str(made)
+
+
+def limit_loop() -> str:
+    """Return where the loop is, which is compiled once."""
+    return compiled("limit_loop")
 
 
 def commands(server: str, port: int) -> dict[str, list[str]]:

@@ -51,7 +51,7 @@ from rtui.server.engine._scan_reply cimport Names, free_names, read_page
 cdef enum:
     MOST_COUNT = 1000  # of a SCAN
     PAGE_BYTES = 4 << 20  # of names, about so many are asked for in one page
-    MOST_WAITING_COUNTS = 6  # with more than so many COUNTs of keys waiting, no further ones are listed
+    MOST_WAITING_COUNTS = 6  # with so many COUNTs of keys waiting beyond those that the link holds, no further ones are listed
     STUCK_AFTER = 1000  # replies in a row with the cursor they were asked with
     MOST_SAMPLES = 64
     MOST_REQUESTS = 1024
@@ -234,7 +234,7 @@ cdef inline int send_next(Pipeline* pipeline, int64_t now_us, int64_t epoch_ms) 
     count = 1 if count < 1 else MOST_COUNT if count > MOST_COUNT else count
     if inspection != NULL:
         waiting = inspection.listed.keys + inspection.typed.keys
-    if waiting <= MOST_WAITING_COUNTS * count:
+    if waiting <= MOST_WAITING_COUNTS * count + pipeline.most_under_way:
         scanned = next_range(pipeline.ranges, pipeline.width)
     if scanned == NULL and not waiting:
         return 0
