@@ -26,7 +26,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 def exchange(lane: LaneLog, key: bytes) -> None:
     lane.sent([guard.pttl(key)], Purpose.FACTS)
-    lane.received(memoryview(b":1\r\n"))
+    lane.received(b":1\r\n", 4)
     lane.answered([1], 0)
 
 

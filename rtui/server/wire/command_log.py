@@ -266,10 +266,10 @@ class LaneLog:
             entry.is_secret = is_secret
             self._count(entry, command.replies, len(command.packed))
 
-    def received(self, data: memoryview) -> None:
-        """Measure the replies in what has arrived."""
+    def received(self, buffer: bytes | bytearray, size_bytes: int) -> None:
+        """Measure the replies in what has arrived: the first bytes of a buffer."""
         if self._sizes is not None:
-            self._sizes.feed(data)
+            self._sizes.feed(buffer[:size_bytes])
 
     def answered(self, replies: Sequence[Reply], bytes_in: int) -> None:
         """Log the replies to a write; `bytes_in` have arrived at the lane so far."""

@@ -301,7 +301,7 @@ class Lane(asyncio.BufferedProtocol):
         self._last_data_s = self._last_reply_s = self._loop.time()
         self.traffic.bytes_in += nbytes
         self._incomplete_bytes += nbytes
-        self.log.received(self._view[:nbytes])
+        self.log.received(self._buffer, nbytes)
         if self._incomplete_bytes > self._max_reply_bytes:
             happened = f"It sent more than {self._max_reply_bytes >> 20} MiB in answer to one write."
             self._end(ConnectionLost(happened))

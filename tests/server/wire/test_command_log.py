@@ -99,7 +99,7 @@ def exchange(lane: LaneLog, keys: list[bytes], arrived: int) -> int:
     """Send PTTL about keys and have it answered with 1 each; return how many bytes have arrived since the beginning."""
     reply = b":1\r\n" * len(keys)
     lane.sent([guard.pttl(key) for key in keys], Purpose.ROWS)
-    lane.received(memoryview(reply))
+    lane.received(reply, len(reply))
     lane.answered([1] * len(keys), arrived + len(reply))
     return arrived + len(reply)
 
