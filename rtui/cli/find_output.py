@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import sys
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -96,8 +97,10 @@ class FoundKeys:
 
     @staticmethod
     def _send(text: str) -> None:
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
+        # Not by sys.stdout.buffer, which loses a part of a large write that a signal interrupts (CPython 3.11).
+        rest = memoryview(text.encode("utf-8", "backslashreplace"))
+        while rest:
+            rest = rest[os.write(sys.stdout.fileno(), rest) :]
 
     def _line(self, record: KeyRecord) -> str:
         def cell(fact: Fact) -> SafeText:

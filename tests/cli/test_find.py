@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+import termios
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -223,6 +225,32 @@ def test_a_reader_that_goes_away_ends_it_quietly(valkey: Server) -> None:
     assert process.returncode == 1
     assert b"Traceback" not in said
     assert b"fault" not in said
+
+
+WRITER = """
+import signal
+from rtui.analysis.query.query import Query
+from rtui.analysis.report.document import KeyRecord
+from rtui.cli.find_output import FoundKeys
+signal.signal(signal.SIGINT, lambda *_: None)
+output = FoundKeys("text", Query(), ())
+for start in range(0, 80_000, 20_000):
+    output.write([KeyRecord(b"%06d" % number) for number in range(start, start + 20_000)])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(fcntl, "F_GETPIPE_SZ"), reason="how much a pipe holds is asked as on Linux")
+def test_a_signal_in_the_middle_of_writing_loses_nothing() -> None:
+    with subprocess.Popen([sys.executable, "-c", WRITER], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        room = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+        waiting = bytearray(4)
+        while int.from_bytes(waiting, sys.byteorder) < room:
+            fcntl.ioctl(process.stdout, termios.FIONREAD, waiting)
+        process.send_signal(signal.SIGINT)
+        lines = process.stdout.readlines()
+    assert lines == [b"%06d\n" % number for number in range(80_000)]
 
 
 @pytest.mark.slow
