@@ -34,12 +34,14 @@ def key_as_text(key: bytes) -> str:
     return text if text.isprintable() else quoted(key)
 
 
-def command_line(target: Target, command: str, key: bytes, *after: str) -> SafeText:
+def command_line(target: Target, command: str, key: bytes, *after: str | bytes) -> SafeText:
     """Write one command on one key as a line for a POSIX shell; redis-cli prompts for the password if there is one.
 
-    `command` may have two words. The name may have any bytes: it is quoted for redis-cli and then for the shell.
+    `command` may have two words. The name, and what follows it as bytes, may be any bytes: they are quoted for
+    redis-cli and then for the shell.
     """
-    return _shell_line(target, [*command.split(), _argument(key), *after])
+    words = (argument if isinstance(argument, str) else _argument(argument) for argument in (key, *after))
+    return _shell_line(target, [*command.split(), *words])
 
 
 def sent_line(target: Target, argv: Sequence[bytes]) -> SafeText:

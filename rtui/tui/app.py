@@ -496,7 +496,7 @@ def all_css() -> str:
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
 
     from rtui.tui.analyse import panel_view  # noqa: PLC0415
-    from rtui.tui.browse import detail_pane, key_tree  # noqa: PLC0415
+    from rtui.tui.browse import detail_pane, key_tree, value_pane, value_prompt, value_view  # noqa: PLC0415
     from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
     from rtui.tui.log import entries  # noqa: PLC0415
@@ -505,6 +505,7 @@ def all_css() -> str:
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
+        value_pane.ValuePane, value_prompt.ValuePrompt, value_view.ValueView,
         line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
         table.TableBody, table.ReportTable, entries.LogView,
     )  # fmt: skip

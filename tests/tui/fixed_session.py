@@ -251,7 +251,7 @@ def key_facts(key: bytes) -> KeyFacts:
 
 def preview(facts: KeyFacts, page: Page) -> Preview:
     """A page of the value, from the type."""
-    base = Preview(facts.key, facts.type, PreviewKind.NOTHING, page, facts.length)
+    base = Preview(facts.key, facts.type, PreviewKind.NOTHING, page, facts.length, first=page.seen)
     if isinstance(facts.type, Unknown):
         return replace(base, refusal=facts.type)
     if facts.key == b"huge":
@@ -273,7 +273,7 @@ def _list(base: Preview) -> Preview:
     columns = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("value", Meaning.VALUE))
     start = base.page.position if isinstance(base.page.position, int) else 0
     rows = tuple((start + at, b'{"job": %d}' % (start + at)) for at in range(100))
-    following = base.page.following(start + 100) if start < 200 else None
+    following = base.page.following(start + 100, shown=100) if start < 200 else None
     return replace(base, kind=PreviewKind.LIST, columns=columns, rows=rows, total=300, next_page=following)
 
 

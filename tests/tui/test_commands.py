@@ -18,6 +18,9 @@ from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.status_bar import StatusBar
+from rtui.tui.browse.value_commands import SHARED, VALUE_COMMANDS
+from rtui.tui.browse.value_pane import ValuePane
+from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.help.screen import help_lines
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
@@ -34,6 +37,7 @@ OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
+    Owner.VALUE: ValuePane, Owner.ROWS: ValueView,
 }  # fmt: skip
 
 
@@ -54,11 +58,24 @@ def test_no_key_means_two_things_in_one_place() -> None:
         assert [key for key, count in keys_of(all_commands(), owner).items() if count > 1] == []
 
 
+BESIDE_EACH_OTHER = frozenset({Owner.TREE, Owner.VALUE, Owner.ROWS})
+"""Widgets of which one has the keyboard: the rows are in the value, and neither is in the tree."""
+
+
 @pytest.mark.parametrize("commands", SCREENS.values(), ids=SCREENS)
 def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCommand]) -> None:
-    keys = [set(keys_of(commands, owner)) for owner in Owner]
-    for one, other in combinations(keys, 2):
-        assert one & other == set()
+    keys = {owner: set(keys_of(commands, owner)) for owner in Owner}
+    shared = {key for command in VALUE_COMMANDS if command.id in SHARED for key in command.keys} & keys[Owner.VALUE]
+    for one, other in combinations(Owner, 2):
+        if not {one, other} <= BESIDE_EACH_OTHER:
+            assert keys[one] & keys[other] == (shared if {one, other} == {Owner.VALUE, Owner.BROWSE} else set())
+    assert keys[Owner.VALUE] & keys[Owner.ROWS] == set()
+
+
+def test_a_key_that_the_value_shares_with_the_screen_does_the_same_there() -> None:
+    keys = {command.name: command.keys for command in all_commands()}
+    for inside, outside in SHARED.items():
+        assert keys[f"{Owner.VALUE}.{inside}"] == keys[f"{Owner.BROWSE}.{outside}"]
 
 
 def test_actions_are_unique() -> None:

@@ -9,6 +9,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.value_commands import VALUE_COMMANDS
 from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand
 
 _move = partial(ScreenCommand, group=Group.MOVE, owner=Owner.TREE)
@@ -63,6 +64,7 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _key("copy_name", ("y",), "Copy", "Copy the name as text.", when=(Condition.ON_ROW,), footer=5),
     _key("copy_menu", ("Y",), "Copy as…",
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.", when=(Condition.ON_ROW,)),
+    *VALUE_COMMANDS,
     _scan("pause", ("p",), "Pause", "Pause the scan, or go on with it.", when=(Condition.SCANNING, Condition.PAUSED),
         footer=6),
     _scan("faster", ("plus", "equals_sign"), "Faster", "Scan at a faster pace; the server gives more of its time.",
@@ -93,5 +95,5 @@ def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None
         Condition.ON_KEY: detail.key is not None,
         Condition.ON_ROW: cursor is not None or detail.key is not None,
         Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
-        Condition.PAGES: preview is not None and bool(preview.next_page or preview.page.previous),
+        Condition.PAGES: preview is not None and bool(preview.next_page or preview.page.before),
     }

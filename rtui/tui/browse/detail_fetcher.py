@@ -13,17 +13,22 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts
+from rtui.analysis.facts import KeyFacts, Unknown
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.facts.preview.page import Page, Preview
+from rtui.keyspace.types import STRING
+from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
+from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
+from rtui.tui.browse.document import Document, open_document
 from rtui.tui.browse.session import Session
+from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.kit.command_screen import Work, drive
+from rtui.tui.kit.layout import display_text
 
 GROWTH: Final = 1.125
 """During a scan a namespace is counted again when it has grown by this factor."""
@@ -105,6 +110,53 @@ GRACE_S: Final = 0.15
 """An incomplete detail is shown after so long; until then the one before stays, so that the screen does not flicker."""
 
 
+UNDECODED: Final = frozenset({PreviewKind.HYPERLOGLOG, PreviewKind.BITMAP})
+"""What strings may be that is no encoded value."""
+
+MOST_FOUND: Final = 100
+"""A page of what was found ends with so many matches,"""
+
+MOST_LOOKED_AT: Final = 100_000
+"""or when so many elements were looked at,"""
+
+MOST_BYTES_LOOKED_AT: Final = 16 << 20
+"""in a string so many bytes."""
+
+
+def is_enough(found: Preview) -> bool:
+    """Return whether what was found so far is shown as a page, and the next one is fetched only when it is wanted."""
+    count = len(found.rows) if found.elements is None else found.elements
+    most = MOST_LOOKED_AT if found.type != STRING.name else MOST_BYTES_LOOKED_AT
+    return count >= MOST_FOUND or found.looked_at >= most or found.refusal is not None
+
+
+def with_more(found: Preview, more: Preview) -> Preview:
+    """Return what was found so far with what was found behind it; the page stays the first one."""
+    elements = None if found.elements is None else found.elements + (more.elements or 0)
+    wide = found if len(found.columns) >= len(more.columns) else more
+    rows = (*found.rows, *more.rows)
+    if found.columns != more.columns:
+        rows = tuple((*row, None)[: len(wide.columns)] for row in rows)
+    window, kind = (more.window, more.kind) if more.window is not None else (found.window, found.kind)
+    return replace(
+        found,
+        columns=wide.columns,
+        rows=rows,
+        elements=elements,
+        window=window,
+        kind=kind,
+        looked_at=found.looked_at + more.looked_at,
+        next_page=more.next_page,
+        refusal=more.refusal,
+    )
+
+
+def may_be_encoded(beginning: bytes) -> bool:
+    """Return whether more than the beginning is needed to decode it: it is JSON, binary, or one long word."""
+    is_word = not any(byte in beginning for byte in b" \t\n")
+    return is_word or beginning[:1] in (b"{", b"[") or not is_text(beginning, cut_after=True)
+
+
 Spawn = Callable[[Work], object]
 """Starts a worker, which ends the one before."""
 
@@ -121,8 +173,12 @@ class Detail:
     preview: Preview | None = None
     children: ChildCounts | None = None
     """What lies directly below a namespace, if it was counted."""
+    document: Document | None = None
+    """What the bytes of a string mean; None for other types, and where only a part of it was read."""
     is_fetching_page: bool = False
     """Another page is being fetched."""
+    refused_place: SafeText | None = None
+    """Why there is no place such as the user has typed."""
     failure: SafeText | None = None
     """Why nothing more was fetched, such as a lost connection."""
 
@@ -140,6 +196,8 @@ class DetailFetcher:
         """Identifies the fetch of facts and value that is under way."""
         self._wanted: Detail | None = None
         """Where the cursor has gone, until it has rested there."""
+        self._before_find: Page | None = None
+        """Where the user was in the value before looking for something in it."""
         self.detail = Detail()
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
@@ -171,7 +229,8 @@ class DetailFetcher:
 
     def reload(self) -> None:
         """Fetch everything again."""
-        self._start(partial(self._load, replace(self.detail, facts=None, preview=None, failure=None), 0.0))
+        blank = replace(self.detail, facts=None, preview=None, document=None, failure=None, refused_place=None)
+        self._start(partial(self._load, blank, 0.0))
 
     def refresh(self, *, at_once: bool = False) -> None:
         """Fetch all that is shown of a key again, showing the old facts until the new ones are there.
@@ -187,6 +246,29 @@ class DetailFetcher:
         """Fetch another page of the value."""
         if self.detail.facts is not None:
             self._start(partial(self._turn, self.detail, page))
+
+    def find(self, find: Find) -> None:
+        """Show what matches in the value, page by page; `leave_found` goes back to the page of now."""
+        preview = self.detail.preview
+        if preview is None or self.detail.facts is None:
+            return
+        if preview.page.find is None:
+            self._before_find = preview.page
+        self.turn(Page(find=find))
+
+    def leave_found(self) -> bool:
+        """Go back from what was found to the page before; return whether something was found."""
+        preview, page = self.detail.preview, self._before_find
+        if preview is None or preview.page.find is None:
+            return False
+        self._before_find = None
+        self.turn(FIRST if page is None else page)
+        return True
+
+    def go_to(self, text: str) -> None:
+        """Fetch the page at a typed place; where there is none, the detail says why."""
+        if self.detail.facts is not None:
+            self._start(partial(self._go_to, self.detail, self.detail.facts, text))
 
     def _start(self, work: Work, wanted: Detail | None = None) -> None:
         self._wanted = wanted
@@ -212,17 +294,65 @@ class DetailFetcher:
             self.detail = replace(self.detail, facts=facts)
             is_same_type = before is not None and before.type == facts.type
             page = shown.page if is_same_type and shown is not None else None
-            preview = await self._session.preview(facts, page)
-            self.detail = replace(self.detail, preview=preview)
+            await self._read(facts, FIRST if page is None else page)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
         """Fetch another page."""
-        self.detail = replace(detail, is_fetching_page=True)
+        self.detail = replace(detail, is_fetching_page=True, refused_place=None)
         if detail.facts is None:
             return
         async with self._showing_progress():
-            preview = await self._session.preview(detail.facts, page)
-            self.detail = replace(self.detail, preview=preview, is_fetching_page=False)
+            await self._read(detail.facts, page)
+
+    async def _go_to(self, detail: Detail, facts: KeyFacts, text: str) -> None:
+        """Ask where a place is and fetch the page there."""
+        self.detail = replace(detail, is_fetching_page=True, refused_place=None)
+        async with self._showing_progress():
+            page = await self._session.find_place(facts, text)
+            if isinstance(page, Unknown):
+                why = REASONS[page.reason].refusal if not page.detail else display_text(page.detail)
+                self.detail = replace(self.detail, is_fetching_page=False, refused_place=why)
+                return
+            if page.find is not None and detail.preview is not None and detail.preview.page.find is None:
+                self._before_find = detail.preview.page
+            await self._read(facts, page)
+
+    async def _read(self, facts: KeyFacts, page: Page) -> None:
+        """Read a page of the value; of what is looked for in it, go on until there is a page of it."""
+        preview = await self._session.preview(facts, page)
+        if page.find is not None:
+            async for found in self._matches(facts, preview):
+                preview = found
+                self.detail = replace(self.detail, preview=preview, document=None)
+        document = await self._document(facts, preview)
+        self.detail = replace(self.detail, preview=preview, document=document, is_fetching_page=False)
+
+    async def _matches(self, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
+        """Yield what was found so far, each time with more, and show it as it grows."""
+        loop = asyncio.get_running_loop()
+        shown_at_s = loop.time()
+        while preview.next_page is not None and preview.window is None and not is_enough(preview):
+            more = await self._session.preview(facts, preview.next_page)
+            preview = with_more(preview, more)
+            yield preview
+            if loop.time() - shown_at_s > GRACE_S:
+                shown_at_s = loop.time()
+                self._on_change(replace(self.detail, preview=preview))
+            if more.refusal is not None:
+                return
+
+    async def _document(self, facts: KeyFacts, preview: Preview) -> Document | None:
+        """Return what the bytes of a string mean, all of them read where they are few; None for other types."""
+        window = preview.window
+        if window is None or window.offset_bytes or not window.data or preview.kind in UNDECODED:
+            return None
+        data = window.data
+        if preview.next_page is not None and preview.page.find is None and may_be_encoded(data):
+            async for part in self._session.string_windows(facts):
+                data = part if isinstance(part, bytes) else data
+                break
+        is_whole = not isinstance(facts.length, int) or len(data) >= facts.length
+        return await asyncio.to_thread(open_document, data, is_whole=is_whole)
 
     @contextlib.asynccontextmanager
     async def _showing_progress(self) -> AsyncIterator[None]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
+from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.document import Document, document_rows
 from rtui.tui.browse.fact_lines import (
     age_line,
     explanations,
@@ -18,9 +21,10 @@ from rtui.tui.browse.fact_lines import (
     slot_lines,
 )
 from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
-from rtui.tui.browse.preview_lines import page_note, preview_lines
+from rtui.tui.browse.preview_lines import page_note, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.kit.layout import BETWEEN, Piece, display, fitted, prose, tab_line
+from rtui.tui.browse.value_rows import RowOrder, ValueRow
+from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 
 NAME_CELLS = 36
@@ -89,31 +93,93 @@ class Tab(IntEnum):
     SLOT = 1
 
 
-def tab_lines(detail: Detail, tab: Tab, now_s: float | None, width: int) -> Sequence[Line]:
+@dataclass(frozen=True, slots=True)
+class ValueState:
+    """How the value is shown: what the title of its tab says beside the position."""
+
+    order: RowOrder | None = None
+    """How the rows of the page are sorted."""
+    document: Document | None = None
+    """What is shown decoded."""
+    trail: tuple[SafeText, ...] = ()
+    """What was opened in it, the outermost first."""
+
+
+AS_IT_COMES: Final = ValueState()
+
+
+def tab_lines(
+    detail: Detail, tab: Tab, now_s: float | None, width: int, state: ValueState = AS_IT_COMES
+) -> Sequence[Line]:
     """Return the titles of the tabs below a blank line; beside them the position in the value and the facts' age."""
     if detail.key is None:
         return [(), tab_line([] if detail.row is None else [literal("Inside")], 0, [], width)]
-    page = page_note(detail.preview) if tab is Tab.VALUE and detail.preview is not None else ()
+    is_value = tab is Tab.VALUE and detail.preview is not None
+    page: Line = ()
+    short: Line = ()
+    if is_value and detail.preview is not None and not state.trail:
+        page = page_note(detail.preview, state.order)
+        short = page_note(detail.preview, state.order, is_short=True)
+    decoders = _decoder_note(state) if is_value else ()
     age = () if detail.facts is None else age_line(detail.facts.asked_at_s, now_s)
-    notes: list[Line] = [(*page, BETWEEN, *age)] if page and age else []
-    notes = [(Span(literal("fetching…"), Role.FAINT),)] if detail.is_fetching_page else [*notes, page, age]
-    return [(), tab_line([literal("Value"), literal("Slot")], tab, notes, width)]
+    if detail.is_fetching_page:
+        page = (*page, BETWEEN, _FETCHING) if page and is_finding(detail) else (_FETCHING,)
+        short = (_FETCHING,)
+    parts = [part for part in (decoders, page, age) if part]
+    notes = [_with_separators(parts[:count]) for count in range(len(parts), 0, -1)]
+    return [(), tab_line([literal("Value"), literal("Slot")], tab, [*notes, page, short, age], width)]
 
 
-def body_lines(detail: Detail, tab: Tab, totals: Totals, width: int) -> Sequence[Line]:
-    """Return what the chosen tab shows."""
+_FETCHING: Final = Span(literal("fetching…"), Role.FAINT)
+
+
+def is_finding(detail: Detail) -> bool:
+    """Return whether what is fetched is found little by little."""
+    return detail.preview is not None and detail.preview.page.find is not None
+
+
+def _with_separators(parts: Sequence[Line]) -> Line:
+    line: list[Span] = []
+    for part in parts:
+        line += [*([BETWEEN] if line else []), *part]
+    return tuple(line)
+
+
+def _decoder_note(state: ValueState) -> Line:
+    """Return how what is shown was decoded, and the key that decodes it otherwise."""
+    if state.document is None:
+        return ()
+    return Span(state.document.title, Role.JSON), Span(literal(" d"), Role.ACCENT)
+
+
+def body_rows(
+    detail: Detail,
+    tab: Tab,
+    totals: Totals,
+    *,
+    width: int,
+    order: RowOrder | None = None,
+    document: Document | None = None,
+    opened: Sequence[SafeText] = (),
+) -> Sequence[ValueRow]:
+    """Return what the chosen tab shows; `opened` names what the document was opened from, the outermost first."""
     if detail.key is None:
-        return [] if detail.row is None else inside_lines(detail.row.namespace, detail.children, totals, width)
+        lines = [] if detail.row is None else inside_lines(detail.row.namespace, detail.children, totals, width)
+        return [ValueRow(line) for line in lines]
     if tab is Tab.SLOT:
-        return slot_lines(detail.key, width)
-    lines: list[Line] = []
+        return [ValueRow(line) for line in slot_lines(detail.key, width)]
+    if opened and document is not None:
+        trail = SafeText(f"‹ {' › '.join(opened)}")
+        title = (gap(MARGIN), Span(cut_middle(trail, width - 2 * MARGIN), Role.STRONG))
+        return [ValueRow(()), ValueRow(title), ValueRow(()), *document_rows(document, width)]
+    rows: list[ValueRow] = []
     if detail.failure is not None:
-        lines += [(), *prose(detail.failure, width, Role.WARN)]
+        rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]
     if detail.preview is not None:
-        lines += preview_lines(detail.preview, width)
+        rows += preview_rows(detail.preview, width, order=order, document=document)
     elif detail.failure is None:
-        lines += [(), *prose(literal("fetching…"), width, Role.FAINT)]
+        rows += [ValueRow(line) for line in ((), *prose(literal("fetching…"), width, Role.FAINT))]
     if detail.facts is not None:
         for sentence in explanations(detail.facts):
-            lines += [(), *prose(sentence, width, Role.MUTED)]
-    return lines
+            rows += [ValueRow(line) for line in ((), *prose(sentence, width, Role.MUTED))]
+    return rows

@@ -10,13 +10,15 @@ from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
-from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, Spawn
-from rtui.tui.browse.detail_lines import Tab, body_lines, head_lines, summary_line, tab_lines
+from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
+from rtui.tui.browse.detail_lines import Tab, head_lines, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
+from rtui.tui.browse.value_pane import ValuePane
+from rtui.tui.browse.value_writer import Run
 from rtui.tui.kit.bars import Bar, TabBar
-from rtui.tui.kit.line_view import LinePanel, ScrollingPanel
+from rtui.tui.kit.line_view import LinePanel
 
 
 class DetailPane(Vertical):
@@ -36,11 +38,12 @@ class DetailPane(Vertical):
             super().__init__()
             self.detail = detail
 
-    def __init__(self, session: Session, spawn: Spawn, totals: Callable[[], Totals], *, id: str | None = None) -> None:
-        """`spawn` runs workers that fetch details; `whole` returns what shares are measured against."""
+    def __init__(self, session: Session, run: Run, totals: Callable[[], Totals], *, id: str | None = None) -> None:
+        """`run` starts workers; `totals` returns what shares are measured against."""
         super().__init__(id=id)
-        self.fetcher = DetailFetcher(session, spawn, self._show)
-        self.body = ScrollingPanel(id="detail-body")
+        self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show)
+        self.value = ValuePane(session, run, self.fetcher, totals)
+        self.body = self.value.body
         self.summary = Bar(id="summary")
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
@@ -54,7 +57,7 @@ class DetailPane(Vertical):
         """Put the head, the tabs and the body under each other; the screen places the summary."""
         yield self._head
         yield self._tabs
-        yield self.body
+        yield self.value
 
     @property
     def detail(self) -> Detail:
@@ -65,18 +68,26 @@ class DetailPane(Vertical):
         """Show a detail, from the top of its body unless it is the one that was shown before."""
         if not self.is_attached:
             return
-        self._show_facts(detail)
-        if detail is not self.shown:
-            self.body.scroll_to(y=0, animate=False, force=True, immediate=True)
-        self.body.set_content(partial(body_lines, detail, self.tab, self._totals()))
+        if detail.refused_place is not None and detail is not self.shown:
+            self.app.notify(detail.refused_place, title="Go to", severity="warning", markup=False)
+        self.value.show(detail, self.tab)
         self.shown = detail
+        self._show_facts(detail)
         self.post_message(self.Changed(detail))
+
+    @on(ValuePane.Changed)
+    def _value_changed(self, event: ValuePane.Changed) -> None:
+        """Show beside the tabs what is shown of the value now, and offer what can be done with it."""
+        event.stop()
+        if self.shown is not None:
+            self._show_facts(self.shown)
+            self.post_message(self.Changed(self.shown))
 
     def _show_facts(self, detail: Detail) -> None:
         """Show all but the body: what changes as time goes by."""
         totals, now_s = self._totals(), self._clock()
         self._head.set_content(partial(head_lines, detail, totals, now_s))
-        self._tabs.set_content(partial(tab_lines, detail, self.tab, now_s))
+        self._tabs.set_content(partial(tab_lines, detail, self.tab, now_s, state=self.value.state))
         self.summary.set_line(partial(summary_line, detail, totals, now_s))
 
     def tick(self) -> None:
@@ -118,7 +129,9 @@ class DetailPane(Vertical):
         self.action_show_tab(self.tab - 1)
 
     def action_next_page(self) -> None:
-        """Fetch the next page of the value."""
+        """Fetch the next page of the value, or go to the next place of what was found in what is shown."""
+        if self.value.find_next():
+            return
         preview = self.detail.preview
         if preview is not None and preview.next_page is not None:
             self.fetcher.turn(preview.next_page)
@@ -126,8 +139,8 @@ class DetailPane(Vertical):
     def action_previous_page(self) -> None:
         """Fetch the page before."""
         preview = self.detail.preview
-        if preview is not None and preview.page.previous is not None:
-            self.fetcher.turn(preview.page.previous)
+        if preview is not None and preview.page.before is not None:
+            self.fetcher.turn(preview.page.before)
 
     def action_reload(self) -> None:
         """Fetch the facts and the value of the key again."""

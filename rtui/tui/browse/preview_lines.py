@@ -1,11 +1,10 @@
-"""A page of a value as lines: tables, text, JSON, hex dumps, each bounded by the panel's width."""
+"""A page of a value as rows: tables, text, JSON, hex dumps, each bounded by the panel's width."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from itertools import zip_longest
 from typing import Final
 
 from rtui.analysis import humanize as fmt
@@ -18,18 +17,18 @@ from rtui.server.facts.preview.page import (
     PreviewColumn,
     PreviewKind,
     PreviewRow,
+    SideTable,
     StringWindow,
     Unread,
 )
+from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, text_rows
 from rtui.tui.browse.tree_lines import REASONS
+from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap
 
-CELL_LINES: Final = 4
-"""The last cell of a row is wrapped into at most so many lines."""
-
-TEXT_LINES: Final = 12
-"""One line of a text value is wrapped into at most so many lines."""
+SUMMARY_LINES: Final = 4
+"""A fact of the value as a whole is wrapped into at most so many lines."""
 
 MIN_COLUMN_CELLS: Final = 6
 NAME_SHARE: Final = 0.42
@@ -48,50 +47,111 @@ _NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meanin
 
 
 def preview_lines(preview: Preview, width: int) -> list[Line]:
-    """Return a page of a value for a panel of this width; where it was refused, why."""
-    lines: list[Line] = [()]
+    """Return the lines of a page of a value."""
+    return [row.line for row in preview_rows(preview, width)]
+
+
+def preview_rows(
+    preview: Preview, width: int, *, order: RowOrder | None = None, document: Document | None = None
+) -> list[ValueRow]:
+    """Return a page of a value for a panel of this width; where it was refused, why.
+
+    `order` sorts the rows of the page; `document` is shown in place of the bytes of a string.
+    """
+    rows: list[ValueRow] = [ValueRow(())]
     refusal = preview.refusal
     if refusal is not None:
-        lines.append((gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN)))
+        rows.append(ValueRow((gap(MARGIN), Span(REASONS[refusal.reason].refusal, Role.WARN))))
         why = display_text(refusal.detail)
         if refusal.reason is Reason.GONE:
             why = literal("It has expired or was deleted since it was listed. r looks again.")
-        lines += [*(prose(why, width, Role.MUTED) if why else ()), ()]
-    lines += _summary_lines(preview.summary, width)
-    if preview.window is not None:
-        lines += _window_lines(preview.kind, preview.window, width)
+        rows += _plain([*(prose(why, width, Role.MUTED) if why else ()), ()])
+    rows += _plain(_summary_lines(preview.summary, width))
+    if document is not None:
+        rows += document_rows(document, width)
+    elif preview.window is not None:
+        rows += _window_rows(preview.kind, preview.window, width)
     if preview.columns and preview.rows:
-        lines += table_lines(preview.columns, preview.rows, width)
+        rows += table_rows(preview.columns, preview.rows, width, order)
+    elif preview.page.find is not None and refusal is None and preview.window is None:
+        rows += _plain(_nothing_found(preview, width))
     elif preview.columns and refusal is None:
-        lines += prose(literal("(empty)"), width, Role.FAINT)
+        rows += _plain(prose(literal("(empty)"), width, Role.FAINT))
     for section in preview.sections:
         title = display_text(section.title)
         if section.subject is not None:
             title = joined((title, display(section.subject, limit=64)), " ")
-        lines += [(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))]
+        rows += _plain([(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))])
         if section.rows:
-            lines += table_lines(section.columns, section.rows, width)
-        lines += _note_lines(section.notes, width)
+            rows += table_rows(section.columns, section.rows, width, side=section)
+        rows += _plain(_note_lines(section.notes, width))
     touch = "Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it."
-    return lines + _note_lines([*preview.notes, *([touch] if preview.touched else [])], width)
+    return rows + _plain(_note_lines([*preview.notes, *([touch] if preview.touched else [])], width))
 
 
-def page_note(preview: Preview) -> Line:
-    """Return which page this is, and which keys turn it, for the end of the tab line."""
+def _plain(lines: Sequence[Line]) -> list[ValueRow]:
+    """Return lines that stand for nothing."""
+    return [ValueRow(line) for line in lines]
+
+
+def _nothing_found(preview: Preview, width: int) -> list[Line]:
+    """Return what is said where nothing matches so far."""
+    find = preview.page.find
+    what = display(find.text, limit=60) if find is not None else SafeText("")
+    if preview.next_page is not None:
+        return prose(SafeText(f"Nothing found so far of {what}. n goes on looking."), width, Role.MUTED)
+    return prose(SafeText(f"Nothing here matches {what}. Escape shows all."), width, Role.MUTED)
+
+
+def page_note(preview: Preview, order: RowOrder | None = None, *, is_short: bool = False) -> Line:
+    """Return which part of the value this is, and which keys turn the page, for the end of the tab line."""
     parts: list[Span] = []
-    if preview.rows and isinstance(preview.total, int):
-        is_stream = preview.kind is PreviewKind.STREAM  # of which an entry has several rows
-        shown = sum(1 for row in preview.rows if row and row[0] is not None) if is_stream else len(preview.rows)
-        parts.append(Span(SafeText(f"{shown:,} of {preview.total:,}"), Role.MUTED))
-    elif preview.window is not None and isinstance(preview.total, int):
-        first, last = preview.window.offset_bytes, preview.window.offset_bytes + len(preview.window.data)
-        if preview.next_page is not None or first:
-            parts.append(Span(SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}"), Role.MUTED))
-    if preview.page.previous is not None:
+    position = position_text(preview, is_short=is_short)
+    if position:
+        parts.append(Span(position, Role.MUTED))
+    is_part = preview.next_page is not None or preview.page.before is not None
+    if order is not None and is_part:
+        parts.append(Span(literal(" sorted" if is_short else " · this page sorted"), Role.MUTED))
+    if preview.page.before is not None:
         parts.append(Span(SafeText(f"{'  ' if parts else ''}‹ b"), Role.ACCENT))
     if preview.next_page is not None:
         parts.append(Span(SafeText(f"{'  ' if parts else ''}n ›"), Role.ACCENT))
     return tuple(parts)
+
+
+def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
+    """Return where the page is in the value, such as `101–200 of 12,000`; what is not known is left out."""
+    page = preview.page
+    total: int | Unknown | None = preview.total
+    if preview.window is not None:
+        return _window_position(preview.window, preview)
+    count = len(preview.rows) if preview.elements is None else preview.elements
+    if page.find is not None and not page.find.is_exact:
+        looked_at = min(preview.looked_at, total) if isinstance(total, int) else preview.looked_at
+        if is_short:
+            return SafeText(f"{count:,} found in {looked_at:,}")
+        return SafeText(f"{count:,} found · {looked_at:,}{_of(total)} looked at")
+    title = ""
+    if page.span is not None:
+        total, title = page.span.length, "" if is_short else f" · {page.span.title}"
+    if not count or preview.first is None:
+        return SafeText(f"{count:,}{_of(total)}{title}" if count else "")
+    first, last = preview.first + 1, preview.first + count
+    if isinstance(total, int) and last > total:  # a walk by cursor may meet elements twice; there may be more by now
+        return SafeText(f"{first:,}–{last:,} of ≥ {last:,}{title}")
+    return SafeText(f"{first:,}–{last:,}{_of(total)}{title}" if last > first else f"{first:,}{_of(total)}{title}")
+
+
+def _of(total: int | Unknown | None) -> str:
+    return f" of {total:,}" if isinstance(total, int) else ""
+
+
+def _window_position(window: StringWindow, preview: Preview) -> SafeText:
+    """Return which bytes of a string these are; nothing where they are all."""
+    first, last = window.offset_bytes, window.offset_bytes + len(window.data)
+    if isinstance(preview.total, int) and (preview.next_page is not None or first):
+        return SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}")
+    return SafeText("")
 
 
 def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: int) -> list[Line]:
@@ -108,7 +168,7 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
         if isinstance(value, Unknown):
             found = prose(display_text(value.detail or value.reason.value), space, Role.MUTED)
         else:
-            parts = wrap(cell_text(value, Meaning.VALUE), space - 2 * MARGIN, CELL_LINES)
+            parts = wrap(cell_text(value, Meaning.VALUE), space - 2 * MARGIN, SUMMARY_LINES)
             found = [(gap(MARGIN), Span(part)) for part in parts]
         if is_beside:
             title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
@@ -118,33 +178,29 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
     return [*lines, ()]
 
 
-def _window_lines(kind: PreviewKind, window: StringWindow, width: int) -> list[Line]:
+def _window_rows(kind: PreviewKind, window: StringWindow, width: int) -> list[ValueRow]:
     """Return the bytes of a string as what they seem to be: text, JSON with its names apart, or a hex dump."""
-    room = width - 2 * MARGIN
-    lines: list[Line] = []
     if not window.data:
-        return prose(literal("(empty string)"), width, Role.FAINT)
+        return _plain(prose(literal("(empty string)"), width, Role.FAINT))
+    if kind is PreviewKind.JSON and window.json_lines:
+        return _json_rows(window.json_lines, width)
     if kind in (PreviewKind.TEXT, PreviewKind.JSON):
-        is_json = kind is PreviewKind.JSON and bool(window.json_lines)
-        for raw in window.json_lines if is_json else window.data.split(b"\n"):
-            text = display(raw, limit=room * TEXT_LINES)
-            first, *more = wrap(text, room, TEXT_LINES)
-            name = _JSON_NAME.match(text) if is_json else None
-            end = name.end() if name else 0
-            lines.append((gap(MARGIN), Span(SafeText(first[:end]), Role.HASH), Span(SafeText(first[end:]))))
-            lines += [(gap(MARGIN), Span(part)) for part in more]
-        return lines
-    step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
-    for at in range(0, len(window.data), step):
-        piece = window.data[at : at + step]
-        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
-        lines.append((
-            gap(MARGIN),
-            Span(SafeText(f"{window.offset_bytes + at:08x}  "), Role.FAINT),
-            Span(SafeText(f"{piece.hex(' '):<{3 * step}} ")),
-            Span(SafeText(shown), Role.MUTED),
-        ))  # fmt: skip
-    return [*lines, ()]
+        return list(text_rows(window.data, width))
+    return [*hex_rows(window.data, window.offset_bytes, width), ValueRow(())]
+
+
+def _json_rows(json_lines: Sequence[bytes], width: int) -> list[ValueRow]:
+    """Return JSON that was laid out before, its names apart."""
+    room = width - 2 * MARGIN
+    rows: list[ValueRow] = []
+    for raw in json_lines:
+        first, *more = wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
+        name = _JSON_NAME.match(first)
+        end = name.end() if name else 0
+        item = Item(ItemKind.TEXT, raw)
+        line = (gap(MARGIN), Span(SafeText(first[:end]), Role.HASH), Span(SafeText(first[end:])))
+        rows += [ValueRow(line, item), *(ValueRow((gap(MARGIN), Span(part)), item) for part in more)]
+    return rows
 
 
 def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
@@ -155,28 +211,41 @@ def _note_lines(notes: Sequence[str], width: int) -> list[Line]:
     return lines
 
 
-def table_lines(columns: Sequence[PreviewColumn], rows: Sequence[PreviewRow], width: int) -> list[Line]:
-    """Return a table: columns as wide as they need and as fits; cells that hold bytes are wrapped."""
-    texts = [[cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row in rows]
+def table_rows(
+    columns: Sequence[PreviewColumn],
+    rows: Sequence[PreviewRow],
+    width: int,
+    order: RowOrder | None = None,
+    *,
+    side: SideTable | None = None,
+) -> list[ValueRow]:
+    """Return a table, a line a row: columns as wide as they need and as fits; `side` is a table beside the value."""
+    ordered = sorted_rows(rows, order)
+    texts = [
+        [cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row, _ in ordered
+    ]
     cells = _column_cells(columns, texts, width - 2 * MARGIN)
     aligns = [right if column.meaning in _NUMBERS else left for column in columns]
     head: list[Span] = [gap(MARGIN)]
-    for column, room, align in zip(columns, cells, aligns, strict=True):
-        head += [Span(align(display_text(column.title), room), Role.MUTED), gap(_BETWEEN)]
-    lines: list[Line] = [tuple(head)]
-    for row, found in zip(rows, texts, strict=True):
-        parts = [
-            wrap(text, room, CELL_LINES) if column.meaning is Meaning.VALUE else [text]
-            for text, room, column in zip(found, cells, columns, strict=False)
-        ]
-        for wrapped in zip_longest(*parts, fillvalue=literal("")):
-            line: list[Span] = [gap(MARGIN)]
-            for text, value, column, room, align in zip(wrapped, row, columns, cells, aligns, strict=False):
-                is_blank = value is None or isinstance(value, Unread | Unknown)
-                role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
-                line += [Span(align(text, room), role), gap(_BETWEEN)]
-            lines.append(tuple(line))
-    return lines
+    for at, (column, room, align) in enumerate(zip(columns, cells, aligns, strict=True)):
+        title, role = display_text(column.title), Role.MUTED
+        if order is not None and order.column == at:
+            title, role = SafeText(f"{title} {'↓' if order.is_reversed else '↑'}"), Role.ACCENT
+        head += [Span(align(title, room), role), gap(_BETWEEN)]
+    shown = [ValueRow(tuple(head))]
+    for (row, entry), found in zip(ordered, texts, strict=True):
+        line: list[Span] = [gap(MARGIN)]
+        for text, value, column, room, align in zip(found, row, columns, cells, aligns, strict=False):
+            is_blank = value is None or isinstance(value, Unread | Unknown)
+            role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
+            line += [Span(align(text, room), role), gap(_BETWEEN)]
+        if side is None:
+            item = element_of(columns, row, entry)
+        else:
+            name = row[0] if row and isinstance(row[0], bytes) else None
+            item = Item(ItemKind.SIDE, name, tuple(columns), row, subject=side.subject)
+        shown.append(ValueRow(tuple(line), item))
+    return shown
 
 
 def _column_cells(columns: Sequence[PreviewColumn], texts: Sequence[Sequence[SafeText]], width: int) -> list[int]:

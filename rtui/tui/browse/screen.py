@@ -28,6 +28,8 @@ from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.browse.value_commands import SHARED
+from rtui.tui.browse.value_prompt import prompt_hint
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
@@ -46,6 +48,9 @@ FILTER_HINT: Final[Line] = (
     Span(literal(" shows all"), Role.MUTED),
 )
 """Stands in the footer while a filter is typed."""
+
+COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()), f"{Owner.BROWSE}.columns"})
+"""Commands that are not in the footer while the value has the keyboard: its own have their keys."""
 
 TICK_S: Final = 0.95
 """What time changes is shown so often: a little less than a second, so that each second is shown."""
@@ -86,7 +91,7 @@ class BrowseScreen(CommandScreen[None]):
         self.tree_pane = TreePane(session, Sort(self.settings.settings.tree.sort), id="tree-pane")
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
-        self.detail_pane = DetailPane(session, partial(self._run, what="details"), self.tree_pane.totals, id="detail")
+        self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
         self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
         self.banner, self.filter_input = Banner(), FilterInput()
         self._label = label
@@ -300,6 +305,8 @@ class BrowseScreen(CommandScreen[None]):
         if self.filter_input.is_open:
             self.action_leave_filter()
             self._search("")
+        elif self.detail_pane.value.go_back():
+            self._offer_commands()
         elif self.detail_pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
             self.tree_pane.key_tree.focus()
@@ -360,14 +367,22 @@ class BrowseScreen(CommandScreen[None]):
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
         """The screen, its tree, the details and the status bar."""
-        tree = self.tree_pane.key_tree
-        return {Owner.BROWSE: self, Owner.TREE: tree, Owner.DETAIL: self.detail_pane, Owner.SCAN: self.status_bar}
+        detail = self.detail_pane
+        return {
+            Owner.BROWSE: self,
+            Owner.TREE: self.tree_pane.key_tree,
+            Owner.DETAIL: detail,
+            Owner.VALUE: detail.value,
+            Owner.ROWS: detail.body,
+            Owner.SCAN: self.status_bar,
+        }
 
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
         is_filtered = self.tree_pane.names.needle is not None or self.session.status.match is not None
         found = browse_conditions(self.session.status, self.detail_pane.detail, self.tree_pane.key_tree.cursor)
+        found |= self.detail_pane.value.conditions
         found |= {
             Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
@@ -379,8 +394,13 @@ class BrowseScreen(CommandScreen[None]):
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), FILTER_HINT)
             return
-        is_reading = self.detail_pane.body.has_focus
-        commands = [one for one in self.offered() if one.owner is not Owner.TREE or not is_reading]
+        prompt = self.detail_pane.value.prompt
+        if prompt.is_open:
+            self.footer_bar.show_commands((), prompt_hint(prompt.purpose))
+            return
+        commands = self.offered()
+        if self.detail_pane.body.has_focus:
+            commands = [one for one in commands if one.owner is not Owner.TREE and one.name not in COVERED]
         self.footer_bar.show_commands(commands, self._jump)
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:

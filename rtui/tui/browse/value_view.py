@@ -1,0 +1,194 @@
+"""The body of the details: rows with a cursor where they stand for something, otherwise lines that are scrolled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from textual import events
+from textual.binding import BindingType
+from textual.message import Message
+
+from rtui.tui.browse.value_commands import VALUE_COMMANDS
+from rtui.tui.browse.value_rows import Item, ValueRow
+from rtui.tui.kit.command import Owner, bindings
+from rtui.tui.kit.line_view import RowsView, set_content_height
+from rtui.tui.kit.styled_text import Line
+
+MakeRows = Callable[[int], Sequence[ValueRow]]
+"""Returns the rows of the view for its width."""
+
+NOWHERE: Final = -1
+"""The line of the cursor while no row stands for anything."""
+
+
+class ValueView(RowsView, can_focus=True):
+    """Shows rows; the cursor rests on those that stand for something and skips the others."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(VALUE_COMMANDS, Owner.ROWS)
+    DEFAULT_CSS = """
+    ValueView { height: 1fr; }
+    """
+
+    class Moved(Message):
+        """The cursor is on another row."""
+
+    class Opened(Message):
+        """A row was clicked twice."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.rows: tuple[ValueRow, ...] = ()
+        """All rows, as they are shown for the width of now."""
+        self.cursor_line = NOWHERE
+        self._make: MakeRows | None = None
+
+    @property
+    def lines(self) -> list[Line]:
+        """The lines of all rows."""
+        return [row.line for row in self.rows]
+
+    @property
+    def item(self) -> Item | None:
+        """What the row under the cursor stands for."""
+        return self.rows[self.cursor_line].item if 0 <= self.cursor_line < len(self.rows) else None
+
+    def show(self, make: MakeRows, *, is_same: bool) -> None:
+        """Show the rows that `make` returns for the width, now and after each resize.
+
+        Where they are more or newer ones of the same value, the cursor stays on its item; else it goes to the first.
+        """
+        self._make = make
+        before, line, top = self.item, self.cursor_line, self.scroll_offset.y
+        if not self._make_rows():
+            return
+        if not is_same:
+            self.scroll_top_to(0)
+            self.cursor_line = NOWHERE
+            self._put(self._next_item(0, 1), scroll=False)
+        elif before is not None:
+            places = [at for at, row in enumerate(self.rows) if row.item == before]
+            nearest = min(places, key=lambda at: abs(at - line), default=self._nearest(line))
+            self._put(nearest, scroll=abs(nearest - top) > self.size.height)
+        else:
+            self._put(self._nearest(max(0, line)) if line >= 0 else self._next_item(0, 1), scroll=False)
+        self.refresh()
+
+    def _make_rows(self) -> bool:
+        """Make the rows for the width of now; return False before there is one."""
+        width = self.scrollable_content_region.width
+        if not width or self._make is None:
+            return False
+        self.rows = tuple(self._make(width))
+        set_content_height(self, len(self.rows))
+        return True
+
+    def on_resize(self) -> None:
+        """Make the rows anew: the cursor stays on its item."""
+        if self._make is not None:
+            self.show(self._make, is_same=bool(self.rows))
+
+    def line_at(self, number: int) -> Line | None:
+        """Return the line of a row, None where there is no such row."""
+        return self.rows[number].line if 0 <= number < len(self.rows) else None
+
+    def _next_item(self, line: int, step: int) -> int:
+        """Return the first line from this one on that stands for something, NOWHERE if there is none."""
+        while 0 <= line < len(self.rows):
+            if self.rows[line].item is not None:
+                return line
+            line += step
+        return NOWHERE
+
+    def _nearest(self, line: int) -> int:
+        """Return the line that stands for something at this one or nearest to it."""
+        line = max(0, min(line, len(self.rows) - 1))
+        after = self._next_item(line, 1)
+        return after if after != NOWHERE else self._next_item(line, -1)
+
+    def _put(self, line: int, *, scroll: bool = True) -> None:
+        if line == NOWHERE:
+            self.cursor_line = NOWHERE
+        elif scroll:
+            self.put_cursor(line)
+        else:
+            before, self.cursor_line = self.cursor_line, line
+            self.refresh_line(before)
+            self.refresh_line(line)
+        self.post_message(self.Moved())
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on a line, or on the nearest one beyond it in the same direction that stands for something.
+
+        Where there is none the view scrolls on, so that what is said above and below can be read.
+        """
+        if self.cursor_line == NOWHERE:
+            return
+        step = 1 if line >= self.cursor_line else -1
+        clamped = max(0, min(line, len(self.rows) - 1))
+        found = self._next_item(clamped, step)
+        if found in (NOWHERE, self.cursor_line):
+            found = self._next_item(clamped, -step)
+            self.scroll_top_to(len(self.rows) - self.size.height if step > 0 else 0)
+            if found not in (NOWHERE, self.cursor_line):
+                self._put(found, scroll=False)
+            return
+        self._put(found)
+        if step < 0 and self._next_item(found - 1, -1) == NOWHERE and found < self.size.height:
+            self.scroll_top_to(0)
+
+    def _scroll(self, lines: int) -> bool:
+        """Scroll where nothing stands for anything; return whether it was done."""
+        if self.cursor_line != NOWHERE:
+            return False
+        self.scroll_relative(y=lines, animate=False, force=True, immediate=True)
+        return True
+
+    def action_cursor_up(self) -> None:
+        """Move to the row above."""
+        if not self._scroll(-1):
+            super().action_cursor_up()
+
+    def action_cursor_down(self) -> None:
+        """Move to the row below."""
+        if not self._scroll(1):
+            super().action_cursor_down()
+
+    def action_page_up(self) -> None:
+        """Move up by a screenful."""
+        if not self._scroll(1 - self.size.height):
+            super().action_page_up()
+
+    def action_page_down(self) -> None:
+        """Move down by a screenful."""
+        if not self._scroll(self.size.height - 1):
+            super().action_page_down()
+
+    def action_first(self) -> None:
+        """Move to the first row."""
+        if not self._scroll(-len(self.rows)):
+            super().action_first()
+
+    def action_last(self) -> None:
+        """Move to the last row."""
+        if not self._scroll(len(self.rows)):
+            super().action_last()
+
+    def find_text(self, text: str) -> bool:
+        """Go to the next row with this text in it, from the top again after the last; return whether there is one."""
+        needle = text.casefold()
+        start = self.cursor_line + 1
+        for at in (*range(start, len(self.rows)), *range(start)):
+            row = self.rows[at]
+            if row.item is not None and needle in "".join(span.text for span in row.line).casefold():
+                self._put(at)
+                return True
+        return False
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the row under the mouse; a second click opens it."""
+        line = event.y + self.scroll_offset.y
+        if 0 <= line < len(self.rows) and self.rows[line].item is not None:
+            self._put(line)
+            if event.chain == 2:
+                self.post_message(self.Opened())

@@ -1,0 +1,115 @@
+"""Asks what of a value to write and where to, or what to show in the pager, and does it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Protocol
+
+from textual.app import SuspendNotSupported
+from textual.dom import DOMNode
+
+from rtui.analysis.humanize import size
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.browse.value_files import FileExists, Output, run_pager, suggested_name, write_file, write_for_pager
+from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.command_screen import Work
+from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.styled_text import literal
+
+
+class Run(Protocol):
+    """Starts a worker with a description; a newer one with the same description ends it."""
+
+    def __call__(self, work: Work, what: str) -> object:
+        """Start it."""
+
+
+class ValueWriter:
+    """Writes and pages for a widget, whose application it asks and tells."""
+
+    def __init__(self, node: DOMNode, run: Run, ask_path: Callable[[str], None]) -> None:
+        """`ask_path` has the user type a path, from a suggested one on."""
+        self._node, self._run, self._ask_path = node, run, ask_path
+        self._output: Output | None = None
+
+    def choose_write(self, found: Sequence[Output], key: bytes) -> None:
+        """Have the user choose what to write, then type where to."""
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self._output = found[index]
+                self._ask_path(suggested_name(key, found[index].suffix))
+
+        self._choose(literal("Write"), [one.title for one in found], chosen)
+
+    def choose_page(self, found: Sequence[Output]) -> None:
+        """Have the user choose what to show in the pager, and whether as safe text."""
+        each = [(one, is_safe) for one in found for is_safe in (True, False)]
+        titles = [SafeText(f"{one.title}{', made safe' if is_safe else ', raw bytes'}") for one, is_safe in each]
+
+        def chosen(index: int | None) -> None:
+            if index is not None:
+                self._run(partial(self._page, *each[index]), "pager")
+
+        self._choose(literal("Show in the pager"), titles, chosen)
+
+    def write(self, text: str, *, may_replace: bool = False) -> None:
+        """Write what was chosen to the path that was typed."""
+        if self._output is not None:
+            try:
+                path = Path(text).expanduser()
+            except RuntimeError:  # there is no such user
+                path = Path(text)
+            self._run(partial(self._write, path, self._output, may_replace=may_replace), "write")
+
+    def _choose(self, title: SafeText, entries: list[SafeText], chosen: Callable[[int | None], None]) -> None:
+        """Have one of several chosen; a single one is taken at once."""
+        if len(entries) > 1:
+            self._node.app.push_screen(ChoiceScreen(title, entries), chosen)
+        elif entries:
+            chosen(0)
+        else:
+            self._warn(literal("nothing of it was read"), title)
+
+    async def _write(self, path: Path, output: Output, *, may_replace: bool) -> None:
+        shown = display_text(str(path), limit=60)
+        try:
+            written = await write_file(path, output, may_replace=may_replace)
+        except FileExists:
+
+            def answered(index: int | None) -> None:
+                if index == 1:
+                    self.write(str(path), may_replace=True)
+
+            title = SafeText(f"{shown} exists")
+            self._node.app.push_screen(ChoiceScreen(title, [literal("Keep it"), literal("Replace it")]), answered)
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+            self._warn(SafeText(f"{shown}: {display_text(why)}"), literal("Not written"))
+        else:
+            cut = f"; {display_text(written.why_cut)}" if written.why_cut else ""
+            message = SafeText(f"{size(written.size_bytes)} to {shown}{cut}")
+            self._node.app.notify(message, title="Written", markup=False)
+
+    async def _page(self, output: Output, is_safe: bool) -> None:
+        """Write it to a temporary file, give the terminal to the pager, and remove the file."""
+        try:
+            path = await write_for_pager(output, is_safe=is_safe)
+        except OSError as error:
+            self._warn(display_text(error.strerror or "it can't be written"), literal("No pager"))
+            return
+        try:
+            with self._node.app.suspend():
+                run_pager(path, os.environ)
+        except SuspendNotSupported:
+            self._warn(literal("this terminal can't be given to another program"), literal("No pager"))
+        except OSError as error:
+            self._warn(display_text(error.strerror or "it can't be started"), literal("No pager"))
+        finally:
+            path.unlink(missing_ok=True)
+
+    def _warn(self, text: SafeText, title: SafeText) -> None:
+        self._node.app.notify(text, title=title, severity="warning", markup=False)
