@@ -60,15 +60,17 @@ class Listing:
     """The children of one namespace as rows; it is part of the listing of the namespace above while it is attached."""
 
     node: Namespace
-    """Whose children are listed."""
+    """Whose children are listed; of a chain that is shown in one row, the last namespace."""
     parent: Listing | None
     """The listing that has the row of this namespace; None for the root."""
     attached: bool = False
     """Whether it is among the rows of its parent: expanded, not collapsed."""
     arranged: bool = False
     """Whether its children were sorted once they were all there."""
+    head: Namespace = field(init=False)
+    """The namespace by whose row its rows hang: the first of a chain, else its own."""
     depth: int = field(init=False)
-    """How many namespaces its rows are in; 0 for the rows of the root."""
+    """How many rows of namespaces its rows are below; 0 for the rows of the root."""
     name_count: int = field(init=False)
     key_count: int = field(init=False)
     expanded: list[Listing] = field(default_factory=list)
@@ -85,6 +87,7 @@ class Listing:
     _keys: PackedNames | None = field(init=False)
 
     def __post_init__(self) -> None:
+        self.head = self.node
         self.depth = 0 if self.parent is None else self.parent.depth + 1
         self._count_children()
 
@@ -146,7 +149,7 @@ class Listing:
         parent = self.parent
         if parent is None or self.attached:
             return
-        position = parent.position_of(self.node)
+        position = parent.position_of(self.head)
         number = bisect_left(parent._expanded_positions, position)
         parent._expanded_positions.insert(number, position)
         parent.expanded.insert(number, self)
@@ -164,6 +167,13 @@ class Listing:
         del parent.expanded[number], parent._expanded_positions[number]
         parent._starts = None
         self.attached = False
+
+    def list_other(self, node: Namespace) -> None:
+        """List the children of another namespace by the same row; none that was listed may be expanded."""
+        before = self.size
+        self.node, self.name_order, self.key_order = node, ARRIVAL, ARRIVAL
+        self._count_children()
+        self._add_rows(self.size - before)
 
     def set_orders(self, names: ChildOrder, keys: ChildOrder) -> None:
         """List all children in another order."""
@@ -188,7 +198,7 @@ class Listing:
                 self.name_order = finish(order_of(left, Slicer()))
         if self.node.keys is not self._keys:
             self.key_order = ARRIVAL
-        removed = [child for child in self.expanded if child.node.ordinal < 0]
+        removed = [child for child in self.expanded if child.head.ordinal < 0]
         for child in removed:
             child.attached = False
         self.expanded = [child for child in self.expanded if child.attached]
@@ -212,8 +222,8 @@ class Listing:
         self.key_count = self.node.key_total
 
     def _place_expanded(self) -> None:
-        self.expanded.sort(key=lambda child: self.name_order.position_of(child.node.ordinal))
-        self._expanded_positions = [self.name_order.position_of(child.node.ordinal) for child in self.expanded]
+        self.expanded.sort(key=lambda child: self.name_order.position_of(child.head.ordinal))
+        self._expanded_positions = [self.name_order.position_of(child.head.ordinal) for child in self.expanded]
         self._starts = None
 
     def find(self, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:

@@ -120,7 +120,10 @@ class TreeView(RowsView, can_focus=True):
             self.scroll_top_to(number - line)
         found = self._index(self.cursor)
         if found is not None:
-            self.cursor_line, self.cursor = found, self.rows.row(found)
+            before, self.cursor = self.cursor, self.rows.row(found)
+            self.cursor_line = found
+            if before is not None and self.cursor.namespace is not before.namespace:
+                self.call_later(self._report_cursor)  # it has become a chain, or has parted
         else:
             self.move_to(self.cursor_line if self.cursor is None else self._nearest(self.cursor))
         self._make_room()
@@ -199,6 +202,10 @@ class TreeView(RowsView, can_focus=True):
     def _index(self, row: Row | None) -> int | None:
         """Return the number of a row, None when it is not visible."""
         return None if row is None else self.rows.index_of(row)
+
+    def _report_cursor(self) -> None:
+        """Post `Highlighted` in the context of this widget: one that a parent's handler sends ends at the parent."""
+        self.post_message(self.Highlighted(self.cursor))
 
     def _nearest(self, row: Row) -> int:
         """Return the number of the innermost visible namespace that holds a row which is not visible any more."""

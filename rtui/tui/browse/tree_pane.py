@@ -45,7 +45,7 @@ class NameFilter:
 
     def __init__(self, store: NamespaceStore, sort: Sort, weights: RowWeights) -> None:
         self._weights = weights
-        self.all_rows = VisibleRows(store, sort=sort, weigher=weights)
+        self.all_rows = self._rows_of(store, sort)
         self._before: tuple[VisibleRows, Row | None] | None = None
         self._filtered: FilteredStore | None = None
         self.rows = self.all_rows
@@ -64,7 +64,7 @@ class NameFilter:
             (self.all_rows, self.cursor), self._before = before, None
         else:
             sort = self.all_rows.sort_order
-            self.all_rows, self.cursor = VisibleRows(store, sort=sort, weigher=self._weights), None
+            self.all_rows, self.cursor = self._rows_of(store, sort), None
         self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         return is_back
 
@@ -85,8 +85,11 @@ class NameFilter:
         self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
         if needle:
             self._filtered = FilteredStore(self.all_rows.store, needle, ignore_case=needle == needle.lower())
-            self.rows = VisibleRows(self._filtered, sort=self.all_rows.sort_order, weigher=self._weights)
+            self.rows = self._rows_of(self._filtered, self.all_rows.sort_order)
             self.needle, self.is_searching = needle, True
+
+    def _rows_of(self, store: NamespaceStore, sort: Sort) -> VisibleRows:
+        return VisibleRows(store, sort=sort, weigher=self._weights, joins_chains=True)
 
     async def work(self) -> None:
         """Search all names that are loaded; later ones are matched as they come."""

@@ -22,13 +22,20 @@ def everything(rows: VisibleRows) -> list[Row]:
     return [rows.row(index) for index in range(len(rows))]
 
 
+def subject(row: Row) -> tuple[RowKind, Namespace, int]:
+    """What a row stands for, whatever it is called: a chain that has parted has another name."""
+    return row.kind, row.namespace, row.ordinal
+
+
 class Browsing(RuleBasedStateMachine):
     """Adds, opens, expands, sorts and settles in any order and interleaved, and compares with a list of keys."""
+
+    joins_chains = False
 
     def __init__(self) -> None:
         super().__init__()
         self.store = NamespaceStore(clock=Ticking())
-        self.rows = VisibleRows(self.store)
+        self.rows = VisibleRows(self.store, joins_chains=self.joins_chains)
         self.keys: list[bytes] = []
         self.work: list[Slices[object]] = []
         self.shown: list[Row] = []
@@ -37,7 +44,7 @@ class Browsing(RuleBasedStateMachine):
     @rule(separators=SEPARATOR_SETS)
     def begin(self, separators: tuple[bytes, ...]) -> None:
         self.store = NamespaceStore(Separators(separators), clock=Ticking())
-        self.rows = VisibleRows(self.store)
+        self.rows = VisibleRows(self.store, joins_chains=self.joins_chains)
         self.work.clear()
 
     @rule(keys=st.lists(KEYS, max_size=12))
@@ -116,10 +123,10 @@ class Browsing(RuleBasedStateMachine):
         anchor = data.draw(st.sampled_from(before)) if before else None
         self.rows.refresh()
         after = everything(self.rows)
-        known = set(before)
-        assert [row for row in after if row in known] == before
+        known = set(map(subject, before))
+        assert [one for one in map(subject, after) if one in known] == [*map(subject, before)]
         if anchor is not None:
-            assert self.rows.index_of(anchor) == after.index(anchor)
+            assert self.rows.index_of(anchor) == [*map(subject, after)].index(subject(anchor))
 
     @invariant()
     def store_is_right(self) -> None:
@@ -145,7 +152,7 @@ class Browsing(RuleBasedStateMachine):
             if above:
                 assert above[-1].kind is RowKind.NAMESPACE
                 assert self.rows.is_expanded(above[-1].namespace)
-            node = row.namespace if row.kind is RowKind.KEY else row.namespace.parent
+            node = self.rows.above(row)
             assert node is not None
             per_namespace.setdefault(node, []).append(row)
             above.append(row)
@@ -155,6 +162,38 @@ class Browsing(RuleBasedStateMachine):
             assert self.rows.end_sibling(rows[-1], last=False) == rows[0]
             assert self.rows.end_sibling(rows[0], last=True) == rows[-1]
 
+
+class BrowsingChains(Browsing):
+    """The same where namespaces that hold one other only are shown with it in one row."""
+
+    joins_chains = True
+
+    @invariant()
+    def names_lead_to_keys(self) -> None:
+        """The names of the rows above a row, and its own, are the segments of what it stands for."""
+        above: list[Row] = []
+        for row in everything(self.rows):
+            del above[row.depth :]
+            start = b"" if not above else above[-1].key()
+            rest = row.key()[len(start) :]
+            assert row.key().startswith(start)
+            assert rest.startswith(row.name)
+            assert len(rest) - len(row.name) == (0 if row.kind is RowKind.KEY else len(row.namespace.separator))
+            above.append(row)
+
+    @precondition(lambda self: self.keys)
+    @rule(data=st.data())
+    def reveal(self, data: st.DataObject) -> None:
+        key = data.draw(st.sampled_from(self.keys))
+        row = finish(self.rows.reveal(key))
+        assert row is not None
+        assert row.key() == key
+        self.rows.refresh()
+        assert everything(self.rows)[self.rows.index_of(row) or 0] == row
+
+
+TestBrowsingChains = pytest.mark.usefixtures("tiny")(BrowsingChains.TestCase)
+TestBrowsingChains.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
 
 TestBrowsing = pytest.mark.usefixtures("tiny")(Browsing.TestCase)
 TestBrowsing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
@@ -582,3 +621,84 @@ def test_what_is_remembered_of_a_row_is_never_found_for_another_name(keys: list[
     rows.refresh()
     for row in everything(rows):
         assert remembered.get(row, row.key()) == row.key()
+
+
+def chained(keys: list[bytes]) -> VisibleRows:
+    store = NamespaceStore()
+    store.add(keys)
+    return VisibleRows(store, joins_chains=True)
+
+
+DEEP = [b"a:b:c:1", b"a:b:c:2", b"z:1", b"z:2", b"z:3", b"z:4"]
+
+
+def test_namespaces_that_hold_one_other_only_are_one_row_once_they_are_opened() -> None:
+    rows = chained(DEEP)
+    assert names(rows) == [b"z", b"a"]
+    finish(rows.expand(rows.row(1).namespace))
+    assert [(row.depth, row.name) for row in everything(rows)] == [(0, b"z"), (0, b"a:b:c"), (1, b"1"), (1, b"2")]
+    assert rows.row(1).key() == b"a:b:c:"
+    rows.collapse(rows.row(1).namespace)
+    assert names(rows) == [b"z", b"a:b:c"]
+    finish(rows.expand(rows.store.root.child(b"a:")))
+    assert names(rows) == [b"z", b"a:b:c", b"1", b"2"]
+
+
+@pytest.mark.parametrize("more", [b"a:x", b"a:b:x", b"a:b:c:x", b"a:x:y", b"a:b:x:y"])
+@pytest.mark.parametrize("is_open", [True, False])
+def test_a_chain_parts_where_something_else_comes(more: bytes, is_open: bool) -> None:
+    rows = chained(DEEP)
+    finish(rows.expand(rows.row(1).namespace))
+    if not is_open:
+        rows.collapse(rows.row(1).namespace)
+    key = b"a:b:c:2"
+    rows.store.add([more])
+    rows.refresh()
+    row = finish(rows.reveal(key))
+    assert row is not None
+    shown = everything(rows)
+    assert shown[rows.index_of(row) or 0].key() == key
+    assert finish(rows.reveal(more)) is not None
+    assert more in [one.key() for one in everything(rows)]
+    assert len({one.key() for one in shown}) == len(shown)
+
+
+def test_a_namespace_that_goes_takes_the_rest_of_its_chain_with_it() -> None:
+    rows = chained(DEEP)
+    finish(rows.expand(rows.row(1).namespace))
+    rows.store.forget(rows.store.root.child(b"a:").child(b"b:"))
+    assert names(rows) == [b"z", b"a:b"]
+    assert not rows.is_expanded(rows.row(1).namespace)
+
+
+def test_a_chain_is_jumped_to_by_all_of_its_name() -> None:
+    rows = chained([*DEEP, b"y:1", b"y:2"])
+    finish(rows.expand(rows.store.root.child(b"a:")))
+    for typed in (b"a", b"a:", b"a:b", b"A:B:c"):
+        found = finish(rows.find_sibling(rows.row(0), typed, ignore_case=True))
+        assert found is not None
+        assert found.name == b"a:b:c"
+    assert finish(rows.find_sibling(rows.row(0), b"a:c")) is None
+
+
+def test_a_very_deep_name_is_several_chains() -> None:
+    rows = chained([b":".join([b"a"] * 200), b":".join([b"a"] * 199 + [b"b"])])
+    finish(rows.expand_all(rows.store.root))
+    depths = [row.depth for row in everything(rows)]
+    assert depths == [0, 1, 2, 3, 4, 4]
+    assert rows.row(4).key() == b":".join([b"a"] * 200)
+
+
+@pytest.mark.usefixtures("tiny")
+@given(st.lists(KEYS, max_size=40, unique=True), SEPARATOR_SETS)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_every_key_can_be_reached_through_chains(keys: list[bytes], separators: tuple[bytes, ...]) -> None:
+    store = NamespaceStore(Separators(separators), clock=Ticking())
+    store.add(keys)
+    rows = VisibleRows(store, joins_chains=True)
+    assert finish(rows.expand_all(store.root))
+    assert sorted(row.key() for row in everything(rows) if row.kind is RowKind.KEY) == sorted(keys)
+    for row in everything(rows):
+        if row.kind is RowKind.NAMESPACE:
+            below = [one for one in everything(rows) if rows.parent_row(one) == row]
+            assert len(below) != 1 or below[0].kind is RowKind.KEY
