@@ -16,8 +16,8 @@
   `display_text`, bytes through `display` of `keyspace/text/display.py`. `Node.raw` is what is copied.
 - **Never raises**, whatever the bytes; only UnknownDecoderError for a `choose` that no decoder has.
 - **Bounded** by `Limits`: bytes of each layer, layers, depth, elements and time. What was read until a limit is there,
-  `truncated` is true, a note says which limit. It may take `Limits.seconds` (a quarter of a second): long values are
-  decoded in a thread, not on the event loop.
+  `truncated` is true, a note says which limit. It may take `Limits.seconds` of a processor, a quarter of
+  a second: long values are decoded in a thread, not on the event loop.
 - **Nothing is executed or constructed**: what is a program in disguise (pickle) is disassembled.
 - A format whose library is missing is named in the chain, its bytes are shown as they are, and a note says what to
   install.

@@ -159,7 +159,8 @@ def _sniff(source: Source, budget: Budget) -> float | None:
     reader = BsonReader(source, budget.probe())
     if not recognises(reader, source) or reader.root is None:
         return None
-    return CERTAIN if source.is_whole or reader.root.children else None
+    names = [str(node.name.value) for node in reader.root.children if node.name is not None]
+    return CERTAIN if source.is_whole or (names and all(name and name.isprintable() for name in names)) else None
 
 
 def _read(source: Source, budget: Budget) -> Step:

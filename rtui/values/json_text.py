@@ -14,6 +14,7 @@ from rtui.values.tree import Kind, Node, Step
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+_CUT_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?\Z")
 _CONSTANTS: Final = ("true", "false", "null")
 _CUT_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
 
@@ -118,8 +119,9 @@ class JsonReader(Reader):
     def _plain(self) -> None:
         number = _NUMBER.match(self._text, self.at)
         if number is not None:
-            self.add(Kind.NUMBER, number[0]).is_cut = number.end() == self.end and not self._is_whole
-            self.at = number.end()
+            is_cut = not self._is_whole and _CUT_NUMBER.match(self._text, self.at) is not None
+            self.add(Kind.NUMBER, number[0]).is_cut = is_cut
+            self.at = self.end if is_cut else number.end()
             return
         word = next((word for word in _CONSTANTS if self._text.startswith(word, self.at)), None)
         if word is None:
@@ -139,7 +141,7 @@ def _beginnings() -> tuple[str, ...]:
 def _sniff(source: Source, budget: Budget) -> float | None:
     """Recognise objects and arrays, and strings in quotes; bare numbers and words are plain text."""
     head = source.data.lstrip(b" \t\r\n")[:1]
-    if head not in (b"{", b"[", b'"') or not source.is_text:
+    if head not in (b"{", b"[", b'"') or not source.is_text or (head == b'"' and not source.is_whole):
         return None
     small = source if len(source.data) <= SNIFFED_BYTES else Source(source.data[:SNIFFED_BYTES], is_whole=False)
     if not recognises(JsonReader(small, budget.probe()), small):

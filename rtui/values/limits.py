@@ -20,7 +20,7 @@ class Limits:
     elements: int = 5_000
     """How many nodes a tree may have."""
     seconds: float = 0.25
-    """The time after which every decoder stops at its next step."""
+    """The processor time of the thread after which every decoder stops at its next step."""
 
 
 DEFAULT: Final = Limits()
@@ -61,8 +61,8 @@ class Budget:
 
     @classmethod
     def starting(cls, limits: Limits) -> Budget:
-        """Return a full budget whose time begins now."""
-        return cls(limits, time.monotonic() + limits.seconds)
+        """Return a full budget whose time begins now; it is used in this thread."""
+        return cls(limits, time.thread_time() + limits.seconds)
 
     def probe(self) -> Budget:
         """Return a small budget with the same deadline, to recognise what the bytes are."""
@@ -80,5 +80,5 @@ class Budget:
 
     def check_time(self) -> None:
         """Raise Exceeded when time is up."""
-        if time.monotonic() > self.deadline:
+        if time.thread_time() > self.deadline:
             raise Exceeded(f"decoding was stopped after {self.limits.seconds:g} s")

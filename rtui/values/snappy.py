@@ -18,6 +18,7 @@ FRAME_MAGIC: Final = b"\xff\x06\x00\x00sNaPpY"
 _COMPRESSED, _UNCOMPRESSED, _FIRST_SKIPPABLE = 0x00, 0x01, 0x80
 _CHECKSUM_BYTES: Final = 4
 _MIN_BLOCK: Final = 8
+_MAX_CONTENT: Final = 1 << 32
 _SNIFFED_BYTES: Final = 16 * 1024
 
 
@@ -97,7 +98,7 @@ def _sniff_block(source: Source, budget: Budget) -> float | None:
     is_whole = source.is_whole and len(block) == len(source.data)
     try:
         declared, start = _declared(block)
-        given, end, _ = _elements(block, start, declared, budget)
+        given, end, _ = _elements(block, start, _MAX_CONTENT, budget)
     except Stopped:
         return None
     is_all = given == declared and end == len(block)

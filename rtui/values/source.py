@@ -200,7 +200,7 @@ def is_record(reader: Reader, source: Source) -> bool | None:
     """Tell whether a binary format without a mark recognises the bytes, and if so, whether like a record.
 
     None where it does not; True where the root is a map whose names are all text, or a list of such maps: random bytes
-    hardly ever are, and of a value that is cut nothing else counts. What is text is none of these formats.
+    hardly ever are, and of a value that is not read to its end nothing else counts. What is text is none of these.
     """
     if source.is_text or len(source.data) < MIN_RECORD_BYTES or not recognises(reader, source) or reader.root is None:
         return None
@@ -209,11 +209,9 @@ def is_record(reader: Reader, source: Source) -> bool | None:
     names = [node.name for one in maps for node in one.children]
     if names and all(name is not None and name.kind is Kind.TEXT and name.value for name in names):
         return True
-    return (
-        None
-        if not source.is_whole or any(node.type_name == NOT_UTF8 for one in (root, *maps) for node in one.children)
-        else False
-    )
+    is_complete = source.is_whole and reader.at == reader.end
+    is_readable = not any(node.type_name == NOT_UTF8 for one in (root, *maps) for node in one.children)
+    return False if is_complete and is_readable else None
 
 
 MIN_RECORD_BYTES: Final = 3
