@@ -212,6 +212,8 @@ class NodeKind(StrEnum):
     OTHER = "other"
     """What was beyond the budget of nodes."""
 
+    __hash__ = str.__hash__  # that of an enumeration is a function in Python, and paths are hashed by the thousand
+
 
 class Step(NamedTuple):
     """One level of a path: what tells a namespace from its siblings."""
@@ -242,10 +244,11 @@ class Node(Struct, frozen=True, gc=False):
 
     def walk(self, path: tuple[Node, ...] = ()) -> Iterator[tuple[Node, ...]]:
         """Yield the path of every node from this one down, itself first."""
-        here = (*path, self)
-        yield here
-        for child in self.children:
-            yield from child.walk(here)
+        waiting = [(*path, self)]
+        while waiting:
+            here = waiting.pop()
+            yield here
+            waiting += [(*here, child) for child in reversed(here[-1].children)]
 
 
 class TypeReport(Struct, frozen=True, gc=False):

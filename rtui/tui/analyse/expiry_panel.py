@@ -11,7 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from functools import partial
+from heapq import nlargest
 from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from textual.geometry import Size
@@ -24,7 +26,7 @@ from rtui.analysis.report.expiry import Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl
-from rtui.analysis.report.tables.table import label
+from rtui.analysis.report.tables.table import Subject, label
 from rtui.analysis.report.tables.totals import ttl_histogram
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.chart_lines import (
@@ -134,9 +136,7 @@ class ExpiryPanel(Panel[ExpiryState]):
         With a timeline all lines are taken whatever the time range, so that the table does not move.
         """
         width, timelines = size.width - 2, report.summary.expiry.timelines
-        names = tuple(step.name for step in state.subject) if isinstance(state.subject, tuple) else ()
-        near = [one for one in timelines if names[: len(one.path)] == one.path]
-        timeline = max(near, key=lambda one: len(one.path), default=timelines[0] if timelines else None)
+        timeline = _nearest(timelines, state.subject)
         histograms: list[Line] = []
         if size.height >= HISTOGRAMS_FROM:
             half = (width - 4) // 2
@@ -153,6 +153,20 @@ class ExpiryPanel(Panel[ExpiryState]):
             lines += [*_timeline_lines(report, timeline, axis, width, bars_height), *cliff_lines]
         lines += histograms
         return inset([*lines, *([()] * (size.height - len(lines)) if timelines else ())], size)
+
+    def charted(self, report: Report, state: ExpiryState) -> ExpiryState:
+        """Return the state with the namespace of the timeline in place of the row under the cursor."""
+        timeline = _nearest(report.summary.expiry.timelines, state.subject)
+        depth = 0 if timeline is None else len(timeline.path)
+        subject = state.subject[:depth] if isinstance(state.subject, tuple) and depth else None
+        return replace(state, subject=subject)
+
+
+def _nearest(timelines: Sequence[Timeline], subject: Subject) -> Timeline | None:
+    """Return the timeline of the innermost namespace that a row belongs to, else the first one; None for none."""
+    names = tuple(step.name for step in subject) if isinstance(subject, tuple) else ()
+    near = [one for one in timelines if names[: len(one.path)] == one.path]
+    return max(near, key=lambda one: len(one.path), default=timelines[0] if timelines else None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,14 +361,17 @@ def _ttl_lines(report: Report, width: int) -> list[Line]:
 def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
     """Return the namespaces with most keys without TTL: of the first level, split where they have several parts."""
     coverage = report.head.coverage.kind
-    found: list[tuple[float, SafeText, Node]] = []
-    for node in report.summary.root.children:
-        for part in node.children if len(node.children) > 1 else (node,):
-            path = (node,) if part is node else (node, part)
-            is_other = any(one.kind is NodeKind.OTHER for one in path)
-            name = literal("(other)") if is_other else display(label(path), limit=LABEL_CELLS)
-            found.append((plain(part.stats.no_ttl_keys or 0), name, part))
-    found = [one for one in sorted(found, key=lambda one: -one[0]) if one[0] > 0][:height]
+    parts = [
+        (node,) if part is node else (node, part)
+        for node in report.summary.root.children
+        for part in (node.children if len(node.children) > 1 else (node,))
+    ]
+    weighed = [(plain(path[-1].stats.no_ttl_keys or 0), path) for path in parts]
+    found: list[tuple[SafeText, Node]] = []
+    for keys, path in nlargest(height, weighed, key=itemgetter(0)):
+        is_other = any(one.kind is NodeKind.OTHER for one in path)
+        if keys > 0:
+            found.append((literal("(other)") if is_other else display(label(path), limit=LABEL_CELLS), path[-1]))
     head: Line = (Span(literal("most keys without TTL"), Role.ACCENT),)
     if not found:
         return [head, (Span(literal("none: every key that was seen expires"), Role.MUTED),)]
@@ -363,6 +380,6 @@ def _no_ttl_lines(report: Report, width: int, height: int) -> list[Line]:
             name, (keys_text(node.stats.no_ttl_keys, coverage), share_text(node.stats.no_ttl_share)),
             plain(node.stats.no_ttl_share or 0.0),
         )
-        for _, name, node in found
+        for name, node in found
     ]  # fmt: skip
     return [head, *bar_lines(bars, width, whole=1.0, name_cells=24)]

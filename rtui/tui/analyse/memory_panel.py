@@ -62,6 +62,7 @@ class MemoryPanel(Panel[MemoryState]):
     key = "1"
     help = "Show which namespaces hold the memory, as an icicle and as a table."
     initial = MemoryState()
+    keeps_height = True
 
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
         """Return the table of the namespaces directly below the one that is zoomed into."""
@@ -74,7 +75,7 @@ class MemoryPanel(Panel[MemoryState]):
         order = Order("memory" if has_memory(report) else "keys")
         return (PanelTable(f"namespaces {path!r}", name, partial(namespaces, report, path), note=note, order=order),)
 
-    def chart_height(self, _report: Report, _state: MemoryState, space: Size) -> int:
+    def chart_lines(self, space: Size) -> int:
         """Return how many lines the icicle takes."""
         return HIGH_LINES if space.height >= HIGH_ROOM else LOW_LINES
 
@@ -91,6 +92,10 @@ class MemoryPanel(Panel[MemoryState]):
 
         rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight)
         return icicle_lines(rows, size, lambda node: weight(node) / total, size_text, selected=selected)
+
+    def charted(self, _report: Report, state: MemoryState) -> MemoryState:
+        """Return the state: the block of the row under the cursor is highlighted."""
+        return state
 
     def clicked(self, report: Report, state: MemoryState, size: Size, x: int, y: int) -> MemoryState | None:
         """Zoom into the namespace at a cell of the icicle; out of it when it is the one that is zoomed into."""
@@ -191,11 +196,12 @@ def icicle_rows(
         below = []
         for parent in row:
             node, cells = parent.nodes[-1], parent.end - parent.start
-            total = max(weight(node), sum(map(weight, node.children)))
-            before = 0.0
-            for child in node.children if total else ():
-                start = parent.start + round(before / total * cells)
-                before += weight(child)
+            weights = list(map(weight, node.children))
+            total = max(weight(node), sum(weights))
+            before, end = 0.0, parent.start
+            for child, part in zip(node.children, weights, strict=True) if total else ():
+                start = end
+                before += part
                 end = parent.start + round(before / total * cells)
                 if end > start:
                     below.append(((*parent.nodes, child), start, end))

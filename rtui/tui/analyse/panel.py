@@ -2,13 +2,14 @@
 
 A panel is a module with a subclass of `Panel` and, where users can choose something in it, one of `PanelState`;
 `PANELS` in `commands.py` lists one instance of each. Panels hold no state: all they show follows from the report, the
-state and the size of the chart in cells.
+state and the size of the chart in cells. So lines once drawn are kept while the report stays, and a move of the cursor
+draws anew only charts that show where it is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from textual.geometry import Size
@@ -29,6 +30,9 @@ LOW_TABLE_LINES: Final = 9
 
 HIGH_ROOM: Final = 26
 """Lines that chart and table share from which on the screen is a larger one."""
+
+KEPT_CHARTS: Final = 16
+"""How many charts of a panel are kept: of a few rows under the cursor, each in the sizes that were tried for it."""
 
 NO_TEXT: Final = literal("")
 
@@ -112,20 +116,25 @@ class Panel(Generic[S]):
     """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
     max_lines: ClassVar[int | None] = None
     """Lines of the chart at most, None for as many as leave the table enough."""
+    keeps_height: ClassVar[bool] = False
+    """Whether the chart takes all of these lines, whatever it draws."""
 
     def tables(self, report: Report, state: S) -> Sequence[PanelTable]:
         """Return the tables to choose from, at least one."""
         raise NotImplementedError
 
-    def chart_height(self, report: Report, state: S, space: Size) -> int:
-        """Return how many lines the chart takes of the space that it shares with the table; 0 for no chart."""
+    def chart_lines(self, space: Size) -> int:
+        """Return how many lines the chart takes at most of the space that it shares with the table; 0 for no chart."""
         lines = max(0, space.height - (TABLE_LINES if space.height >= HIGH_ROOM else LOW_TABLE_LINES))
-        lines = lines if self.max_lines is None else min(self.max_lines, lines)
-        return len(self.chart(report, state, Size(space.width, lines)))
+        return lines if self.max_lines is None else min(self.max_lines, lines)
 
     def chart(self, _report: Report, _state: S, _size: Size) -> list[Line]:
         """Return the chart: at most `size.height` lines, none wider than `size.width`."""
         return []
+
+    def charted(self, _report: Report, state: S) -> S:
+        """Return the state without what the chart does not show; by default, without the row under the cursor."""
+        return replace(state, subject=None)
 
     def aged(self, state: S, _seconds: float) -> S:
         """Return the state for drawing a chart whose figures were read so many seconds ago."""
@@ -149,6 +158,34 @@ class Panel(Generic[S]):
         return next((one for one in tables if one.id == state.table_id), tables[0])
 
 
+class Charts:
+    """Charts that have been drawn, as long as their report is shown."""
+
+    def __init__(self) -> None:
+        self._report: Report | None = None
+        self._lines: dict[tuple[str, PanelState, Size], list[Line]] = {}
+
+    def drawn(self, panel: Panel[S], report: Report, state: S, size: Size) -> list[Line]:
+        """Return the chart of a panel, drawn if it was not for this report, size, and what it shows of the state."""
+        if report is not self._report:
+            self._report, self._lines = report, {}
+        shown = panel.charted(report, state)
+        key = panel.id, shown, size
+        lines = self._lines.get(key)
+        if lines is None:
+            if len(self._lines) >= KEPT_CHARTS:
+                self._lines.clear()
+            lines = self._lines[key] = panel.chart(report, shown, size)
+        return lines
+
+    def height(self, panel: Panel[S], report: Report, state: S, space: Size) -> int:
+        """Return how many lines the chart takes of the space that it shares with the table; 0 for no chart."""
+        lines = panel.chart_lines(space)
+        if panel.keeps_height:
+            return lines
+        return min(lines, len(self.drawn(panel, report, state, Size(space.width, lines))))
+
+
 @dataclass(slots=True)
 class PanelStates:
     """The states of all panels, which outlive the screen, and their tables, which last as long as their report."""
@@ -162,3 +199,4 @@ class PanelStates:
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of the last report, by panel and table."""
     report: Report | None = None
+    charts: Charts = field(default_factory=Charts)

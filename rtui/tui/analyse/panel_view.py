@@ -158,6 +158,13 @@ class PanelView(Vertical):
     def _zoomed_in(self, report: Report) -> Any:
         return self.panel.zoomed_in(report, replace(self.state, subject=self.subject))
 
+    @on(ReportTable.Arranged)
+    def _rows_arranged(self) -> None:
+        """Show what is said about the rows now."""
+        if self._report is not None:
+            self._show_notes(self._report)
+            self.post_message(self.Changed())
+
     def _show_notes(self, report: Report) -> None:
         """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
         panel, state, rows = self.panel, self.state, self.table.rows
@@ -169,15 +176,15 @@ class PanelView(Vertical):
         self._in_place.set_content(lambda width: [] if len(rows) else empty_table_lines(report, wanted, rows, width))
 
     def _show_chart(self) -> None:
-        report, panel = self._report, self.panel
+        report, panel, charts = self._report, self.panel, self.states.charts
         if report is None:
             return
         state = panel.aged(self.state, self._since_s)
-        height = panel.chart_height(report, state, Size(self.size.width, max(0, self.size.height - NOTE_LINES)))
+        height = charts.height(panel, report, state, Size(self.size.width, max(0, self.size.height - NOTE_LINES)))
         self.chart.display = height > 0
         if height:
             self.chart.styles.height = height
-            self.chart.set_content(lambda width: panel.chart(report, state, Size(width, height)))
+            self.chart.set_content(lambda width: charts.drawn(panel, report, state, Size(width, height)))
 
     @on(TableBody.Highlighted)
     def _cursor_moved(self) -> None:

@@ -36,7 +36,7 @@ from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import TableBody
-from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, write_table
+from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, TableRows, write_table
 
 
 class AnalyseScreen(CommandScreen[bytes | None]):
@@ -333,12 +333,17 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _input_submitted(self, event: FilterInput.Submitted) -> None:
         self.action_leave_filter()
         if event.input is self.file_input and event.value:
-            try:
-                written = write_table(self.view.table.rows.shown(), event.value)
-            except TableFileError as error:
-                self.notify(error.reason, title="Not written", severity="error", markup=False)
-            else:
-                self.notify(written, title="Written", markup=False, timeout=4)
+            writing = self._write(self.view.table.rows, event.value)
+            self.run_worker(writing, exit_on_error=False, description="writing the table")
+
+    async def _write(self, rows: TableRows, name: str) -> None:
+        """Write the rows to a file, in a thread, since they may be thousands."""
+        try:
+            written = await asyncio.to_thread(lambda: write_table(rows.shown(), name))
+        except TableFileError as error:
+            self.notify(error.reason, title="Not written", severity="error", markup=False)
+        else:
+            self.notify(written, title="Written", markup=False, timeout=4)
 
     def action_leave_filter(self) -> None:
         """Move from what is typed to the rows."""

@@ -134,10 +134,9 @@ class SlotsPanel(Panel[SlotsState]):
             tables.append(PanelTable(f"cluster {state.nodes}", title, partial(cluster_of, report, state.nodes)))
         return tuple(tables)
 
-    def chart_height(self, report: Report, state: SlotsState, space: Size) -> int:
-        """Return how many lines the map and the texts around it take."""
-        height = LOW_LINES if space.height < HIGH_ROOM else min(MAX_LINES, space.height - MIN_TABLE_LINES)
-        return min(height, len(self.chart(report, state, Size(space.width, height))))
+    def chart_lines(self, space: Size) -> int:
+        """Return how many lines the map and the texts around it take at most."""
+        return LOW_LINES if space.height < HIGH_ROOM else min(MAX_LINES, space.height - MIN_TABLE_LINES)
 
     def chart(self, report: Report, state: SlotsState, size: Size) -> list[Line]:
         """Return the map at the left, and texts beside it or below."""
@@ -156,6 +155,10 @@ class SlotsPanel(Panel[SlotsState]):
         right = [*cell, (), *texts.summary(beside, size.height - len(cell) - 2)]
         height = size.height - 1
         return inset([texts.headline(), *beside_each_other(left[:height], right[:height], width - beside)], size)
+
+    def charted(self, report: Report, state: SlotsState) -> SlotsState:
+        """Return the state with nothing of the table but the slot under the cursor."""
+        return replace(state, subject=None, pinned=(None, cursor_slot(report, state)))
 
     def clicked(self, _report: Report, state: SlotsState, size: Size, x: int, y: int) -> SlotsState | None:
         """Put the cursor onto the cell that was clicked."""

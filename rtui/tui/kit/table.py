@@ -11,16 +11,31 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.message import Message
+from textual.worker import Worker
 
 from rtui.analysis.report.tables.table import Subject, Table
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, width_of
-from rtui.tui.kit.table_rows import Order, TableLayout, TableRows, TableState, header_line, layout_table, table_line
+from rtui.tui.kit.table_rows import (
+    MEASURED_ROWS,
+    Order,
+    TableLayout,
+    TableRows,
+    TableState,
+    header_line,
+    layout_table,
+    table_line,
+)
 
 EMPTY: Final = Table("", "", (), ())
 """Shown before there is a report."""
+
+KEPT_LINES: Final = 1000
+"""How many lines are kept: scrolling by a row paints all of the screen."""
 
 IsMarked = Callable[[Table, int], bool]
 """Whether the row at this index of a table is marked."""
@@ -78,6 +93,9 @@ class TableBody(RowsView, can_focus=True):
         self.rows = TableRows(EMPTY, TableState())
         self.column_layout = TableLayout()
         self.is_marked: IsMarked | None = None
+        self._lines: dict[int, Line] = {}
+        """Lines of rows that have been shown, as long as rows and columns are the same."""
+        self._lines_of = self.rows, self.column_layout
 
     @property
     def subject(self) -> Subject:
@@ -138,8 +156,16 @@ class TableBody(RowsView, can_focus=True):
         rows = self.rows
         if not 0 <= number < len(rows):
             return None
-        is_marked = self.is_marked is not None and self.is_marked(rows.table, rows.index(number))
-        return table_line(rows.cells(number), rows.texts(number), rows.table, self.column_layout, is_marked=is_marked)
+        is_new = self._lines_of[0] is not rows or self._lines_of[1] is not self.column_layout
+        if is_new or len(self._lines) > KEPT_LINES:
+            self._lines_of = rows, self.column_layout
+            self._lines.clear()
+        line = self._lines.get(number)
+        if line is None:
+            is_marked = self.is_marked is not None and self.is_marked(rows.table, rows.index(number))
+            cells, texts = rows.cells(number), rows.texts(number)
+            line = self._lines[number] = table_line(cells, texts, rows.table, self.column_layout, is_marked=is_marked)
+        return line
 
     def on_resize(self) -> None:
         """Have the columns fitted to the new width."""
@@ -166,8 +192,8 @@ class TableBody(RowsView, can_focus=True):
                 self.action_open()
 
 
-MEASURED_ROWS: Final = 200
-"""The texts of this many rows decide how wide the columns are."""
+AT_ONCE_ROWS: Final = 500
+"""Larger tables are sorted, filtered and searched for the cursor's row in slices; rows stay as they were meanwhile."""
 
 
 class ReportTable(Vertical):
@@ -175,11 +201,16 @@ class ReportTable(Vertical):
 
     BLANK = True
 
+    class Arranged(Message):
+        """Rows that were sorted or filtered in slices are shown."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._header = LinePanel(id="table-header")
         self.body = TableBody(id="table-body")
         self._key: object = None
+        self._state = TableState()
+        self._arranging: Worker[None] | None = None
         self._made: Order | None = None
 
     def compose(self) -> ComposeResult:
@@ -207,20 +238,22 @@ class ReportTable(Vertical):
         `made` is the order in which it comes; `holds_order` keeps rows in their places once the user has moved.
         """
         is_same = key == self._key
-        self._key, self.body.is_marked, self._made = key, is_marked, made
-        held = self.rows.order if is_same and holds_order and state.has_moved else None
-        self._show_rows(TableRows(table, state, held), is_same=is_same)
+        self._key, self.body.is_marked, self._made, self._state = key, is_marked, made, state
+        holds = is_same and holds_order and state.has_moved
+        if not is_same and _is_long_work(table, state):
+            self._show_rows(TableRows(table, TableState()), is_same=False)
+        self._arrange(table, state, is_same=is_same, holds=holds)
 
     def filter(self, text: str) -> None:
         """Show only the rows with a text in them; all for an empty one."""
-        self.rows.state.filter_text = text
+        self._state.filter_text = text
         self._rearrange()
 
     @on(TableBody.SortRequested)
     def _sort(self, event: TableBody.SortRequested) -> None:
         """Sort by the next column, or the other way."""
         event.stop()
-        state = self.rows.state
+        state = self._state
         if event.reverse:
             state.is_reversed = not state.is_reversed
         else:
@@ -233,7 +266,7 @@ class ReportTable(Vertical):
         """Sort by the column whose title was clicked, or the other way when the rows are in its order already."""
         index = self.body.column_layout.column_at(event.x) if event.widget is self._header else None
         if index is not None:
-            state, order = self.rows.state, self._order()
+            state, order = self._state, self._order()
             name = self.rows.table.columns[index].id
             state.is_reversed = order is not None and order.column == name and not order.upward
             state.sort = name
@@ -241,7 +274,22 @@ class ReportTable(Vertical):
 
     def _rearrange(self) -> None:
         """Sort and filter the rows anew; the cursor stays with its row, which comes into view."""
-        self._show_rows(TableRows(self.rows.table, self.rows.state), is_same=False)
+        self._arrange(self.rows.table, self._state)
+
+    def _arrange(self, table: Table, state: TableState, *, is_same: bool = False, holds: bool = False) -> None:
+        """Show the rows sorted and filtered, at once if that is quick."""
+        if self._arranging is not None:
+            self._arranging.cancel()
+        if _is_long_work(table, state):
+            work = TableRows.in_slices(table, state, self.rows, holds=holds)
+            arranging: Work = partial(self._show_arranged, work, is_same=is_same)
+            self._arranging = self.run_worker(arranging, exit_on_error=False, description="sorting and filtering")
+        else:
+            self._show_rows(TableRows(table, state, self.rows.order if holds else None), is_same=is_same)
+
+    async def _show_arranged(self, work: Slices[TableRows], *, is_same: bool) -> None:
+        self._show_rows(await drive(work), is_same=is_same)
+        self.post_message(self.Arranged())
 
     def _show_rows(self, rows: TableRows, *, is_same: bool) -> None:
         self._fit_columns(rows)
@@ -260,14 +308,20 @@ class ReportTable(Vertical):
         measured = [rows.texts(line) for line in range(min(len(rows), MEASURED_ROWS))]
         widths = [max(map(width_of, texts)) for texts in zip(*measured, strict=True)]
         width = self.body.scrollable_content_region.width
-        self.body.column_layout = layout_table(rows.table, width, rows.state.sort, widths)
+        self.body.column_layout = layout_table(rows.table, width, self._state.sort, widths)
 
     def _show_header(self) -> None:
         self._header.show([header_line(self.rows.table, self.body.column_layout, self._order())])
 
     def _order(self) -> Order | None:
         """Return the order of the rows: the user's, else the one in which the table came."""
-        state, made = self.rows.state, self._made
+        state, made = self._state, self._made
         if state.sort is not None:
             return Order(state.sort, state.is_reversed)
         return None if made is None else Order(made.column, made.upward is not state.is_reversed)
+
+
+def _is_long_work(table: Table, state: TableState) -> bool:
+    """Whether to put the rows of a table into a state is too much to be done at once."""
+    is_plain = not state.filter_text and state.sort is None and state.cursor_row is None
+    return len(table.rows) > AT_ONCE_ROWS and not is_plain

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -13,6 +14,7 @@ from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.formats import TABLE_FORMATS
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import EMPTY_NAME, AtLeast, Cell, Column, Subject, Table, Unit, cell_text
+from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file
 from rtui.tui.kit.layout import bar, display, display_text
@@ -20,6 +22,9 @@ from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, lef
 
 NAME_LIMIT: Final = 200
 """Characters of a name or a text in a cell at most."""
+
+MEASURED_ROWS: Final = 200
+"""The texts of this many rows decide how wide the columns are."""
 
 
 class Order(NamedTuple):
@@ -58,22 +63,77 @@ class TableRows:
         self.table = table
         self.state = state
         self._texts: dict[int, tuple[SafeText, ...]] = {}
-        self._identities = _identities(table)
-        columns, rows = table.columns, list(range(len(table.rows)))
+        self._filtered_by = ""
+        self._shown: Sequence[int] = range(len(table.rows))
+        """The indices of the rows that the filter keeps, in the order of the state."""
+        finish(self._arrange(held, Slicer()))
+
+    @classmethod
+    def in_slices(cls, table: Table, state: TableState, before: TableRows, *, holds: bool) -> Slices[TableRows]:
+        """Return the rows of a large table, made in slices.
+
+        With `holds` those that were shown `before` keep their order. Of the same table, what is known is taken over.
+        """
+        rows, slicer = cls(table, TableState()), Slicer()
+        rows.state = state
+        if before.table is table:
+            rows._texts = before._texts
+            if before._filtered_by and before._filtered_by.casefold() in state.filter_text.casefold():
+                rows._shown = sorted(before._shown)
+        held = []
+        for line in range(len(before) if holds else 0):
+            held.append(before.identity(line))
+            yield from slicer.pause()
+        yield from rows._arrange(held if holds else None, slicer)
+        lines: dict[Hashable, int] = {}
+        for line in range(len(rows)):
+            lines[rows.identity(line)] = line
+            yield from slicer.pause()
+        rows._lines = lines
+        for line in range(min(len(rows), MEASURED_ROWS)):
+            rows.texts(line)
+            yield from slicer.pause()
+        return rows
+
+    def _arrange(self, held: list[Hashable] | None, slicer: Slicer) -> Slices[None]:
+        """Filter and sort the rows."""
+        table, state, columns = self.table, self.state, self.table.columns
+        rows: Sequence[int] = self._shown
         if state.filter_text:
-            rows = table.filtered_rows(state.filter_text, self._texts_of)
+            rows = yield from table.filtered_rows(state.filter_text, self._texts_of, rows, slicer)
         by = next((at for at, column in enumerate(columns) if column.id == state.sort), None)
         if by is not None:
-            rows = table.sorted_rows(rows, by, descending=columns[by].numeric is not state.is_reversed)
+            descending = columns[by].numeric is not state.is_reversed
+            rows = yield from table.sorted_rows(rows, by, slicer, descending=descending)
         elif state.is_reversed:
-            rows.reverse()
-        self._shown = rows
-        """The indices of the rows that the filter keeps, in the order of the state."""
+            rows = rows[::-1]
         if held is not None:
-            indices = {self._identities[index]: index for index in self._shown}
-            old = [indices.pop(identity) for identity in held if identity in indices]
-            self._shown = [*old, *indices.values()]
-        self._lines = {self._identities[index]: line for line, index in enumerate(self._shown)}
+            rows = yield from self._held(held, rows, slicer)
+        self._shown, self._filtered_by = rows, state.filter_text
+
+    def _held(self, held: list[Hashable], rows: Sequence[int], slicer: Slicer) -> Slices[list[int]]:
+        """Return rows in the order of these identities, others after them."""
+        indices: dict[Hashable, int] = {}
+        for index in reversed(rows):
+            indices[self._identities[index]] = index
+            yield from slicer.pause()
+        old = []
+        for identity in held:
+            if identity in indices:
+                old.append(indices.pop(identity))
+            yield from slicer.pause()
+        is_old = frozenset(old)
+        return [*old, *(index for index in rows if index not in is_old)]
+
+    @cached_property
+    def _identities(self) -> Sequence[Hashable]:
+        """The identity of each row."""
+        return self.table.subjects if self.table.tells_by_subject else _identities(self.table)
+
+    @cached_property
+    def _lines(self) -> dict[Hashable, int]:
+        """The line of each row that is shown, by its identity."""
+        return {self._identities[index]: line for line, index in enumerate(self._shown)}
 
     def __len__(self) -> int:
         return len(self._shown)

@@ -30,6 +30,7 @@ from rtui.analysis.report.tables.table import (
     path_of,
 )
 from rtui.analysis.report.tables.totals import encodings, namespaces, outline, spans, ttl_histogram, types
+from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.display import HOSTILE, Display
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE
@@ -267,8 +268,8 @@ def test_rows_sort_by_any_column_with_the_unknown_last() -> None:
     columns = (column(Unit.NAME), Column("n", "n", Unit.KEYS))
     rows: tuple[tuple[Cell, ...], ...] = ((b"a", None), (b"b", 2), (b"c", Estimate(1.0, 3.0, 4.0)), (b"d", AtLeast(1)))
     table = Table("t", "t", columns, rows, (1, 2, 3, 4))
-    assert table.sorted_rows(range(4), 1, descending=True) == [2, 1, 3, 0]
-    up = table.picked(table.sorted_rows(range(4), 1, descending=False))
+    assert finish(table.sorted_rows(range(4), 1, Slicer(), descending=True)) == [2, 1, 3, 0]
+    up = table.picked(finish(table.sorted_rows(range(4), 1, Slicer(), descending=False)))
     assert [row[0] for row in up.rows] == [b"d", b"b", b"c", b"a"]
     assert up.subjects == (4, 2, 3, 1)
 

@@ -23,7 +23,7 @@ from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
-from rtui.tui.analyse.panel import Panel, PanelState
+from rtui.tui.analyse.panel import Charts, Panel, PanelState
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.app import ReportApp
 from tests.made_report import estimate_report, made_report
@@ -128,7 +128,7 @@ def _show_table(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
 
 
 def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
-    height = panel.chart_height(report, chosen, AREA)
+    height = Charts().height(panel, report, chosen, AREA)
     if height:
         for line in panel.chart(report, chosen, Size(AREA.width, height)):
             check_text("".join(span.text for span in line))

@@ -11,8 +11,8 @@ from rtui.analysis.report.document import KeyRecord, Node, Report, Stats, Step
 from rtui.analysis.report.members import HOUR_S
 from rtui.analysis.report.tables.cells import KEYS, Cells, plain
 from rtui.analysis.report.tables.keys import KEY, KIND, MEMORY, looked_at
-from rtui.analysis.report.tables.table import Cell, Column, Path, Subject, Table, Unit, find, path_of
-from rtui.analysis.report.tables.totals import NAMESPACE, below_root, namespace_cell
+from rtui.analysis.report.tables.table import Cell, Column, Row, Subject, Table, Unit, find, path_of
+from rtui.analysis.report.tables.totals import NAMESPACE, below_root, namespace_cell, of_namespaces
 
 SOON_S: Final = HOUR_S
 """A big or hot key whose life ends within this time is about to expire."""
@@ -97,21 +97,16 @@ def about_to_expire(report: Report, within_s: float = SOON_S) -> Table:
 def _by_namespace(report: Report, table_id: str, title: str, paths: Iterable[tuple[Node, ...]]) -> Table:
     cells = Cells(report)
     chosen = sorted(paths, key=lambda nodes: -_lasting(nodes[-1].stats))
-    rows: list[tuple[Cell, ...]] = []
-    for nodes in chosen:
-        stats = nodes[-1].stats
+
+    def row(at: int) -> Row:
+        stats = chosen[at][-1].stats
         lasting, lasting_memory = cells.lasting(stats)
-        figures = (
-            cells.amount(stats.keys),
-            lasting,
-            cells.known(stats.no_ttl_share, "ttl"),
-            lasting_memory,
-            stats.soonest_expiry_s,
-        )
-        rows.append((namespace_cell(nodes), *figures))
+        share = cells.known(stats.no_ttl_share, "ttl")
+        figures = (cells.amount(stats.keys), lasting, share, lasting_memory, stats.soonest_expiry_s)
+        return (namespace_cell(chosen[at]), *figures)
+
     columns = (NAMESPACE, KEYS, _NO_TTL, _NO_TTL_SHARE, _NO_TTL_MEMORY, _SOONEST)
-    subjects: tuple[Path, ...] = tuple(map(path_of, chosen))
-    return Table(table_id, title, columns, tuple(rows), subjects)
+    return of_namespaces(Table(table_id, title, columns, ()), chosen, row)
 
 
 def _lasting(stats: Stats) -> float:

@@ -7,7 +7,6 @@ import struct
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from heapq import nlargest
 from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
@@ -54,8 +53,8 @@ def skew(keys: Sequence[int], owned: Sequence[tuple[int, int]] | None = None) ->
     slots = _slots_of(owned)
     if not slots:
         return Skew(0, 0, 0.0, 1.0)
-    total = sum(keys[slot] for slot in slots)
-    fullest = max(slots, key=lambda slot: (keys[slot], -slot))
+    total = sum(map(keys.__getitem__, slots))
+    fullest = max(slots, key=keys.__getitem__)  # the first one of several
     tail = binomial_tail(keys[fullest], total, 1 / len(slots))
     return Skew(fullest, keys[fullest], total / len(slots), min(1.0, len(slots) * tail))
 
@@ -127,9 +126,9 @@ def slots(report: Report, top: int = 100) -> Table:
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
     for tag in found.tags:
         tags[tag.slot].append((tag.tag, tag.keys))
-    fullest = nlargest(
-        top, (slot for slot in range(SLOTS) if found.keys[slot]), key=lambda slot: (found.keys[slot], -slot)
-    )
+    least = max(1, min(sorted(found.keys, reverse=True)[:top], default=1))
+    fullest = [slot for slot, keys in enumerate(found.keys) if keys >= least]
+    fullest = sorted(fullest, key=found.keys.__getitem__, reverse=True)[:top]  # equal ones stay in order
     rows = tuple(
         (
             slot,

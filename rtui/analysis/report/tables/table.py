@@ -6,12 +6,12 @@ A cell as text is exact, at least (where not all was seen), estimated with its 9
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
 from operator import itemgetter
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar, overload
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
@@ -19,6 +19,7 @@ from rtui.analysis.facts import NoTtl, Reason, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import CoverageKind, Node, Step
 from rtui.analysis.report.members import Figure
+from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import Display, SafeText
 
 Path: TypeAlias = tuple[Step, ...]
@@ -37,7 +38,10 @@ def find(root: Node, path: Sequence[Step | bytes]) -> tuple[Node, ...] | None:
     """
     nodes = [root]
     for wanted in path:
-        found = [child for child in nodes[-1].children if wanted in (child.name, child.step)]
+        name = wanted.name if isinstance(wanted, Step) else wanted
+        found = [child for child in nodes[-1].children if child.name == name]
+        if isinstance(wanted, Step):
+            found = [child for child in found if child.step == wanted]
         if not found:
             return None
         nodes.append(max(found, key=lambda child: (len(child.children), child.separator != b"")))
@@ -129,6 +133,50 @@ class Column:
         return self.unit not in {Unit.NAME, Unit.TEXT, Unit.MIX}
 
 
+Row: TypeAlias = tuple[Cell, ...]
+
+T = TypeVar("T")
+
+
+class OnDemand(Sequence[T]):
+    """A sequence whose items are made when they are asked for, and kept: a screen shows few of thousands of rows."""
+
+    def __init__(self, count: int, make: Callable[[int], T]) -> None:
+        """`make` returns the item at an index below `count`."""
+        self._count = count
+        self._make = make
+        self._made: dict[int, T] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        """Return an item, or several as a tuple."""
+        if isinstance(index, slice):
+            return tuple(self[at] for at in range(*index.indices(self._count)))
+        at = index + self._count if index < 0 else index
+        if not 0 <= at < self._count:
+            raise IndexError(index)
+        item = self._made.get(at)
+        if item is None:
+            item = self._made[at] = self._make(at)
+        return item
+
+    def __iter__(self) -> Iterator[T]:
+        return map(self.__getitem__, range(self._count))
+
+    def __eq__(self, other: object) -> bool:
+        return tuple(self) == tuple(other) if isinstance(other, OnDemand | tuple) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """Rows of cells in the order in which they are shown first."""
@@ -136,26 +184,40 @@ class Table:
     id: str
     title: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    subjects: tuple[Subject, ...] = ()
+    rows: Sequence[Row]
+    subjects: Sequence[Subject] = ()
     """What each row is about, parallel to the rows; empty where they are about nothing."""
     note: str = ""
     """What one has to know to read it; safe text."""
+    tells_by_subject: bool = False
+    """Whether a row is told from the others by what it is about."""
 
     def column(self, column_id: str) -> int:
         """Return the position of a column; ValueError if there is none of that name."""
         return [column.id for column in self.columns].index(column_id)
 
-    def filtered_rows(self, wanted: str, texts_of: Callable[[int], Sequence[str]]) -> list[int]:
-        """Return positions of the rows with a text, in any case, in one of their names or texts as shown."""
+    def filtered_rows(
+        self, wanted: str, texts_of: Callable[[int], Sequence[str]], among: Iterable[int], slicer: Slicer
+    ) -> Slices[list[int]]:
+        """Return those of some rows with a text, in any case, in one of their names or texts as shown."""
         names = [at for at, column in enumerate(self.columns) if not column.numeric]
         text = wanted.casefold()
-        return [row for row in range(len(self.rows)) if any(text in texts_of(row)[at].casefold() for at in names)]
+        found = []
+        for row in among:
+            texts = texts_of(row)
+            if any(text in texts[at].casefold() for at in names):
+                found.append(row)
+            yield from slicer.pause()
+        return found
 
-    def sorted_rows(self, rows: Iterable[int], column: int, *, descending: bool) -> list[int]:
+    def sorted_rows(self, rows: Iterable[int], column: int, slicer: Slicer, *, descending: bool) -> Slices[list[int]]:
         """Return positions of rows ordered by one column: equal ones keep their order, unknown values come last."""
-        keyed = [(sort_key(self.rows[row][column]), row) for row in rows]
+        keyed = []
+        for row in rows:
+            keyed.append((sort_key(self.rows[row][column]), row))
+            yield from slicer.pause()
         known = sorted(((key, row) for key, row in keyed if key is not None), key=itemgetter(0), reverse=descending)
+        yield from slicer.pause()
         return [row for _, row in known] + [row for key, row in keyed if key is None]
 
     def picked(self, rows: Sequence[int]) -> Table:

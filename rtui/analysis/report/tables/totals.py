@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from rtui.analysis import humanize
@@ -11,7 +12,19 @@ from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of_total
-from rtui.analysis.report.tables.table import Cell, Column, Path, Table, Unit, find, label, path_of
+from rtui.analysis.report.tables.table import (
+    Cell,
+    Column,
+    OnDemand,
+    Path,
+    Row,
+    Subject,
+    Table,
+    Unit,
+    find,
+    label,
+    path_of,
+)
 from rtui.keyspace.text.display import display
 
 NAMESPACE = Column("namespace", "namespace", Unit.NAME, 0, "The beginning of the keys; {id} and the like are patterns")
@@ -40,7 +53,7 @@ def outline(report: Report, least_share: float = 0.01) -> Table:
 
     Of a chain of levels with the same keys, the last stands for all.
     """
-    paths = []
+    paths: list[tuple[Node, ...]] = []
     for nodes in below_root(report):
         stats = nodes[-1].stats
         if plain(stats.share_keys if stats.share_memory is None else stats.share_memory) >= least_share:
@@ -64,19 +77,25 @@ def namespace_cell(nodes: Sequence[Node | Step]) -> bytes | str:
     return label(nodes)
 
 
-def _table(report: Report, paths: Iterable[tuple[Node, ...]], note: str = "") -> Table:
+def _table(report: Report, paths: Sequence[tuple[Node, ...]], note: str = "") -> Table:
     cells = Cells(report)
     top = report.summary.root.stats
     share = _SHARE if top.memory_bytes is not None else SHARE_OF_KEYS
     use = _COLD if top.idle is None and top.frequency is not None else _IDLE
     columns = (NAMESPACE, KEYS, _MEMORY, share, _MEAN, _NO_TTL, _P99, use, _TYPES)
-    rows: list[tuple[Cell, ...]] = []
-    subjects: list[Path] = []
-    for nodes in paths:
-        figures = cells.figures(nodes[-1].stats)
-        rows.append((namespace_cell(nodes), *(figures[column.id] for column in columns[1:])))
-        subjects.append(path_of(nodes))
-    return Table("namespaces", "Namespaces", columns, tuple(rows), tuple(subjects), note)
+
+    def row(at: int) -> Row:
+        figures = cells.figures(paths[at][-1].stats)
+        return (namespace_cell(paths[at]), *(figures[column.id] for column in columns[1:]))
+
+    return of_namespaces(Table("namespaces", "Namespaces", columns, (), note=note), paths, row)
+
+
+def of_namespaces(table: Table, paths: Sequence[tuple[Node, ...]], row: Callable[[int], Row]) -> Table:
+    """Return a table with a row for each of these namespaces, made by `row` from its index when it is asked for."""
+    count = len(paths)
+    subjects = OnDemand[Subject](count, lambda at: path_of(paths[at]))
+    return replace(table, rows=OnDemand(count, row), subjects=subjects, tells_by_subject=True)
 
 
 _COLUMNS = (
