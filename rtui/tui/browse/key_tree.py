@@ -122,7 +122,7 @@ class TreeView(RowsView, can_focus=True):
         if found is not None:
             before, self.cursor = self.cursor, self.rows.row(found)
             self.cursor_line = found
-            if before is not None and self.cursor.namespace is not before.namespace:
+            if self.cursor != before and self.cursor.kind is RowKind.NAMESPACE:
                 self.call_later(self._report_cursor)  # it has become a chain, or has parted
         else:
             self.move_to(self.cursor_line if self.cursor is None else self._nearest(self.cursor))
