@@ -58,9 +58,11 @@ class Document:
 
 def open_document(data: bytes, *, is_whole: bool = True, chosen: int | None = None) -> Document:
     """Return bytes decoded as what they are, or by the choice of this number; may take a quarter of a second."""
-    choices = alternatives(data, is_whole=is_whole)
+    found = decode(data, is_whole=is_whole)
+    choices = alternatives(data, is_whole=is_whole, found=found)
     number = (chosen or 0) % len(choices)
-    found = decode(data, is_whole=is_whole, choose=None if chosen is None else choices[number])
+    if number:
+        found = decode(data, is_whole=is_whole, choose=choices[number])
     deep = frozenset(row.path for row in outline(found.root) if row.depth >= FOLDED_FROM and row.node.children)
     return Document(data, found, choices, is_whole, number, deep)
 
