@@ -67,7 +67,8 @@ def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Prev
     if is_text(data, cut_before=offset > 0, cut_after=not ends):
         return replace(shown, kind=PreviewKind.TEXT)
     if signature is not None:
-        return replace(shown, notes=(f"it begins as {signature} does",)) if offset == 0 else shown
+        is_said = offset == 0 and signature in _UNDECODED
+        return replace(shown, notes=(f"it begins as {signature} does",)) if is_said else shown
     if not may_be_bitmap(data):
         return shown
     bits = int.from_bytes(data, "big").bit_count()
@@ -135,6 +136,8 @@ _SIGNATURES: Final = (
     (b"GIF8", "a GIF picture"),
     (b"%PDF-", "a PDF document"),
 )
+_UNDECODED: Final = frozenset({"a ZIP archive", "a PDF document"})
+"""Formats that no decoder of `rtui.values` names, so that the preview does."""
 
 
 def signature_of(head: bytes) -> str | None:

@@ -8,6 +8,7 @@ import pytest
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
+from rtui.values import decode
 from tests.monitor import Recorder
 from tests.server.every_type import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
 from tests.server.facts.preview.pages import all_pages, looked_at
@@ -103,15 +104,21 @@ async def test_bits_are_counted_as_the_server_counts_them(server: Server) -> Non
     assert [row[0] for row in section.rows] == [bit for bit in bits if bit < 4096 * 8]
 
 
-async def test_compressed_bytes_are_named_and_no_bitmap(valkey: Server) -> None:
+async def test_known_formats_are_no_bitmap_and_named_where_no_decoder_names_them(valkey: Server) -> None:
     client = valkey.client()
     client.set("compressed", gzip.compress(b"x" * 3_000))
     client.set("serialised", b"\xac\xed\x00\x05" + bytes(100))
+    client.set("archive", b"PK\x03\x04" + bytes(100))
     async with connected(target_of(valkey)) as connection:
-        for key, name in ((b"compressed", "gzip"), (b"serialised", "Java")):
+        for key, chain in ((b"compressed", ("gzip", "text")), (b"serialised", ("Java serialisation",))):
             shown = await looked_at(connection, key)
             assert shown.kind is PreviewKind.BINARY
-            assert any(name in note for note in shown.notes)
+            assert shown.notes == ()
+            assert shown.window is not None
+            assert decode(shown.window.data).chain == chain
+        shown = await looked_at(connection, b"archive")
+        assert shown.kind is PreviewKind.BINARY
+        assert shown.notes == ("it begins as a ZIP archive does",)
 
 
 async def test_json_larger_than_a_window_is_read_whole_up_to_the_widest_window(valkey: Server) -> None:
