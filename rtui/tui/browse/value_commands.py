@@ -35,6 +35,7 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _item("copy", ("y",), "Copy", "Copy the value of this row.", footer=5),
     _value("copy_menu", ("Y",), "Copy as…",
         "Copy the redis-cli command that reads this row, its value, field, index, score or id.", footer=5),
+    _value("copy_command", ("C",), "Copy command", "Copy the redis-cli command that reads this row, for a shell."),
     _value("write", ("w",), "Write", "Write the value to a file that only you can read.", footer=7),
     _value("pager", ("P",), "Pager", "Show the value in $PAGER, as safe text or as it is."),
 )

@@ -32,7 +32,7 @@ from rtui.tui.browse.preview_lines import cell_text
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
-from rtui.tui.browse.value_copies import copied_text, value_copies
+from rtui.tui.browse.value_copies import copied_text, element_command, value_copies
 from rtui.tui.browse.value_files import Output, outputs
 from rtui.tui.browse.value_prompt import Purpose, ValuePrompt
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
@@ -379,6 +379,17 @@ class ValuePane(Vertical):
             copy_text(self, copied_text(item.data))
         elif item is not None:
             self._say(literal("it was not read: Enter reads it"), literal("Nothing to copy"))
+
+    def action_copy_command(self) -> None:
+        """Copy the redis-cli command that reads what is under the cursor, or what it was opened from."""
+        if self.preview is None:
+            return
+        item = self.opened[0].source if self.opened else self.body.item
+        line = element_command(self._session.target, self.preview, item)
+        if line is None:
+            self._say(literal("no command reads just this"), literal("Nothing to copy"))
+        else:
+            copy_text(self, line)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy."""
