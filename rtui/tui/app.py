@@ -61,14 +61,14 @@ CONNECT_POLL_S: Final = 0.2
 REDRAW_AFTER_S: Final = 0.05
 """The whole terminal is painted again so long after it was last resized."""
 
-GC_THRESHOLDS: Final = (5_000, 5, 500)
+GC_THRESHOLDS: Final = (2_000, 5, 1_250)
 """After how many new containers garbage is collected, and how rarely older ones are looked at.
 
-Looking at 5,000 of them takes up to 6 ms, which no frame shows; at 100,000 it takes 50 to 70 ms. Those that are left
-are looked at again after five times, since after fifty it took 160 ms. By default it would be 700, and a scan would
-spend a third of its time on it. What was there when the first screen is shown is never looked at (`gc.freeze`), nor are
-the members of a report, of which each has tens of thousands (`gc=False`): they refer to nothing
-that refers to them.
+Looking at 2,000 of them takes 1 to 2 ms; at 100,000 it takes 50 to 70 ms. Those that are left are looked at again after
+five times, which takes up to 4 ms (with 5,000 it took 14). By default it would be 700, and everything would be looked
+at after a hundred times: a scan would spend a third of its time on it. What was there when the first screen is shown is
+never looked at (`gc.freeze`), nor are the members of a report, of which each has tens of thousands (`gc=False`): they
+refer to nothing that refers to them.
 """
 
 SWITCH_S: Final = 0.0005

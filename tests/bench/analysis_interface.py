@@ -91,7 +91,13 @@ def press_around(stage: Stage, taken: list[float], held: list[float]) -> None:
 
 
 def begin(stage: Stage, screen: AnalyseScreen) -> None:
-    """Have every key asked, and wait for a table to go around in; the pass may be over by then."""
+    """Have every key asked, and wait for a table of that to go around in; the pass may be over by then."""
     before = screen.source.revision
     stage.press("r")
-    stage.wait(lambda: screen.source.revision != before and len(screen.view.table.rows) > ENOUGH_ROWS)
+    stage.wait(lambda: screen.source.revision != before and has_figures(screen))
+
+
+def has_figures(screen: AnalyseScreen) -> bool:
+    """Whether the figures of the analysis that began last are shown: before, there is no row to move to."""
+    is_shown = screen.report is not None and screen.report is screen.source.report
+    return is_shown and len(screen.view.table.rows) > ENOUGH_ROWS
