@@ -128,7 +128,8 @@ def _tree_rows(document: Document, width: int) -> Iterator[ValueRow]:
             mark = literal("▸ ") if row.is_folded else literal("▾ ")
         line: list[Span] = [gap(MARGIN), gap(2 * min(row.depth, MAX_INDENT)), Span(mark, Role.FAINT)]
         if node.name is not None:
-            line += [Span(_plain_text(node.name), Role.HASH), Span(literal(": "), Role.FAINT)]
+            is_alone = node.kind is Kind.NOTE and not node.value  # an instruction without an operand
+            line += [Span(_plain_text(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
         line += _value_spans(node, room)
         item = Item(ItemKind.NODE, node_bytes(node), node=node, path=row.path)
         yield ValueRow(clip(tuple(line), width - MARGIN), item)
