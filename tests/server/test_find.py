@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.humanize import Mark
+from rtui.analysis.query.behind import encoding_keys, keys_of, slot_keys, tag_keys, type_keys, without_ttl
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.names import NameFilter
 from rtui.analysis.query.parsing import parse
@@ -19,12 +22,15 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.find import FindOptions, FindRun, UnansweredTermError
 from rtui.server.inspection.key_finder import MOST_TOUCHED
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
+from tests.grammar import Grammar, load
 from tests.monitor import Recorder
 from tests.oracles.keyspaces import grown
 from tests.proxy import DelayProxy
@@ -358,3 +364,25 @@ async def test_a_node_of_a_cluster(cluster_node: Server) -> None:
         run = await found(connection, "slot:0-8191 ttl:none")
         wanted = {b"key:%d" % number for number in range(500) if key_slot(b"key:%d" % number) < 8192}
         assert names(run) == wanted | ({b"{a}:1"} if key_slot(b"{a}:1") < 8192 else set())
+
+
+async def test_numbers_of_a_report_are_those_of_the_keys_behind_them(server: Server) -> None:
+    with socket.socket(socket.AF_UNIX) as plain:
+        plain.connect(server.socket)
+        load(plain, Grammar(len(server.name), patterns=12), 1_500)
+    async with connected(target_of(server)) as connection:
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=EVERYTHING))
+        await analysis.run(reports_meanwhile=False)
+        report = analysis.report
+        assert report is not None
+        summary = report.summary
+        numbers = [(keys_of(path), path[-1].stats.keys) for path in list(summary.root.walk())[:12]]
+        numbers += [(without_ttl(), summary.root.stats.no_ttl_keys or 0)]
+        numbers += [(type_keys(one.name), one.stats.keys) for one in summary.types]
+        numbers += [(encoding_keys(one.key_type, one.encoding), one.keys) for one in summary.encodings]
+        numbers += [(tag_keys(tag), tag.keys) for tag in summary.slots.tags[:3]]
+        numbers += [(slot_keys(0, 5460), sum(summary.slots.keys[:5461]))]
+        for behind, number in numbers:
+            run = await found(connection, str(behind.query))
+            if behind.is_exact:
+                assert len(names(run)) == number, str(behind.query)

@@ -62,6 +62,7 @@ class Matches:
         self._kept: list[KeyRecord] = []
         self._names: set[bytes] = set()
         self._drained = 0
+        self._is_sorted = True
 
     @property
     def is_full(self) -> bool:
@@ -76,7 +77,7 @@ class Matches:
     @property
     def kept(self) -> Sequence[KeyRecord]:
         """Those that are kept, in the order in which they are wanted; not to be changed."""
-        if self.order is not None:
+        if self.order is not None and not self._is_sorted:
             self._drop_least(self.limit)
         return self._kept
 
@@ -88,6 +89,7 @@ class Matches:
         """Keep matches that have been counted, as far as there is room for them."""
         room = len(records) if self.order is not None else max(0, self.limit - self.listed)
         self._kept += records[:room]
+        self._is_sorted = False
         self._names.update(record.key for record in records[:room])
         if self.order is not None and len(self._kept) > _OVERSHOOT * self.limit:
             self._drop_least(self.limit)
@@ -119,4 +121,4 @@ class Matches:
         kept = nsmallest(most, self._kept, key=self.order.key)
         if len(kept) < len(self._kept):
             self._names = {record.key for record in kept}
-        self._kept = kept
+        self._kept, self._is_sorted = kept, True

@@ -1,0 +1,96 @@
+"""A search for keys beside what people do without it: `redis-cli --scan --pattern`, and redis-py asking every key.
+
+The script's pipelines of 1,000 commands hold the server for milliseconds, a search at full pace for 150 µs at once.
+`python -m tests.bench.run query`. The environment may set RTUI_BENCH_SERVER (valkey-9.1), RTUI_BENCH_ROUNDS (3) and
+RTUI_BENCH_KEYS (1,000,000).
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+
+from tests.bench.row import Row
+from tests.bench.seed import KEYS, seeded
+from tests.bench.window import environment
+from tests.servers import CHECKOUT
+
+SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
+"""The version that is searched."""
+
+ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "3"))
+"""Of each program, in turn."""
+
+NUMBER = int(os.environ.get("RTUI_BENCH_KEYS", str(KEYS)))
+"""Keys of the server."""
+
+SCRIPT = """
+import sys, redis
+client, command, fits = redis.Redis(port=int(sys.argv[1])), sys.argv[2].split(), eval(sys.argv[3])
+cursor, found = 0, 0
+while True:
+    cursor, keys = client.scan(cursor, count=1000)
+    pipeline = client.pipeline(transaction=False)
+    for key in keys:
+        pipeline.execute_command(*command, key)
+    for key, reply in zip(keys, pipeline.execute()):
+        if fits(reply):
+            print(key.decode())
+    if not cursor:
+        break
+"""
+"""What people write: a page of names, then one pipeline about all of them."""
+
+
+def rows() -> Iterator[Row]:
+    """A name, a glob, and terms that need one fact and two."""
+    cli = shutil.which("redis-cli") or "redis-cli"
+    with seeded(SERVER, NUMBER) as server, tempfile.TemporaryDirectory(prefix="rtui-home-") as home:
+        port = str(server.port)
+        find = [sys.executable, "-m", "rtui", "find", f"127.0.0.1:{port}", "--pace", "full"]
+        scan = [cli, "-p", port, "--scan", "--pattern"]
+        ask = [sys.executable, "-c", SCRIPT, port]
+        cases = (
+            ("00042", [*find, "00042"], [*scan, "*00042*"], "redis-cli --scan"),
+            ("shop:user:*:profile", [*find, "shop:user:*:profile"], [*scan, "shop:user:*:profile"], "redis-cli --scan"),
+            ("in:lock !ttl:none", [*find, "in:lock", "!ttl:none"], [*ask, "PTTL", "lambda n: n != -1"], "redis-py"),
+            ("ttl:none", [*find, "ttl:none"], [*ask, "PTTL", "lambda n: n == -1"], "redis-py"),
+            ("size>1K", [*find, "size>1K"], [*ask, "MEMORY USAGE", "lambda n: n > 1024"], "redis-py"),
+        )
+        for terms, here, beside, name in cases:
+            ours, theirs = [], []
+            for _ in range(ROUNDS):
+                ours.append(seconds(here, home))
+                theirs.append(seconds(beside, home))
+            yield row(f"`rtui find {terms}`, {NUMBER:,} keys", ours, theirs, name)
+
+
+def seconds(command: Sequence[str], home: str) -> float:
+    """How long a program takes, its output thrown away."""
+    began = time.perf_counter()
+    subprocess.run(
+        command,
+        cwd=CHECKOUT,
+        env=environment(home),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
+    return time.perf_counter() - began
+
+
+def row(what: str, ours: Sequence[float], theirs: Sequence[float], name: str) -> Row:
+    """Medians of both, and how many times as fast the search is."""
+    here, beside = statistics.median(ours), statistics.median(theirs)
+    ratio = beside / here
+    return Row(what, _seconds(ours), f"{name}: {_seconds(theirs)}", f"{ratio:.2f} ×")
+
+
+def _seconds(times: Sequence[float]) -> str:
+    return f"{statistics.median(times):.2f} s ({min(times):.2f} … {max(times):.2f})"
