@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts, Unknown
+from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -39,6 +40,7 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 if TYPE_CHECKING:
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
+    from rtui.server.key_column import KeyColumn
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -249,6 +251,12 @@ class BrowsingSession:
         return await key_facts(
             self.connection, key, self.capabilities, lfu=self._lfu, watch=self._memory_watch, clock=self.clock
         )
+
+    def key_column(self, node: Namespace, sort: Sort) -> KeyColumn:
+        """Return what asks for the fact by which the keys directly in a namespace are to be sorted."""
+        from rtui.server.key_column import KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
+
+        return KeyColumn(self.connection, self.store, node, sort, pace=self.control.pace, clock=self.clock)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from functools import cache
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
+from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -115,6 +117,8 @@ class FixedSession:
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)
         self.input_yields = 0
+        self.holds_columns: asyncio.Event | None = None
+        """Until it is set nothing is answered of keys that are sorted."""
 
     def expect(self, name: bytes, low: float, value: float, high: float) -> None:
         """Have a sample say how many keys a namespace of the first level has."""
@@ -169,6 +173,10 @@ class FixedSession:
             raise self.failure
         return key_facts(key)
 
+    def key_column(self, node: Namespace, sort: Sort) -> FixedWeights:
+        self.asked.append(f"{sort.value} of {node.path()!r}")
+        return FixedWeights(node, sort, self.holds_columns)
+
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         return preview(facts, FIRST if page is None else page)
 
@@ -194,6 +202,34 @@ class FixedSession:
             self.asked.append(progress.state.value)
             self.revision += 1
         self.status = replace(self.status, pace=control.pace, progress=progress)
+
+
+class FixedWeights:
+    """Weighs the keys of a namespace by the tables below."""
+
+    failure: SafeText | None = None
+
+    def __init__(self, node: Namespace, sort: Sort, holds: asyncio.Event | None) -> None:
+        self.node = node
+        self.of = node.key_total
+        self.weights: dict[bytes, float] = {}
+        self._sort = sort
+        self._holds = holds
+
+    async def run(self) -> None:
+        if self._holds is not None:
+            await self._holds.wait()
+        for ordinal in range(self.of):
+            name = self.node.key_at(ordinal)
+            key = self.node.path() + name
+            ttl = ttl_of(key)
+            self.weights[name] = {
+                Sort.MEMORY: -memory_of(key),
+                Sort.MEAN: -memory_of(key),
+                Sort.TTL: ttl if isinstance(ttl, int) else 1e300,
+                Sort.IDLE: -len(key),
+                Sort.TYPE: float(int.from_bytes(kind_of(key)[:6], "big")),
+            }[self._sort]
 
 
 def kind_of(key: bytes) -> bytes:

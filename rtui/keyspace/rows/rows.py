@@ -300,6 +300,20 @@ class VisibleRows:
         self._renumber()
         return self._sort(order)
 
+    def with_keys(self) -> list[Namespace]:
+        """Return the expanded namespaces with several keys directly in them, whose order may matter."""
+        return [
+            one.node for one in self._listings.values() if one.key_count > 1 and (one.attached or one is self._root)
+        ]
+
+    @_until_reset
+    def arrange(self, namespace: Namespace) -> Slices[None]:
+        """Sort the children of one expanded namespace, in slices."""
+        self._renumber()
+        listing = self._listings.get(namespace)
+        if listing is not None:
+            yield from self._arrange(listing)
+
     @_until_reset
     def _sort(self, order: Sort) -> Slices[None]:
         slicer = Slicer(self.store.clock)

@@ -19,12 +19,13 @@ class HeldNames:
     Of namespaces without names, which were dropped for the memory budget, `missing` keys are known to be there.
     """
 
-    def __init__(self, store: NamespaceStore, below: Namespace | None = None) -> None:
-        """`below` is the namespace whose keys are wanted, all keys without one."""
+    def __init__(self, store: NamespaceStore, below: Namespace | None = None, *, is_direct: bool = False) -> None:
+        """`below` is the namespace whose keys are wanted, all keys without one; `is_direct`: those directly in it."""
         self.missing = 0
         """Keys of which only the count is known; final after the walk."""
         self._store = store
         self._top = store.root if below is None else below
+        self._is_direct = is_direct
 
     def pages(self) -> Iterator[Sequence[bytes]]:
         """Yield all names, in pages of at most PAGE, some of them empty; ends early where the store is emptied."""
@@ -51,6 +52,8 @@ class HeldNames:
         self.missing += node.unlisted
         if node.keys is not None:
             yield from _packed(prefix, node.keys)
+        if self._is_direct:
+            return
         for batch in node.child_batches():
             for label, child in batch:
                 if isinstance(child, Namespace):

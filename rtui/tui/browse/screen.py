@@ -155,7 +155,8 @@ class BrowseScreen(CommandScreen[None]):
             self.tree_pane.invalidate_facts()
             self.detail_pane.fetcher.refresh(at_once=True)
         self._offer_commands()
-        is_at_rest = before == self._shown and self.status_bar.is_at_rest and not names.is_searching
+        is_working = names.is_searching or self.tree_pane.ranking.is_under_way
+        is_at_rest = before == self._shown and self.status_bar.is_at_rest and not is_working
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
 
     def _show_status(self) -> None:
@@ -305,6 +306,8 @@ class BrowseScreen(CommandScreen[None]):
         if self.filter_input.is_open:
             self.action_leave_filter()
             self._search("")
+        elif self.tree_pane.ranking.stop():
+            self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
         elif self.detail_pane.value.go_back():
             self._offer_commands()
         elif self.detail_pane.body.has_focus or self.has_class("-reading"):
@@ -386,7 +389,7 @@ class BrowseScreen(CommandScreen[None]):
         found |= {
             Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
-            Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered,
+            Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered or self.tree_pane.ranking.is_under_way,
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 

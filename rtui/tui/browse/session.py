@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from rtui.analysis.facts import KeyFacts, RowFacts, Unknown
+from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
@@ -17,6 +18,21 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.server.analysis_session import Analysed, AnalysisSource
+
+
+class KeyWeights(Protocol):
+    """Asks a fact of all keys directly in a namespace; `run` it once."""
+
+    node: Namespace
+    of: int
+    weights: dict[bytes, float]
+
+    @property
+    def failure(self) -> SafeText | None:
+        """Why not all could be asked."""
+
+    async def run(self) -> None:
+        """Ask about all keys."""
 
 
 class Session(Protocol):
@@ -83,6 +99,9 @@ class Session(Protocol):
 
     async def key_facts(self, key: bytes) -> KeyFacts:
         """What the key under the cursor shows."""
+
+    def key_column(self, node: Namespace, sort: Sort) -> KeyWeights:
+        """What asks for the fact by which the keys directly in a namespace are to be sorted."""
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """A page of its value."""

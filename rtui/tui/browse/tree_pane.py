@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.worker import Worker
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, VisibleRows
@@ -26,11 +27,13 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import FACT_COLUMNS, SORTS
+from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
-from rtui.tui.browse.row_weights import RowWeights
+from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
+from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import ago, display
 from rtui.tui.kit.line_view import LinePanel
@@ -134,6 +137,7 @@ class TreePane(Vertical):
         self.names = NameFilter(session.store, sort, self._weights)
         self._facts = RowFactsCache(session.clock)
         self.key_tree = KeyTree(self.names.rows, self._facts, id="tree")
+        self.ranking = KeyRanking(session, self._weights, self._spawn, self._keys_arranged)
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
         self._session = session
@@ -217,6 +221,7 @@ class TreePane(Vertical):
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
         self._is_touched = False
+        self._weights.forget()
         self._facts.forget()
         self._want_facts()
 
@@ -228,7 +233,8 @@ class TreePane(Vertical):
         else:
             title = SafeText(f"Names with {display(needle, limit=40)}")
         order, layout = self.names.rows.sort_order, self.key_tree.row_layout
-        self._header.show([header_line(layout, order, title, is_filter=needle is not None, note=self._age_note())])
+        note = self.ranking.note if self.ranking.is_under_way else self._age_note()
+        self._header.show([header_line(layout, order, title, is_filter=needle is not None, note=note)])
 
     def _age_note(self) -> SafeText:
         """Return how old the figures of the analysis are that the columns show."""
@@ -306,11 +312,14 @@ class TreePane(Vertical):
         async def finish() -> None:
             await drive(work)
             self._refresh_rows()
+            self._rank_opened()
 
         with self.key_tree.keeping_position():
             has_more = next(work, _DONE) is not _DONE
         if has_more:
             self._spawn(finish)
+        else:
+            self._rank_opened()
 
     def _is_current(self, node: Namespace) -> bool:
         """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
@@ -330,11 +339,48 @@ class TreePane(Vertical):
         self.sort_by(sorts[(now + event.step) % len(sorts)])
 
     def sort_by(self, sort: Sort) -> None:
-        """Sort the rows by something."""
+        """Sort the rows by something; ask the keys for it where need be, after a question if they are many."""
         self._is_touched = True
+        self._weights.forget()
+        self.ranking.stop()
         self._sort(sort)
         self._show_header()
         self.post_message(self.Sorted(sort))
+        rows = self.names.rows
+        nodes = self.ranking.missing(rows)
+        keys = sum(node.key_total for node in nodes)
+        if keys > MOST_WEIGHED:
+            self.notify(too_many(keys), title="Keys are not sorted", markup=False)
+        elif keys > FEW_KEYS:
+            self._ask_before(rows, nodes, keys)
+        else:
+            self.ranking.begin(rows, nodes)
+
+    def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
+        """Say what it costs to sort so many keys, and begin if that is wanted."""
+        from rtui.server.key_column import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
+
+        sort = rows.sort_order
+
+        def chosen(choice: int | None) -> None:
+            if choice == 0 and rows is self.names.rows and rows.sort_order is sort:
+                self.ranking.begin(rows, nodes)
+
+        cost = cost_sentence(keys, sort, self._session.control.pace)
+        title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
+        self.app.push_screen(ChoiceScreen(title, [SafeText(f"Ask {cost}"), literal("Leave keys by name")]), chosen)
+
+    def _rank_opened(self) -> None:
+        """Sort the keys of a namespace that was opened as the others, if they are few."""
+        rows = self.names.rows
+        nodes = self.ranking.missing(rows)
+        if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= FEW_KEYS:
+            self.ranking.begin(rows, nodes)
+
+    def _keys_arranged(self) -> None:
+        """Go with the cursor's row to its place among sorted keys."""
+        self.key_tree.rearranged()
+        self._show_header()
 
     def sort_untouched(self) -> None:
         """Sort again, unless the user has been here: then rows keep their places."""

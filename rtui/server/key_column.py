@@ -1,0 +1,107 @@
+"""One fact of all keys directly in a namespace, which they are to be sorted by, asked at the pace of a scan."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from math import ceil, inf
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.query.matches import FIELD_OF
+from rtui.analysis.query.plan import FACT_US
+from rtui.analysis.query.query import EVERYTHING
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.server.find import FindOptions, FindRun
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.supervised_tasks import end_task, start_supervised
+
+FACTS: Final = {
+    Sort.MEMORY: Fact.MEMORY,
+    Sort.MEAN: Fact.MEMORY,
+    Sort.TTL: Fact.TTL,
+    Sort.IDLE: Fact.IDLE,
+    Sort.TYPE: Fact.TYPE,
+}
+"""What is asked for an order."""
+
+NEVER: Final = 1e300
+"""The weight of a key that never expires: after all that do, before those of which that is not known."""
+
+POLL_S: Final = 0.05
+"""How often the answers so far are taken."""
+
+
+def weight(record: KeyRecord, fact: Fact) -> float:
+    """Return what a key is sorted by, least first; infinite where the fact is not known."""
+    value = getattr(record, FIELD_OF[fact])
+    if value is None:
+        return inf
+    if fact is Fact.TYPE:
+        return float(int.from_bytes(value[:6].ljust(6, b"\0"), "big"))  # exact, and in the order of the names
+    if fact is Fact.TTL:
+        return NEVER if value <= NO_EXPIRY else record.asked_at_s + value / 1000
+    return float(-value)
+
+
+class KeyColumn:
+    """The weights of keys by their names in the namespace, as far as they are known; `run` it once."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        store: NamespaceStore,
+        node: Namespace,
+        sort: Sort,
+        *,
+        pace: Pace,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.node = node
+        self.of = node.key_total
+        """Keys that are asked about."""
+        self.weights: dict[bytes, float] = {}
+        """By the last segment of the name; infinite where the server did not say."""
+        self._fact = FACTS[sort]
+        options = FindOptions(store.separators.values, columns=(self._fact,), limit=2 * self.of + 1_000, pace=pace)
+        self._run = FindRun(connection, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
+
+    @property
+    def failure(self) -> SafeText | None:
+        """Why not all could be asked."""
+        return None if self._run.failure is None else self._run.failure.happened
+
+    async def run(self) -> None:
+        """Ask about all keys; when cancelled, nothing more is sent."""
+        finding = start_supervised(self._run.run(), name="rtui key column", failed=lambda failure: None)
+        try:
+            while not finding.done():
+                await asyncio.wait([finding], timeout=POLL_S)
+                self._take()
+        finally:
+            self._run.control.stop()
+            await end_task(finding)
+
+    def _take(self) -> None:
+        """Keep the answers so far, and nothing else of them."""
+        skipped = len(self.node.path())
+        for record in self._run.matches.drain():
+            self.weights[record.key[skipped:]] = weight(record, self._fact)
+
+
+def cost_sentence(keys: int, sort: Sort, pace: Pace) -> SafeText:
+    """Say what is asked of so many keys to sort them, and how long that takes, without a full stop."""
+    fact = FACTS[sort]
+    commands = [Fact.TYPE.command, fact.command] if fact is Fact.MEMORY else [fact.command]
+    seconds = keys * len(commands) * FACT_US / 1e6 / pace.limits.duty
+    takes = f", about {humanize.seconds(ceil(seconds))} at {pace.value} pace" if seconds >= 1 else ""
+    return SafeText(f"{' and '.join(commands)} of {humanize.keys(keys)}{takes}")

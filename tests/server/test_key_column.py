@@ -1,0 +1,83 @@
+"""A fact of all keys of a namespace, asked of a real server."""
+
+from __future__ import annotations
+
+from math import inf
+
+import pytest
+
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.key_column import NEVER, KeyColumn, cost_sentence
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.connection import Connection
+from tests.server.targets import target_of
+from tests.servers import Server
+
+KEYS = 700
+
+
+def fill(server: Server) -> NamespaceStore:
+    client = server.admin
+    for number in range(KEYS):
+        client.set(b"box:%d" % number, b"x" * (10 * number), px=100_000 * (number + 1) if number % 3 else None)
+    client.hset("box:hash", mapping={"a": "b"})
+    client.set("box:deeper:key", "x")
+    store = NamespaceStore()
+    store.add(
+        [*(b"box:%d" % number for number in range(KEYS)), b"box:hash", b"box:gone", b"box:deeper:key", b"other:1"]
+    )
+    finish(store.open(store.root.child(b"box:")))
+    return store
+
+
+async def weights(server: Server, sort: Sort) -> dict[bytes, float]:
+    store = fill(server)
+    connection = Connection(target_of(server))
+    try:
+        await connection.open()
+        column = KeyColumn(connection, store, store.root.child(b"box:"), sort, pace=Pace.FULL)
+        assert column.of == KEYS + 2
+        await column.run()
+        assert column.failure is None
+        return column.weights
+    finally:
+        await connection.close()
+
+
+async def test_keys_are_weighed_by_memory(valkey: Server) -> None:
+    found = await weights(valkey, Sort.MEMORY)
+    assert set(found) == {*(b"%d" % number for number in range(KEYS)), b"hash"}
+    truth = {name: valkey.admin.memory_usage(b"box:" + name) for name in found}
+    assert {name: -value for name, value in found.items()} == truth
+
+
+async def test_keys_are_weighed_by_when_they_expire(valkey: Server) -> None:
+    found = await weights(valkey, Sort.TTL)
+    lasting = [name for name, value in found.items() if value == NEVER]
+    assert len(lasting) == len(range(0, KEYS, 3)) + 1
+    expiring = sorted((name for name in found if found[name] < NEVER), key=lambda name: found[name])
+    assert expiring == sorted(expiring, key=int)
+
+
+async def test_keys_are_weighed_by_type(valkey: Server) -> None:
+    found = await weights(valkey, Sort.TYPE)
+    assert found[b"hash"] < found[b"1"] == found[b"2"] < inf
+
+
+@pytest.mark.parametrize("sort", [Sort.MEMORY, Sort.IDLE])
+async def test_what_is_refused_is_known_of_no_key(valkey: Server, sort: Sort) -> None:
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "-memory|usage", "-object|idletime")
+    try:
+        found = await weights(valkey, sort)
+    finally:
+        valkey.admin.execute_command("ACL", "SETUSER", "default", "+@all")
+    assert set(found.values()) <= {inf}
+
+
+def test_the_cost_is_said_in_commands_and_seconds() -> None:
+    assert cost_sentence(100_000, Sort.MEMORY, Pace.GENTLE) == (
+        "TYPE and MEMORY USAGE of 100,000 keys, about 2s at gentle pace"
+    )
+    assert cost_sentence(10, Sort.TTL, Pace.FULL) == "PTTL of 10 keys"
