@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.deciding import fact_tests
 from rtui.analysis.query.names import NameFilter, server_filter
-from rtui.analysis.query.parsing import parse, written
+from rtui.analysis.query.parsing import parse, read, written
 from rtui.analysis.query.patterns import PatternMatcher, Step, pattern_text, read_pattern
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.regex import RegexError, compiled
@@ -293,3 +294,10 @@ def test_expressions_look_at_bytes() -> None:
 def test_terms_of_one_fact_are_decided_together() -> None:
     (test,) = fact_tests(parse("size>1K size<2K")).values()
     assert [test.passes(value, 0.0) for value in (1024, 1025, 2047, 2048)] == [False, True, True, False]
+
+
+def test_without_the_library_expressions_say_so_and_all_else_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    reading = read("cart re:^only-here$ ttl:none")
+    assert reading.query == parse("cart ttl:none")
+    assert "extra regex" in reading.problems[0].message
