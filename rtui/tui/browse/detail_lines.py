@@ -21,7 +21,7 @@ from rtui.tui.browse.fact_lines import (
     slot_lines,
 )
 from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
-from rtui.tui.browse.preview_lines import page_note, preview_rows
+from rtui.tui.browse.preview_lines import page_note, position_text, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.browse.value_rows import RowOrder, ValueRow
 from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
@@ -117,17 +117,19 @@ def tab_lines(
     is_value = tab is Tab.VALUE and detail.preview is not None
     page: Line = ()
     short: Line = ()
+    bare: Line = ()
     if is_value and detail.preview is not None and not state.trail:
         page = page_note(detail.preview, state.order)
         short = page_note(detail.preview, state.order, is_short=True)
+        bare = (Span(position_text(detail.preview, is_short=True), Role.MUTED),)
     decoders = _decoder_note(state) if is_value else ()
     age = () if detail.facts is None else age_line(detail.facts.asked_at_s, now_s)
     if detail.is_fetching_page:
         page = (*page, BETWEEN, _FETCHING) if page and is_finding(detail) else (_FETCHING,)
-        short = (_FETCHING,)
+        short, bare = (_FETCHING,), ()
     parts = [part for part in (decoders, page, age) if part]
     notes = [_with_separators(parts[:count]) for count in range(len(parts), 0, -1)]
-    return [(), tab_line([literal("Value"), literal("Slot")], tab, [*notes, page, short, age], width)]
+    return [(), tab_line([literal("Value"), literal("Slot")], tab, [*notes, page, short, bare, age], width)]
 
 
 _FETCHING: Final = Span(literal("fetching…"), Role.FAINT)

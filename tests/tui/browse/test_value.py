@@ -203,6 +203,13 @@ async def test_an_index_is_gone_to_and_a_wrong_one_is_said() -> None:
         assert any("no whole number" in notice.message for notice in user.pilot.app._notifications)
 
 
+async def test_the_position_is_said_in_narrow_terminals() -> None:
+    async with browsing(size=(40, 20)) as user:
+        await opened(user, b"jobs")
+        await user.press("n")
+        assert "101–200 of 300" in titles(user)
+
+
 async def test_rows_are_sorted_by_each_column_and_a_part_says_so() -> None:
     async with browsing() as user:
         await opened(user, b"jobs")
