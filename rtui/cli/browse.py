@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from dataclasses import replace
@@ -20,6 +19,7 @@ from rtui.cli.options import (
     log_option,
     require_terminal,
     scope_options,
+    terminal_options,
 )
 from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
 from rtui.server.wire.target import Target
@@ -76,9 +76,7 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     """
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()
-    options = BrowseOptions(
-        target=target, chooses_server=chooses_server, no_color=bool(os.environ.get("NO_COLOR")), **given
-    )
+    options = BrowseOptions(target=target, chooses_server=chooses_server, **terminal_options(), **given)
     require_terminal("browsing needs one")
     if not options.demo:
         from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface

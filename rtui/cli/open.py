@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sys
 
 import click
 
-from rtui.cli.options import appearance_options, require_terminal
+from rtui.cli.options import appearance_options, require_terminal, terminal_options
 from rtui.server.options import BrowseOptions
 
 
@@ -26,7 +25,7 @@ def command(file: str, ascii_only: bool, theme: str | None) -> None:
         raise click.UsageError("Standard input is the keyboard here: name a file.")
     report = read_report(file)
     require_terminal("a report is shown on one")
-    options = BrowseOptions(ascii_only=ascii_only, theme=theme, no_color=bool(os.environ.get("NO_COLOR")))
+    options = BrowseOptions(ascii_only=ascii_only, theme=theme, **terminal_options())
     from rtui.tui.app import run_report  # noqa: PLC0415
 
     sys.exit(run_report(report, options))

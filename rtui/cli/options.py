@@ -261,8 +261,43 @@ columns_option: Final = click.option(
 )
 """Decorate a command: it gets `columns`, None for what suits the number of keys."""
 
+_C_LOCALES: Final = ("", "C", "POSIX")
+_COERCED: Final = ("C.UTF-8", "C.utf8", "UTF-8")
+"""What Python sets LC_CTYPE to where the locale is C (PEP 538)."""
+
+
+def first_environment(process: Path = Path("/proc/self/environ")) -> Mapping[str, str]:
+    """Return the environment of the start of this process, before Python changed its locale; on Linux only."""
+    try:
+        pairs = process.read_bytes().split(b"\0")
+    except OSError:
+        return os.environ
+    return {os.fsdecode(name): os.fsdecode(value) for name, _, value in (pair.partition(b"=") for pair in pairs)}
+
+
+def draws_unicode(environment: Mapping[str, str]) -> bool:
+    """Whether the locale says that the terminal draws more than ASCII."""
+    name = next((environment[one] for one in ("LC_ALL", "LC_CTYPE", "LANG") if environment.get(one)), "")
+    return name not in _C_LOCALES and name.upper().replace("-", "").partition("@")[0].endswith("UTF8")
+
+
+def _ascii(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> bool:
+    """Read whether to draw with ASCII: as is said, else as the locale says."""
+    if value is not None:
+        return value
+    if os.environ.get("LC_CTYPE") in _COERCED and not os.environ.get("LC_ALL"):
+        return not draws_unicode(first_environment())
+    return not draws_unicode(os.environ)
+
+
 appearance_options: Final = grouped(
-    click.option("--ascii", "ascii_only", is_flag=True, help="Draw with ASCII only."),
+    click.option(
+        "--ascii/--no-ascii",
+        "ascii_only",
+        default=None,
+        callback=_ascii,
+        help="Draw with ASCII only. (As the locale says: LANG=C is ASCII.)",
+    ),
     click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none."),
 )
 
@@ -280,8 +315,22 @@ demo_keys_option: Final = click.option(
 )
 
 
+def terminal_options() -> dict[str, Any]:
+    """Return what the environment says of the terminal, by the names of the options of the interface."""
+    return {"no_color": bool(os.environ.get("NO_COLOR")), "on_console": os.environ.get("TERM") == "linux"}
+
+
+NO_CURSOR: Final = ("dumb", "unknown")
+"""Terminals that show escape sequences instead of following them, such as the shells of editors."""
+
+
 def require_terminal(why: str) -> None:
-    """Raise a usage error unless standard input and output are a terminal; `why` ends the sentence."""
+    """Raise a usage error unless there is a terminal that can move its cursor; `why` ends the sentence."""
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
         if not stream.isatty():
             raise click.UsageError(f"Standard {name} is not a terminal, and {why}.")
+    if (term := os.environ.get("TERM", "")) in NO_CURSOR:
+        raise click.UsageError(
+            f"This terminal (TERM={term}) can't move its cursor, and {why}. "
+            "Set TERM to what it is, such as xterm-256color; rtui report needs no terminal."
+        )

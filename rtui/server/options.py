@@ -41,6 +41,8 @@ class BrowseOptions:
     """What an analysis asks of which keys; None for what suits the number of keys."""
     memory_budget_bytes: int = DEFAULT_MEMORY_BUDGET_BYTES
     ascii_only: bool = False
+    on_console: bool = False
+    """Draw with characters that the fonts of the Linux console have."""
     theme: str | None = None
     no_color: bool = False
     demo: bool = False

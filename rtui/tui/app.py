@@ -38,8 +38,15 @@ from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteS
 from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal import AsciiFilter, KeySerialiser, SanitisingFilter, forget_screen, terminal_driver
-from rtui.tui.kit.themes import VARIABLE_DEFAULTS, Palette, first_theme, load_themes, palette_of
+from rtui.tui.kit.terminal import (
+    AsciiFilter,
+    ConsoleFilter,
+    KeySerialiser,
+    SanitisingFilter,
+    forget_screen,
+    terminal_driver,
+)
+from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes, palette_of
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
@@ -105,7 +112,7 @@ class RtuiApp(App[int]):
         is_ascii = options.ascii_only or self.settings.settings.ascii
         self._line_filters: tuple[LineFilter, ...] = (
             SanitisingFilter(),
-            *([AsciiFilter()] if is_ascii else []),
+            *([AsciiFilter()] if is_ascii else [ConsoleFilter()] if options.on_console else []),
             *([Monochrome()] if options.no_color else []),
         )
         super().__init__()
@@ -429,11 +436,10 @@ class RtuiApp(App[int]):
         for theme in found.themes:
             self.register_theme(theme)
         self._messages += [("Theme", display_text(str(error))) for error in found.errors]
-        first = first_theme(palette)
-        wanted = self.options.theme or self.settings.settings.theme or first
+        wanted = self.options.theme or self.settings.settings.theme or DEFAULT_THEME
         if wanted not in self.available_themes:
             self._messages.append(("Theme", display_text(f"there is no theme called {wanted}")))
-            wanted = first
+            wanted = DEFAULT_THEME
         self.theme = wanted
 
     def _remember_theme(self, theme: Theme) -> None:

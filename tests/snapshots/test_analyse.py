@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from textual.pilot import Pilot
 
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import ColumnReport, ColumnState, Node, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.options import BrowseOptions
@@ -86,6 +87,8 @@ def test_states(
     ("name", "keys"),
     [
         ("zoomed", ("enter", "down")),
+        ("coloured-by-idle-time", ("v",)),
+        ("coloured-by-type", ("v", "v")),
         ("innermost", ("enter", "enter")),
         ("sorted", ("s", "s", "S")),
         ("filter", ("2", "slash", *"zset")),
@@ -101,6 +104,24 @@ def test_states(
 def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]) -> None:
     app = app_on(FixedAnalysis(made_report(), DONE))
     assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("keys", ["", "v"], ids=["ttl", "idle"])
+def test_colours_of_what_is_not_known(snap_compare: Compare, keys: str) -> None:
+    app = app_on(FixedAnalysis(without("ttl", denied_report()), DONE))
+    assert snap_compare(app, terminal_size=SMALL, run_before=doing(*keys))
+
+
+def without(fact: str, report: Report) -> Report:
+    """The report of an analysis that was told not to ask for the time to live."""
+
+    def bare(node: Node) -> Node:
+        stats = structs.replace(node.stats, no_ttl_keys=None, no_ttl_share=None, ttl=None)
+        return structs.replace(node, stats=stats, children=tuple(map(bare, node.children)))
+
+    columns = report.head.columns | {fact: ColumnReport(ColumnState.NOT_ASKED, "left out by --columns")}
+    head = structs.replace(report.head, columns=columns)
+    return structs.replace(report, head=head, summary=structs.replace(report.summary, root=bare(report.summary.root)))
 
 
 def test_big_keys_without_memory(snap_compare: Compare) -> None:
@@ -125,8 +146,17 @@ def test_without_colours(snap_compare: Compare) -> None:
 
 
 @pytest.mark.parametrize("panel", ["1", "4", "5"], ids=["memory", "expiry", "slots"])
+@pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])
 @pytest.mark.parametrize("colours", PALETTE_APPS)
-def test_few_colours(snap_compare: Compare, colours: str, panel: str) -> None:
+def test_few_colours(snap_compare: Compare, colours: str, size: tuple[int, int], panel: str) -> None:
     shown = PALETTE_APPS[colours]
     app = app_on(FixedAnalysis(made_report(), DONE), shown)
+    assert snap_compare(app, terminal_size=size, run_before=doing(panel, "down"))
+
+
+@pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast"])
+@pytest.mark.parametrize("panel", ["1", "5"], ids=["memory", "slots"])
+@pytest.mark.parametrize("colours", PALETTE_APPS)
+def test_themes_in_few_colours(snap_compare: Compare, colours: str, panel: str, theme: str) -> None:
+    app = app_on(FixedAnalysis(made_report(), DONE), PALETTE_APPS[colours], theme=theme)
     assert snap_compare(app, terminal_size=MEDIUM, run_before=doing(panel, "down"))

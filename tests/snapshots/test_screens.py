@@ -24,7 +24,7 @@ from rtui.tui.kit.selectable import SelectScreen
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browsing import is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
-from tests.tui.palettes import PALETTE_APPS
+from tests.tui.palettes import PALETTE_APPS, ConsoleApp
 
 REFUSED = Progress(state=ScanState.FAILED, fraction=None, reason=SafeText("NOPERM SCAN is not allowed"))
 
@@ -202,12 +202,28 @@ def test_themes(snap_compare: Compare, theme: str) -> None:
     assert snap_compare(app(FixedSession(), theme=theme), terminal_size=MEDIUM, run_before=doing(*keys))
 
 
+@SIZES
 @pytest.mark.parametrize("colours", PALETTE_APPS)
-def test_few_colours(snap_compare: Compare, colours: str) -> None:
+def test_few_colours(snap_compare: Compare, colours: str, size: tuple[int, int]) -> None:
     shown = PALETTE_APPS[colours]
     keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
     one = shown(BrowseOptions(target=Target(host="10.0.0.5")), FixedSession(), palette=shown.shown_in)
+    assert snap_compare(one, terminal_size=size, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast"])
+@pytest.mark.parametrize("colours", PALETTE_APPS)
+def test_themes_in_few_colours(snap_compare: Compare, colours: str, theme: str) -> None:
+    shown = PALETTE_APPS[colours]
+    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down", "tab")
+    options = BrowseOptions(target=Target(host="10.0.0.5"), theme=theme)
+    one = shown(options, FixedSession(), palette=shown.shown_in)
     assert snap_compare(one, terminal_size=MEDIUM, run_before=doing(*keys))
+
+
+def test_on_the_linux_console(snap_compare: Compare) -> None:
+    one = ConsoleApp(BrowseOptions(on_console=True), FixedSession(SCANNING), palette=ConsoleApp.shown_in)
+    assert snap_compare(one, terminal_size=SMALL, run_before=doing("enter", "down"))
 
 
 @pytest.mark.parametrize("colours", PALETTE_APPS)

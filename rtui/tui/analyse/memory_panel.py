@@ -1,12 +1,12 @@
 """The Memory panel: which namespaces hold the bytes, or the keys where memory is not known.
 
 The icicle over the table shows the namespace that is zoomed into and the levels below it: a row for each level, each
-namespace as wide as its weight and below its parent. The table lists the namespaces directly below.
+namespace as wide as its weight and below its parent, in the colours of `icicle_colours`. The table lists the namespaces
+directly below.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,17 +21,18 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable
+from rtui.tui.analyse.icicle_colours import Colouring, Look, legend, look_of
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, following, panel_command
 from rtui.tui.kit.layout import display
-from rtui.tui.kit.styled_text import HEAT, Line, Role, Span, cut, gap, left, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, literal, width_of
 from rtui.tui.kit.table_rows import Order
 
-LOW_LINES: Final = 6
-HIGH_LINES: Final = 10
-"""Lines of the icicle on a screen of 24, and on larger ones."""
+LOW_LINES: Final = 7
+HIGH_LINES: Final = 11
+"""Lines of the chart on a screen of 24, and on larger ones, the last one with the meaning of its colours."""
 
-HEAT_FROM: Final = (0.0, 0.03, 0.10, 0.25, 0.50)
-"""Shares of the whole from which on a block has each of the five heat colours."""
+MIN_LINES: Final = 4
+"""A chart of fewer lines says nothing of its colours."""
 
 MIN_LABEL_CELLS: Final = 3
 """Narrower blocks have no name."""
@@ -52,6 +53,12 @@ class MemoryState(PanelState):
 
     path: Path = ()
     """The namespace that is zoomed into."""
+    colouring: Colouring = Colouring.NO_TTL
+    """What the colours stand for."""
+
+
+def _next_colouring(_report: Report, state: MemoryState, _size: Size) -> MemoryState:
+    return replace(state, colouring=following(tuple(Colouring), state.colouring))
 
 
 class MemoryPanel(Panel[MemoryState]):
@@ -63,6 +70,12 @@ class MemoryPanel(Panel[MemoryState]):
     help = "Show which namespaces hold the memory, as an icicle and as a table."
     initial = MemoryState()
     keeps_height = True
+    commands = (
+        panel_command(
+            _next_colouring, "colouring", "v", "Colour by",
+            "Have the colours of the chart show keys without TTL, idle keys, or types.", footer=4,
+        ),
+    )  # fmt: skip
 
     def tables(self, report: Report, state: MemoryState) -> tuple[PanelTable, ...]:
         """Return the table of the namespaces directly below the one that is zoomed into."""
@@ -81,8 +94,7 @@ class MemoryPanel(Panel[MemoryState]):
 
     def chart(self, report: Report, state: MemoryState, size: Size) -> list[Line]:
         """Return the icicle from the zoomed namespace down."""
-        weight, mark = weight_of(report), COVERAGE_MARKS[report.head.coverage.kind]
-        total = weight(report.summary.root) or 1.0
+        mark, look = COVERAGE_MARKS[report.head.coverage.kind], look_of(report, state.colouring)
         selected = state.subject if isinstance(state.subject, tuple) else None
 
         def size_text(node: Node) -> SafeText:
@@ -90,8 +102,10 @@ class MemoryPanel(Panel[MemoryState]):
                 return fmt.written(node.stats.memory_bytes or 0, fmt.size, mark)
             return SafeText(f"{fmt.written(node.stats.keys, fmt.short_count, mark)} {fmt.noun(node.stats.keys, 'key')}")
 
-        rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight)
-        return icicle_lines(rows, size, lambda node: weight(node) / total, size_text, selected=selected)
+        area = icicle_area(size)
+        rows = icicle_rows(zoomed_nodes(report, state), area.width, area.height, weight_of(report))
+        lines = icicle_lines(rows, area, lambda node: look(node.stats), size_text, selected=selected)
+        return lines if area == size else [*lines, legend(report, state.colouring, size.width)]
 
     def charted(self, _report: Report, state: MemoryState) -> MemoryState:
         """Return the state: the block of the row under the cursor is highlighted."""
@@ -99,8 +113,9 @@ class MemoryPanel(Panel[MemoryState]):
 
     def clicked(self, report: Report, state: MemoryState, size: Size, x: int, y: int) -> MemoryState | None:
         """Zoom into the namespace at a cell of the icicle; out of it when it is the one that is zoomed into."""
-        rows = icicle_rows(zoomed_nodes(report, state), size.width, size.height, weight_of(report))
-        block = block_at(rows, size.height, x, y)
+        area = icicle_area(size)
+        rows = icicle_rows(zoomed_nodes(report, state), area.width, area.height, weight_of(report))
+        block = block_at(rows, area.height, x, y)
         if block is None:
             return None
         return self.zoomed_out(report, state) if block.contains(state.path) else _zoomed_to(report, state, block.path)
@@ -119,6 +134,11 @@ class MemoryPanel(Panel[MemoryState]):
         while end > 0 and len(nodes[end].children) == 1:
             end -= 1
         return replace(state, path=path[:end], subject=path[: end + 1])
+
+
+def icicle_area(size: Size) -> Size:
+    """Return what a chart of this size leaves to the blocks."""
+    return Size(size.width, size.height - 1) if size.height >= MIN_LINES else size
 
 
 def zoomed_nodes(report: Report, state: MemoryState) -> tuple[Node, ...]:
@@ -229,16 +249,16 @@ def row_heights(levels: int, height: int) -> list[int]:
 def icicle_lines(
     rows: Sequence[Sequence[Block]],
     size: Size,
-    share: Callable[[Node], float],
+    look: Callable[[Node], Look],
     size_text: Callable[[Node], SafeText],
     *,
     selected: Path | None = None,
 ) -> list[Line]:
     """Return the lines of all rows, each exactly `size.width` cells wide.
 
-    `share` (0 … 1, of the whole) decides the colour of a block, and the block of the namespace `selected` is
-    highlighted. Its name is in the first line, `size_text` in the second, without its interval where that does not fit;
-    in a row of one line the size stands behind the name where both fit.
+    `look` decides the colour of a block, and the block of the namespace `selected` is highlighted. Its name is in the
+    first line, `size_text` and the meaning of its colour in the second, as far as they fit; in a row of one line the
+    size stands behind the name where both fit.
     """
     lines: list[Line] = []
     for row, height in zip(rows, row_heights(len(rows), size.height), strict=True):
@@ -247,24 +267,32 @@ def icicle_lines(
         for block in row:
             node, width = block.nodes[-1], block.end - block.start
             cells = max(1, width - 1)
-            texts = [SafeText(" " * cells)] * height
-            if cells >= MIN_LABEL_CELLS:
-                name = display(label(block.nodes[-block.levels :]), limit=LABEL_LIMIT) or literal("(empty)")
-                if len(block.nodes) == 1:
-                    name = literal("all keys")
-                elif node.kind is NodeKind.OTHER:
-                    name = SafeText(OTHER)
-                figure = size_text(node)
-                if height == 1 and len(name) + len(figure) + 3 <= cells:
-                    texts = [SafeText(f" {left(name, cells - len(figure) - 2)}{figure} ")]
-                else:
-                    fitting = (text for text in (figure, figure.partition(" (")[0], "") if len(text) < cells)
-                    named = (SafeText(f" {cut(name, cells - 1)}"), SafeText(f" {next(fitting)}"))
-                    texts[:2] = [left(text, cells) for text in named[:height]]
-            is_selected = selected is not None and block.contains(selected)
-            role = Role.HEAT_ON if is_selected else HEAT[max(0, bisect_right(HEAT_FROM, share(node)) - 1)]
+            role, meaning = look(node)
+            texts = block_texts(block, cells, height, size_text(node), meaning)
+            if selected is not None and block.contains(selected):
+                role = Role.HEAT_ON
             for spans, text in zip(row_lines, texts, strict=True):
                 spans.extend((gap(block.start - at), Span(text, role), gap(width - cells)))
             at = block.end
         lines += (tuple(span for span in (*spans, gap(size.width - at)) if span.text) for spans in row_lines)
     return lines
+
+
+def block_texts(block: Block, cells: int, height: int, figure: SafeText, meaning: SafeText) -> list[SafeText]:
+    """Return what stands in the lines of a block, each exactly `cells` wide; nothing where it is too narrow."""
+    texts = [SafeText(" " * cells)] * height
+    if cells < MIN_LABEL_CELLS:
+        return texts
+    name = display(label(block.nodes[-block.levels :]), limit=LABEL_LIMIT) or literal("(empty)")
+    if len(block.nodes) == 1:
+        name = literal("all keys")
+    elif block.nodes[-1].kind is NodeKind.OTHER:
+        name = SafeText(OTHER)
+    figures = (f"{figure} · {meaning}" if meaning else figure, figure, figure.partition(" (")[0], "")
+    if height == 1:
+        longest = next((text for text in figures if width_of(name) + width_of(text) + 3 <= cells), "")
+        if longest:
+            return [SafeText(f" {left(name, cells - width_of(longest) - 2)}{longest} ")]
+    fitting = next(text for text in figures if width_of(text) < cells)
+    texts[:2] = [left(text, cells) for text in (SafeText(f" {cut(name, cells - 1)}"), SafeText(f" {fitting}"))[:height]]
+    return texts

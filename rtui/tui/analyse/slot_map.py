@@ -1,16 +1,21 @@
-"""The map of the 16,384 hash slots: rows of cells, each for as many neighbouring slots, shaded by their load."""
+"""The map of the 16,384 hash slots: rows of cells, each for as many neighbouring slots, marked by how far they deviate.
+
+What lies near the mean, or no further from it than chance would bring it, is quiet: CRC16 spreads keys at random, so a
+cell that should hold 49 of them has 28 to 70 nearly always. What lies below or above stands out in two steps each.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 from typing import Final, LiteralString
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.layout import TERMINAL
-from rtui.tui.kit.styled_text import Line, Role, Span, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal
 
 MAX_COLUMNS: Final = 128
 MAX_ROWS: Final = 32
@@ -18,13 +23,17 @@ MAX_ROWS: Final = 32
 GUTTER_CELLS: Final = 8
 """Cells at the left of a row: the number of its first slot, and the mark of the cursor's row."""
 
-STEPS: Final = (0.5, 1.5, 3.0)
+STEPS: Final = (0.5, 0.8, 1.25, 2.0)
 """Borders between the shades, as multiples of an even spread."""
+
+CHANCE_DEVIATIONS: Final = 3.0
+CHANCE_KEYS: Final = 2
+"""Chance explains so many standard deviations and, where few keys are expected, so many keys more."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shade:
-    """How one step of load is drawn; the characters alone tell the steps apart, without colour."""
+    """How one step of deviation is drawn; the characters alone tell the steps apart, without colour."""
 
     character: LiteralString
     ascii_character: LiteralString
@@ -38,13 +47,15 @@ class Shade:
 
 
 SHADES: Final = (
-    Shade("·", ".", Role.FAINT, "none"),
-    Shade("░", ":", Role.MUTED, "below half the mean"),
-    Shade("▒", "=", Role.BAR, "the mean"),
-    Shade("▓", "%", Role.ACCENT, "1.5×"),
-    Shade("█", "#", Role.WARN, "3× or more"),
+    Shade("░", "=", Role.DEV_LOW_2, "<0.5×"),
+    Shade("▒", "-", Role.DEV_LOW_1, "<0.8×"),
+    Shade("·", ".", Role.DEV_MEAN, "the mean, or chance"),
+    Shade("▓", "+", Role.DEV_HIGH_1, ">1.25×"),
+    Shade("█", "#", Role.DEV_HIGH_2, "2× or more"),
 )
-"""From no load to much."""
+"""From far below the mean to far above it."""
+
+MEAN: Final = SHADES[2]
 
 NOT_OWNED: Final = Span(literal(" "))
 """A cell none of whose slots belongs to the node that was scanned."""
@@ -102,14 +113,24 @@ def owned_slots(ranges: Sequence[tuple[int, int]] | None) -> bytes:
     return bytes(flags)
 
 
-def shade_of(load: float, even: float) -> Shade:
-    """Return the shade of a load where an even spread would be `even`."""
-    if load <= 0 or even <= 0:
-        return SHADES[0]
-    return SHADES[1 + bisect_right(STEPS, load / even)]
+def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
+    """Return the shade of a load where an even spread would be `even`; chance is known of counts of keys only."""
+    if even <= 0:
+        return MEAN
+    if is_count and abs(load - even) <= CHANCE_DEVIATIONS * sqrt(even) + CHANCE_KEYS:
+        return MEAN
+    return SHADES[bisect_right(STEPS, load / even)]
 
 
-def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int) -> list[Line]:
+def legend() -> Line:
+    """Return what the shades mean."""
+    spans = [gap(GUTTER_CELLS)]
+    for shade in SHADES:
+        spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
+    return tuple(spans[:-1])
+
+
+def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int, *, is_count: bool) -> list[Line]:
     """Return the rows of the map; neighbouring cells of one shade are one span, the cursor's cell is its own."""
     per_cell, owned_count = slot_map.slots_per_cell, sum(owned)
     even = sum(loads) / owned_count if owned_count else 0.0
@@ -124,7 +145,7 @@ def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int
             if (row, column) == (cursor_row, cursor_column):
                 cell = CURSOR
             elif own_slots:
-                cell = shade_of(sum(loads[start : start + per_cell]), even * own_slots).span
+                cell = shade_of(sum(loads[start : start + per_cell]), even * own_slots, is_count=is_count).span
             else:
                 cell = NOT_OWNED
             if spans and cell is not CURSOR and spans[-1] is not CURSOR and spans[-1].role is cell.role:

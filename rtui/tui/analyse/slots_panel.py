@@ -29,7 +29,7 @@ from rtui.tui.analyse.chart_lines import (
     size_text,
 )
 from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
-from rtui.tui.analyse.slot_map import GUTTER_CELLS, SHADES, SlotMap, fitting_map, map_lines, owned_slots
+from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend, map_lines, owned_slots
 from rtui.tui.kit.layout import MARGIN, Piece, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
@@ -59,8 +59,8 @@ UNEVEN: Final = 1.25
 MAX_LINES: Final = 35
 """Lines of the chart at most: 32 rows of cells and three around them."""
 
-LOW_LINES: Final = 12
-"""Lines of the chart on a screen of 24: eight rows of cells, the cursor's cell, and the skew in words."""
+LOW_LINES: Final = 13
+"""Lines of the chart on a screen of 24: eight rows of cells, the cursor's cell, the legend, and the skew in words."""
 
 MIN_TABLE_LINES: Final = 9
 """Lines that the chart leaves to the table on larger screens."""
@@ -142,15 +142,13 @@ class SlotsPanel(Panel[SlotsState]):
         """Return the map at the left, and texts beside it or below."""
         width, slot_map = size.width - 2, map_for(size)
         texts = SlotTexts(report, slot_map, state)
-        rows = map_lines(slot_map, texts.loads.values, texts.owned, texts.cursor)
+        loads = texts.loads
+        rows = map_lines(slot_map, loads.values, texts.owned, texts.cursor, is_count=not loads.is_bytes)
         beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
         if beside < SIDE_CELLS:
-            summary = texts.summary(width, size.height - len(rows) - 2)
-            return inset([texts.headline(), *rows, texts.cursor_line(width), *summary], size)
-        legend = [gap(GUTTER_CELLS)]
-        for shade in SHADES:
-            legend += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
-        left: list[Line] = [*rows, texts.pointer(), tuple(legend[:-1])]
+            summary = texts.summary(width, size.height - len(rows) - 3)
+            return inset([texts.headline(), *rows, texts.cursor_line(width), legend(), *summary], size)
+        left: list[Line] = [*rows, texts.pointer(), legend()]
         cell = texts.cell_lines()
         right = [*cell, (), *texts.summary(beside, size.height - len(cell) - 2)]
         height = size.height - 1

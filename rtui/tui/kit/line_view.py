@@ -295,7 +295,7 @@ class RowsView(PaintedView):
         overflow-y: scroll;
         scrollbar-size-vertical: 1;
         & > .rows--cursor { background: $cursor; color: $cursor-ink; }
-        & > .rows--cursor-blurred { background: $cursor-blurred; color: $cursor-ink; }
+        & > .rows--cursor-blurred { background: $cursor-blurred; color: $cursor-blurred-ink; }
         & > .rows--hover { background: $hover; }
     }
     """

@@ -36,6 +36,20 @@ class Role(StrEnum):
     STREAM = "type-stream"
     JSON = "type-json"
     OTHER = "type-other"
+    FILL = "fill"
+    FILL_STRING = "fill-type-string"
+    FILL_HASH = "fill-type-hash"
+    FILL_LIST = "fill-type-list"
+    FILL_SET = "fill-type-set"
+    FILL_ZSET = "fill-type-zset"
+    FILL_STREAM = "fill-type-stream"
+    FILL_JSON = "fill-type-json"
+    FILL_OTHER = "fill-type-other"
+    DEV_LOW_2 = "dev-low-2"
+    DEV_LOW_1 = "dev-low-1"
+    DEV_MEAN = "dev-mean"
+    DEV_HIGH_1 = "dev-high-1"
+    DEV_HIGH_2 = "dev-high-2"
     HEAT_1 = "heat-1"
     HEAT_2 = "heat-2"
     HEAT_3 = "heat-3"
@@ -84,6 +98,11 @@ def joined(parts: Iterable[SafeText], between: LiteralString = " · ") -> SafeTe
 def type_role(type_name: bytes | None) -> Role:
     """Return the role of a Redis type name; types that are not declared share one."""
     return Role(f"type-{type_of(type_name).colour}")
+
+
+def fill_role(type_name: bytes | None) -> Role:
+    """Return the role of a filled area that stands for a Redis type."""
+    return Role(f"fill-{type_role(type_name)}")
 
 
 def width_of(text: str) -> int:

@@ -125,6 +125,16 @@ _LOOKALIKES: Final = {
 _ONE_CELL: Final = {ord(character): plain for plain, characters in _LOOKALIKES.items() for character in characters}
 
 
+_CONSOLE: Final = str.maketrans(
+    {character: plain for plain, characters in {
+        "█": "▉▊▋▆▇", "▌": "▍", "│": "▎▏▕┃║╎┆┊╏‖", "▄": "▃▅", "_": "▁▂", "▀": "▔", "─": "━═╌┄┈╍╺╸╴╶–—",
+        "┌": "╭┏╔", "┐": "╮┓╗", "└": "╰┗╚", "┘": "╯┛╝", "√": "✓", "x": "×✗", "▼": "▾", "►": "▸▶›", "◄": "◀‹",
+        "»": "…", "•": "●", "¶": "⏎", "@": "⟳", "^": "⇧", '"': "“”", "'": "‘’", " ": "\u00a0",
+    }.items() for character in characters}
+)  # fmt: skip
+"""What stands on the Linux console for characters of ours that its fonts lack: they have those of code page 437."""
+
+
 class SanitisingFilter(LineFilter):
     """Replaces characters that must never reach a terminal by blanks of the same width, wherever they come from."""
 
@@ -144,6 +154,18 @@ class AsciiFilter(LineFilter):
             segment if segment.control or segment.text.isascii() else Segment(plain(segment.text), segment.style)
             for segment in segments
         ]
+
+
+class ConsoleFilter(LineFilter):
+    """Draws with what the fonts of the Linux console have; letters of names stay as they are."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        """Return the segments with likenesses of the characters that would be missing."""
+        return [
+            segment if segment.control or segment.text.isascii()
+            else Segment(segment.text.translate(_CONSOLE), segment.style)
+            for segment in segments
+        ]  # fmt: skip
 
 
 @lru_cache(4096)

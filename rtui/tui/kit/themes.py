@@ -22,10 +22,7 @@ import rtui
 from rtui.keyspace.text.display import SafeText, display_text
 
 DEFAULT_THEME: Final = "rtui-dark"
-"""The theme of a first start."""
-
-ANSI_THEME: Final = "rtui-ansi16"
-"""The theme of a first start in a terminal of sixteen colours: each other one would turn grey there."""
+"""The theme of a first start, in whatever palette the terminal has."""
 
 
 class Palette(Enum):
@@ -44,19 +41,16 @@ def palette_of(console: Console) -> Palette:
     return Palette(system) if system in ("truecolor", "256") else Palette.ANSI
 
 
-def first_theme(palette: Palette) -> str:
-    """Return the name of the theme that a terminal starts with."""
-    return ANSI_THEME if palette is Palette.ANSI else DEFAULT_THEME
-
-
 VARIABLE_DEFAULTS: Final[Mapping[str, str]] = {
-    "ink-muted": "#8b95a5", "ink-faint": "#566070", "ink-strong": "#f2f5f9", "bar": "#4f8fd0",
-    "bar-track": "#222b38", "rule": "#2b3546", "cursor": "#24344d", "cursor-blurred": "#1d2532",
-    "cursor-ink": "transparent", "hover": "#19212d", "badge": "#8fd3a0", "type-string": "#9ecb8b",
-    "type-hash": "#7fb4ee", "type-list": "#dcae74", "type-set": "#c79be0", "type-zset": "#e594ad",
-    "type-stream": "#72c8c0", "type-json": "#d8cb7c", "type-other": "#a7b0bd", "heat-1": "#1a2432",
-    "heat-2": "#1f3147", "heat-3": "#254160", "heat-4": "#2c527c", "heat-5": "#356499", "heat-ink": "#f2f5f9",
-    "heat-hot-ink": "#f2f5f9", "heat-on": "#6cb2f5", "heat-on-ink": "#10141b",
+    "ink-muted": "#98a3b5", "ink-faint": "#8290a6", "ink-strong": "#f3f6fa", "bar": "#5088c0",
+    "bar-track": "#1f2836", "rule": "#29344a", "cursor": "#263a57", "cursor-blurred": "#1d2838",
+    "cursor-ink": "transparent", "cursor-blurred-ink": "transparent", "hover": "#182130", "badge": "#86cf98",
+    "type-string": "#a2cf8f", "type-hash": "#82b6f0", "type-list": "#dfb27a", "type-set": "#c9a0e3",
+    "type-zset": "#e89ab2", "type-stream": "#74cbc3", "type-json": "#dacd80", "type-other": "#a9b3c1",
+    "fill": "#232a35", "heat-1": "#1a2432", "heat-2": "#1f3147", "heat-3": "#254160", "heat-4": "#2c527c",
+    "heat-5": "#356499", "heat-ink": "#dfe6ee", "heat-mid-ink": "#dfe6ee", "heat-hot-ink": "#f3f6fa",
+    "heat-on": "#6cb2f5", "heat-on-ink": "#10141b", "dev-low-2": "#6cb2f5", "dev-low-1": "#4a7cad",
+    "dev-mean": "#626d7d", "dev-high-1": "#b07f3c", "dev-high-2": "#f2ab56",
 }  # fmt: skip
 """The variables that rtui adds to a theme; a theme file may set each of them in its `[variables]`."""
 
@@ -70,8 +64,13 @@ _COLOURS: Final = frozenset({
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,63}", re.ASCII)
 
 
-class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, rename={"palette_256": "palette-256"}):
-    """What a theme file may set: the fields of Textual's `Theme`, and what differs in a terminal of 256 colours."""
+class _ThemeFile(
+    msgspec.Struct,
+    forbid_unknown_fields=True,
+    omit_defaults=True,
+    rename={"palette_256": "palette-256", "palette_16": "palette-16"},
+):
+    """What a theme file may set: the fields of Textual's `Theme`, and what differs in terminals of fewer colours."""
 
     primary: str
     name: str | None = None
@@ -91,6 +90,8 @@ class _ThemeFile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True,
     text_alpha: float = 0.95
     variables: dict[str, str] = {}
     palette_256: dict[str, str] = {}
+    palette_16: dict[str, str] = {}
+    """With the names of sixteen colours, such as `ansi_bright_cyan`, instead of values."""
 
 
 class ThemeError(ValueError):
@@ -150,14 +151,29 @@ def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:
     except (OSError, UnicodeDecodeError, msgspec.DecodeError) as error:
         raise ThemeError(path, str(error)) from None
     settings = msgspec.structs.asdict(read)
-    few_colours = settings.pop("palette_256")
+    palettes = {Palette.XTERM: settings.pop("palette_256"), Palette.ANSI: settings.pop("palette_16")}
     settings["name"] = read.name or path.stem
     if not _NAME.fullmatch(settings["name"]):
         raise ThemeError(path, "name must be letters, digits, - and _")
     if palette is Palette.XTERM:
-        settings |= {name: few_colours.pop(name) for name in _COLOURS & few_colours.keys()}
-        settings["variables"] = read.variables | few_colours
+        palettes[palette] = {name: _as_rich_reads(value) for name, value in palettes[palette].items()}
+    if own := palettes.get(palette):
+        settings |= {name: own.pop(name) for name in _COLOURS & own.keys()}
+        settings["variables"] = read.variables | own
+        settings["ansi"] = read.ansi or palette is Palette.ANSI
     return Theme(**settings)
+
+
+_GREY: Final = re.compile(r"#([0-9a-f]{2})\1\1", re.IGNORECASE)
+_GREYS: Final = {8 + 10 * at: round((at + 1) * 10.2) for at in range(24)}
+"""The greys of the 256 colours, and the values that Rich takes for them: the light ones are one off."""
+
+
+def _as_rich_reads(value: str) -> str:
+    """Return the value of which Rich makes this colour of the 256."""
+    found = _GREY.fullmatch(value)
+    grey = None if found is None else _GREYS.get(int(found[1], 16))
+    return value if grey is None else "#" + f"{grey:02x}" * 3
 
 
 def try_theme(path: Path, theme: Theme, css: str) -> None:

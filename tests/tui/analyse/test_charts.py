@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from functools import partial
+from random import Random
 from typing import Any
 
 import pytest
@@ -36,7 +37,7 @@ from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, standing
 from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
-from rtui.tui.analyse.slot_map import SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
+from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, map_for, skew_text
 from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.layout import TERMINAL
@@ -338,16 +339,36 @@ def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int
 
 def test_the_cell_under_the_cursor_stands_out() -> None:
     field = SlotMap(64, 8)
-    lines = map_lines(field, [1] * SLOTS, owned_slots(None), 5474)
+    lines = map_lines(field, [1] * SLOTS, owned_slots(None), 5474, is_count=True)
     marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
     assert marked == [field.place(5474)[0]]
     assert "▸" in said([lines[marked[0]]])
 
 
 def test_load_is_brightness() -> None:
-    found = [shade_of(load, 100.0) for load in (0, 10, 100, 200, 500)]
+    found = [shade_of(load, 1000.0, is_count=True) for load in (100, 700, 1000, 1300, 5000)]
     assert found == list(SHADES)
-    assert shade_of(5, 0.0) is SHADES[0]
+    assert shade_of(5, 0.0, is_count=True) is MEAN
+
+
+@pytest.mark.parametrize("even", [0.1, 1.0, 49.0, 1_000.0])
+def test_keys_spread_at_random_leave_the_map_quiet(even: float) -> None:
+    dice = Random(5)
+    loads = [sum(expovariate_count(dice, even)) for _ in range(200)]
+    assert {shade_of(load, even, is_count=True) for load in loads} == {MEAN}
+
+
+def expovariate_count(dice: Random, even: float) -> Iterator[int]:
+    """Ones, as many as a cell gets that should get `even`: the arrivals of a Poisson process in one unit of time."""
+    at = dice.expovariate(even)
+    while at < 1.0:
+        yield 1
+        at += dice.expovariate(even)
+
+
+def test_chance_is_not_known_of_bytes() -> None:
+    assert shade_of(70, 49.0, is_count=True) is MEAN
+    assert shade_of(70, 49.0, is_count=False) is SHADES[3]
 
 
 def test_skew_is_told_in_words_with_what_loads_the_slot() -> None:

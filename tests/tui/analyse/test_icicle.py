@@ -11,8 +11,9 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse import memory_panel as memory
+from rtui.tui.analyse.icicle_colours import Look
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState, block_at, icicle_lines, icicle_rows, row_heights
-from rtui.tui.kit.styled_text import line_width
+from rtui.tui.kit.styled_text import Role, line_width
 from tests.made_report import denied_report, made_report
 from tests.tui.visiting import check_text
 
@@ -54,8 +55,9 @@ def test_lines_fill_the_area_exactly_and_are_harmless(root: Node, width: int, he
     rows = icicle_rows((root,), width, height, weigh)
     heights = row_heights(len(rows), height)
     assert sum(heights) <= height
+    look = Look(Role.HEAT_2, SafeText("20% no TTL"))
     lines = icicle_lines(
-        rows, Size(width, height), lambda _node: 0.2, lambda _node: SafeText("1.2G"), selected=rows[-1][0].path
+        rows, Size(width, height), lambda _node: look, lambda _node: SafeText("1.2G"), selected=rows[-1][0].path
     )
     assert len(lines) == sum(heights)
     for line in lines:

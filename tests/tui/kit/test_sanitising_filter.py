@@ -9,7 +9,7 @@ from rich.segment import ControlType, Segment
 from textual.color import Color
 
 from rtui.keyspace.text.display import HOSTILE
-from rtui.tui.kit.terminal import AsciiFilter, SanitisingFilter, plain
+from rtui.tui.kit.terminal import _LOOKALIKES, _TWO_CELLS, AsciiFilter, ConsoleFilter, SanitisingFilter, plain
 
 BLACK = Color(0, 0, 0)
 CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}
@@ -48,3 +48,24 @@ def test_plain_terminals_get_ascii_of_the_same_width(text: str) -> None:
 def test_marks_keep_their_meaning() -> None:
     segments = AsciiFilter().apply([Segment("▾ shop  ≥ 1,204  ≈ 1.2k  ██▌ · –")], BLACK)
     assert segments[0].text == "v shop  >=1,204  ~ 1.2k  ### - -"
+
+
+CONSOLE_GLYPHS = "☺☻♥♦♣♠•◘○◙♂♀♪♫☼►◄↕‼¶§▬↨↑↓→←∟↔▲▼⌂"
+"""What code page 437 has in the places of the control characters."""
+
+
+def test_the_linux_console_gets_only_what_its_fonts_have() -> None:
+    ours = "".join(_LOOKALIKES.values()) + "".join(_TWO_CELLS)
+    segments = ConsoleFilter().apply([Segment(ours)], BLACK)
+    shown = "".join(segment.text for segment in segments)
+    assert cell_len(shown) == cell_len(ours)
+    missing = [ch for ch in shown if ch not in CONSOLE_GLYPHS and not ch.encode("cp437", "ignore")]
+    assert not missing
+
+
+def test_names_and_controls_pass_the_console_filter() -> None:
+    control = Segment("…", None, [(ControlType.BELL,)])
+    assert ConsoleFilter().apply([Segment("käse жук 日本"), control], BLACK) == [
+        Segment("käse жук 日本"),
+        control,
+    ]

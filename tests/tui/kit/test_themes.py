@@ -1,10 +1,11 @@
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 
 import pytest
+from rich.color import ANSI_COLOR_NAMES, ColorSystem
 from rich.color import Color as RichColor
-from rich.color import ColorSystem
 from rich.console import Console
 from textual.color import Color
 
@@ -14,13 +15,13 @@ from rtui.tui.kit.themes import (
     VARIABLE_DEFAULTS,
     Palette,
     ThemeError,
-    first_theme,
     load_themes,
     palette_of,
     read_theme,
     shipped_folder,
     try_theme,
 )
+from tests.tui.colours import contrast
 from tests.tui.fixed_session import FixedSession
 
 SHIPPED = sorted(shipped_folder().glob("*.toml"))
@@ -29,18 +30,7 @@ LEAST_CONTRAST = {"rtui-dark": 4.5, "rtui-light": 4.5, "rtui-high-contrast": 7.0
 """What WCAG 2 asks for: AA, and AAA for the theme that says so."""
 
 READ = ["ink-muted", "ink-strong", *(name for name in VARIABLE_DEFAULTS if name.startswith("type-"))]
-"""What carries words; faint ink carries rules and signs."""
-
-
-def luminance(colour: Color) -> float:
-    channels = [value / 255 for value in (colour.r, colour.g, colour.b)]
-    linear = [value / 12.92 if value <= 0.04045 else ((value + 0.055) / 1.055) ** 2.4 for value in channels]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-
-def contrast(one: Color, other: Color) -> float:
-    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
-    return (lighter + 0.05) / (darker + 0.05)
+"""What carries words on any row; faint ink carries them on the quiet grounds only."""
 
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
@@ -51,6 +41,42 @@ def test_shipped_themes_pass_their_own_trial(path: Path) -> None:
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
 def test_shipped_themes_set_every_variable_of_ours(path: Path) -> None:
     assert set(VARIABLE_DEFAULTS) - set(read_theme(path).variables) <= {"cursor-ink"}
+
+
+def written(name: str, palette: str) -> dict[str, str]:
+    """What the file of a theme says for a palette."""
+    found: dict[str, str] = tomllib.loads((shipped_folder() / f"{name}.toml").read_text("utf-8"))[f"palette-{palette}"]
+    return found
+
+
+FILES = ("dark", "light", "high-contrast")
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("palette", ["256", "16"])
+def test_every_colour_is_chosen_for_every_palette(name: str, palette: str) -> None:
+    missing = {*VARIABLE_DEFAULTS, "primary", "success", "warning", "error", "foreground", "background", "surface",
+               "panel", "block-cursor-foreground", "block-cursor-background"} - set(written(name, palette))  # fmt: skip
+    assert not missing
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_256_colours_are_shown_as_they_were_chosen(name: str) -> None:
+    values = {key: value for key, value in written(name, "256").items() if value.startswith("#")}
+    assert len(values) > 40
+    shown = Shown(f"rtui-{name}", Palette.XTERM)
+    assert {key: shown[key].hex.lower() for key in values} == values
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_the_sixteen_are_those_of_the_terminal_and_its_grounds_the_first_eight(name: str) -> None:
+    for key, value in written(name, "16").items():
+        is_ansi = value.startswith("ansi_") and value.removeprefix("ansi_") in ANSI_COLOR_NAMES
+        assert is_ansi or key.endswith("text-style"), key
+    grounds = ("background", "surface", "panel", "cursor", "cursor-blurred", "hover", "fill", "heat-1", "heat-2",
+               "heat-3", "heat-4", "heat-5", "heat-on", "block-cursor-background")  # fmt: skip
+    for key in grounds:
+        assert not written(name, "16")[key].startswith("ansi_bright"), key
 
 
 LIT = ("cursor", "cursor-blurred", "hover")
@@ -77,7 +103,7 @@ class Shown:
         return Color(shown.red, shown.green, shown.blue)
 
     def contrast(self, text: str, ground: str) -> float:
-        return contrast(self[text], self[ground])
+        return contrast(self[text].rgb, self[ground].rgb)
 
 
 @pytest.fixture(params=[(name, palette) for name in COLOURS for palette in SHOWN_BY], ids=str)
@@ -100,12 +126,17 @@ def test_what_is_read_stands_out_from_what_it_stands_on(name: str, palette: Pale
         if shown.contrast(text, ground) < (LEAST_CONTRAST[name] if ground in GROUNDS else 4.5)
     ]
     assert not faint
+    assert all(shown.contrast("ink-faint", ground) >= 4.5 for ground in GROUNDS)
+    assert shown.contrast("block-cursor-foreground", "block-cursor-background") >= 4.5
 
 
-def test_bars_and_faint_signs_can_be_seen_wherever_they_stand(shown: Shown) -> None:
+DEVIATIONS = [name for name in VARIABLE_DEFAULTS if name.startswith("dev-")]
+
+
+def test_bars_and_the_marks_of_the_map_can_be_seen_wherever_they_stand(shown: Shown) -> None:
     hidden = [
         (sign, ground, round(shown.contrast(sign, ground), 2))
-        for sign, grounds in (("bar", (*GROUNDS, *LIT)), ("ink-faint", GROUNDS))
+        for sign, grounds in (("bar", (*GROUNDS, *LIT)), *((name, ("background",)) for name in DEVIATIONS))
         for ground in grounds
         if shown.contrast(sign, ground) < 3.0
     ]
@@ -113,11 +144,14 @@ def test_bars_and_faint_signs_can_be_seen_wherever_they_stand(shown: Shown) -> N
 
 
 def test_what_lies_on_a_filled_area_can_be_read(shown: Shown) -> None:
-    for heat in ("heat-1", "heat-2", "heat-3"):
-        assert shown.contrast("heat-ink", heat) >= 4.5, heat
+    assert shown.contrast("heat-ink", "heat-1") >= 4.5
+    for heat in ("heat-2", "heat-3"):
+        assert shown.contrast("heat-mid-ink", heat) >= 4.5, heat
     for heat in ("heat-4", "heat-5"):
         assert shown.contrast("heat-hot-ink", heat) >= 4.5, heat
     assert shown.contrast("heat-on-ink", "heat-on") >= 4.5
+    for ink in ("foreground", *(name for name in VARIABLE_DEFAULTS if name.startswith("type-"))):
+        assert shown.contrast(ink, "fill") >= 4.5, ink
 
 
 def test_what_differs_in_meaning_differs_in_colour(shown: Shown) -> None:
@@ -126,6 +160,7 @@ def test_what_differs_in_meaning_differs_in_colour(shown: Shown) -> None:
     assert len({shown["success"], shown["warning"], shown["error"], shown["foreground"]}) == 4
     heats = [shown[f"heat-{level}"] for level in range(1, 6)]
     assert len({*heats, shown["heat-on"]}) == 6
+    assert len({shown[name] for name in DEVIATIONS}) == len(DEVIATIONS)
 
 
 def test_the_cursor_is_seen_to_lie_on_its_row(shown: Shown) -> None:
@@ -140,9 +175,9 @@ def test_the_cursor_is_seen_to_lie_on_its_row(shown: Shown) -> None:
         ({"TERM": "xterm-256color", "COLORTERM": "truecolor"}, Palette.TRUE, "rtui-dark"),
         ({"TERM": "xterm-256color"}, Palette.XTERM, "rtui-dark"),
         ({"TERM": "tmux-256color"}, Palette.XTERM, "rtui-dark"),
-        ({"TERM": "linux"}, Palette.ANSI, "rtui-ansi16"),
-        ({"TERM": "xterm"}, Palette.ANSI, "rtui-ansi16"),
-        ({"TERM": "dumb"}, Palette.ANSI, "rtui-ansi16"),
+        ({"TERM": "linux"}, Palette.ANSI, "rtui-dark"),
+        ({"TERM": "xterm"}, Palette.ANSI, "rtui-dark"),
+        ({"TERM": "dumb"}, Palette.ANSI, "rtui-dark"),
     ],
     ids=["truecolor", "ssh", "tmux", "linux-console", "old-xterm", "dumb"],
 )
@@ -151,7 +186,6 @@ def test_a_terminal_starts_with_a_theme_that_it_can_show(
 ) -> None:
     console = Console(_environ=environment, force_terminal=True, legacy_windows=False)
     assert palette_of(console) is palette
-    assert first_theme(palette) == theme
     app = RtuiApp(BrowseOptions(), FixedSession(), palette=palette)
     assert app.theme == theme
 
