@@ -13,7 +13,7 @@ A report has a node for each key pattern, a keyspace a namespace for each name. 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import IntEnum
 from typing import Final, TypeAlias
 
@@ -46,7 +46,7 @@ class Fit(IntEnum):
     """They are those of namespaces that have nothing in common but that they are light."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Place:
     """Where a report counts the keys of a namespace."""
 
@@ -68,25 +68,22 @@ class ReportedNamespaces:
         """Of the report's own figures."""
         self._total = report.summary.root.stats.memory_bytes
         self._identifiers = Identifiers(report.head.scope.separators)
-        self._children: dict[int, dict[_Key, Node]] = {}
+        self._below: dict[Place, dict[_Key, Place]] = {}
+        self._known: dict[tuple[Place, bool], NamespaceFigures] = {}
+        """What is known of the keys of places, by whether they are those of one namespace."""
 
     def below(self, place: Place, name: bytes, separator: bytes) -> Place | None:
         """Return where the keys of a namespace directly below another one are counted; None where they are not."""
-        children = self._children.get(id(place.node))
-        if children is None:
-            children = {(child.name, child.separator, child.kind): child for child in place.node.children}
-            self._children[id(place.node)] = children
-        literal = children.get((name, separator, NodeKind.LITERAL))
-        if literal is not None:
-            has_merged = (ANY_NAME, separator, NodeKind.PATTERN) in children or (b"", b"", NodeKind.OTHER) in children
-            fit = max(place.fit, Fit.PART if has_merged else Fit.OWN)
-            return Place(literal, fit, (*place.path, literal.step))
+        places = self._below.get(place)
+        if places is None:
+            places = self._below[place] = _places_below(place)
+        found = places.get((name, separator, NodeKind.LITERAL))
+        if found is not None:
+            return found
         pattern = self._identifiers.form(name).pattern
-        found = None if pattern is None else children.get((pattern, separator, NodeKind.PATTERN))
-        fit = Fit.PATTERN
-        if found is None:
-            found, fit = children.get((ANY_NAME, separator, NodeKind.PATTERN)), Fit.MANY
-        return None if found is None else Place(found, max(place.fit, fit), (*place.path, found.step))
+        if pattern is not None:
+            found = places.get((pattern, separator, NodeKind.PATTERN))
+        return places.get((ANY_NAME, separator, NodeKind.PATTERN)) if found is None else found
 
     def find(self, path: Sequence[Segment]) -> Place | None:
         """Return where the keys of a namespace are counted, by its segments from the first level on."""
@@ -99,28 +96,37 @@ class ReportedNamespaces:
         """Return the figures of a namespace that has so many keys now, by the place where its keys are counted."""
         if place is None:
             return NOTHING_KNOWN
-        stats, then = place.node.stats, plain(place.node.stats.keys)
+        then = plain(place.node.stats.keys)
         is_counted = self.mark is Mark.EXACT and keys.mark is Mark.EXACT
         is_own = place.fit is Fit.OWN or (place.fit is not Fit.MANY and is_counted and then == keys.value)
-        has_changed = is_counted and place.fit <= Fit.PART and (then > keys.value if not is_own else then != keys.value)
+        found = self._known.get((place, is_own))
+        if found is None:
+            found = self._known[place, is_own] = self._figures_of(place, is_own=is_own)
+        if found.pattern is not None and found.mean_bytes is not None:
+            memory = Known(found.mean_bytes.value * keys.value, Mark.ABOUT)
+            return replace(found, memory_bytes=memory, share=self._share(memory))
+        is_more = then > keys.value if place.fit is Fit.PART else then != keys.value
+        has_changed = is_counted and place.fit <= Fit.PART and is_more
+        return replace(found, has_changed=True) if has_changed else found
+
+    def _figures_of(self, place: Place, *, is_own: bool) -> NamespaceFigures:
+        """Return the figures of a namespace whose keys are those of a place; of a pattern without its bytes."""
+        stats = place.node.stats
         mark = self.mark if is_own else Mark.AT_LEAST if place.fit is Fit.PART else Mark.ABOUT
         of_seen = Mark.EXACT if mark is Mark.EXACT else Mark.ABOUT
-        mean = None if stats.memory is None else _known(stats.memory.mean, of_seen)
-        if stats.memory_bytes is None:
-            memory = None
-        elif is_own or place.fit is Fit.PART:
+        memory = pattern = None
+        if not is_own and place.fit > Fit.PART:
+            pattern = label(place.path)
+        elif stats.memory_bytes is not None:
             lacks = not isinstance(stats.keys, Estimate) and stats.memory_known_keys < stats.keys
             memory = _known(stats.memory_bytes, Mark.AT_LEAST if lacks and mark is Mark.EXACT else mark)
-        else:
-            memory = None if mean is None else Known(mean.value * keys.value, Mark.ABOUT)
         return NamespaceFigures(
             memory_bytes=memory,
             share=self._share(memory),
-            mean_bytes=mean,
+            mean_bytes=None if stats.memory is None else _known(stats.memory.mean, of_seen),
             no_ttl=_known(stats.no_ttl_share, of_seen),
             idle=_known(share_above(stats.idle, LONG_IDLE_BIN), of_seen),
-            pattern=None if is_own or place.fit is Fit.PART else label(place.path),
-            has_changed=has_changed,
+            pattern=pattern,
         )
 
     def _share(self, memory: Known | None) -> Known | None:
@@ -158,6 +164,22 @@ class ReportedNamespaces:
         has_all = len(big.by_memory) >= self.report.head.coverage.counted_keys
         least = big.by_memory[-1].memory_bytes if big.by_memory and is_exact else None
         return below[:most], 0 if has_all and is_exact else least
+
+
+def _places_below(place: Place) -> dict[_Key, Place]:
+    """Return the places directly below one, by what tells them apart."""
+    names = [(child.name, child.separator, child.kind) for child in place.node.children]
+    merged = {separator for name, separator, kind in names if kind is NodeKind.PATTERN and name == ANY_NAME}
+    has_rest = any(kind is NodeKind.OTHER for _, _, kind in names)
+    found = {}
+    for key, child in zip(names, place.node.children, strict=True):
+        name, separator, kind = key
+        if kind is NodeKind.LITERAL:
+            fit = Fit.PART if has_rest or separator in merged else Fit.OWN
+        else:
+            fit = Fit.MANY if name == ANY_NAME else Fit.PATTERN
+        found[key] = Place(child, max(place.fit, fit), (*place.path, child.step))
+    return found
 
 
 def _known(figure: Figure | None, mark: Mark) -> Known | None:

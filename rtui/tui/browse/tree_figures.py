@@ -8,7 +8,7 @@ from math import inf
 from typing import Final
 
 from rtui.analysis.humanize import Mark
-from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
 from rtui.analysis.report.namespaces import Fit, Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
@@ -110,14 +110,29 @@ class TreeFigures:
         if figure_of is None or above is None:
             return None
 
+        of_patterns: dict[int, float] = {}
+        is_sum, labels = sort is Sort.MEMORY, node.labels
+        cut = len(node.root.separator)
+
+        def weight(place: Place, count: int) -> float:
+            known = figure_of(reported.figures(place, Known(count, Mark.EXACT)))
+            return inf if known is None else -known.value
+
         def weights_at(ordinals: Sequence[int]) -> list[float]:
-            labels, found = node.labels, []
+            found = []
             for ordinal in ordinals:
-                separator = node.separator_at(ordinal)
-                place = reported.below(above, labels[ordinal][: len(labels[ordinal]) - len(separator)], separator)
-                figures = reported.figures(place, Known(node.count_at(ordinal), Mark.EXACT)) if place else NOTHING_KNOWN
-                known = figure_of(figures)
-                found.append(inf if known is None else -known.value)
+                label = labels[ordinal]
+                separator = label[-cut:] if cut else node.separator_at(ordinal)
+                place = reported.below(above, label[: len(label) - len(separator)], separator)
+                if place is None:
+                    found.append(inf)
+                elif place.fit < Fit.PATTERN:
+                    found.append(weight(place, node.count_at(ordinal)))
+                else:
+                    of_one = of_patterns.get(id(place))
+                    if of_one is None:
+                        of_one = of_patterns[id(place)] = weight(place, 1)
+                    found.append(of_one * node.count_at(ordinal) if is_sum else of_one)
             return found
 
         return weights_at
