@@ -48,6 +48,10 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         call="sort_by(-1)", label="<"),
     _tree("sort_again", ("S",), "Sort again", "Put what arrived since into its place; rows never move by themselves."),
     _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=8),
+    _rows("narrower", ("left_parenthesis",), "Narrower tree", "Make the tree narrower; so does dragging the border.",
+        call="divide(-4)", label="("),
+    _rows("wider", ("right_parenthesis",), "Wider tree", "Make the tree wider; so does dragging the border.",
+        call="divide(4)", label=")"),
     _rows("filter", ("slash",), "Filter",
         "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, an "
         "exact name is looked up at once.", footer=3),

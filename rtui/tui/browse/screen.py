@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Final
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Horizontal
 from textual.dom import DOMNode
 from textual.widget import Widget
 from textual.worker import Worker
@@ -25,6 +24,7 @@ from rtui.tui.browse.columns import ColumnsScreen, SortScreen, TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.panes import Panes
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
@@ -62,12 +62,6 @@ ROW_FACTS: Final = "row facts"
 """The group of the workers that fetch the facts of rows."""
 
 
-class Panes(Horizontal):
-    """Holds panes that cover it, so that nothing of its own is painted."""
-
-    BLANK = True
-
-
 class BrowseScreen(CommandScreen[None]):
     """Binds a session to the tree, the details and the bars."""
 
@@ -92,6 +86,7 @@ class BrowseScreen(CommandScreen[None]):
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
+        self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
         self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
         self.banner, self.filter_input = Banner(), FilterInput()
         self._label = label
@@ -108,9 +103,7 @@ class BrowseScreen(CommandScreen[None]):
         """Lay the parts out."""
         yield self.title_bar
         yield self.banner
-        with Panes(id="body"):
-            yield self.tree_pane
-            yield self.detail_pane
+        yield self.panes
         yield self.detail_pane.summary
         yield self.filter_input
         yield self.status_bar
@@ -335,6 +328,14 @@ class BrowseScreen(CommandScreen[None]):
             self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
 
         self.app.push_screen(ColumnsScreen(tree.columns, choose))
+
+    def action_divide(self, step: int) -> None:
+        """Make the tree so many percent wider."""
+        self.panes.widen(step)
+
+    @on(Panes.Divided)
+    def _remember_width(self, event: Panes.Divided) -> None:
+        self.settings.choose("tree.width", event.percent)
 
     def action_sort(self) -> None:
         """Choose what rows are sorted by."""

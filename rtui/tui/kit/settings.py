@@ -33,6 +33,10 @@ TreeColumnName: TypeAlias = Literal[
 SortName: TypeAlias = Literal["keys", "name", "bytes", "mean", "TTL", "idle", "type"]
 """What the rows of the tree are sorted by."""
 
+NARROWEST_TREE: Final = 25
+WIDEST_TREE: Final = 80
+"""The bounds of the tree's width in percent."""
+
 KeyNames: TypeAlias = str | tuple[str, ...]
 
 
@@ -40,6 +44,10 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     """How the tree is shown."""
 
     columns: Annotated[tuple[TreeColumnName, ...] | None, Meta(description="Columns of the tree.")] = None
+    width: Annotated[
+        Annotated[int, Meta(ge=NARROWEST_TREE, le=WIDEST_TREE)] | None,
+        Meta(description="Width of the tree beside the details, in percent of the terminal."),
+    ] = None
     sort: Annotated[SortName, Meta(description="What the rows of the tree are sorted by.")] = "keys"
 
 

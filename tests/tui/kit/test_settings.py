@@ -40,6 +40,8 @@ def test_no_file_means_what_holds_by_default(path: Path) -> None:
         "ascii": False,
         "panel": None,
         "tree.columns": None,
+        "tree.width": None,
+        "tree.sort": "keys",
     }
     assert not path.exists()
 
@@ -92,7 +94,7 @@ def test_two_that_run_at_once_keep_each_others_choices(path: Path) -> None:
         ('[tree]\ncolums = ["keys"]', "there is no setting tree.colums. Did you mean tree.columns?"),
         (
             '[tree]\ncolumns = ["kyes"]',
-            "tree.columns can't be kyes. Did you mean keys? It can be keys, share, bar, type, TTL, size.",
+            "tree.columns can't be kyes. Did you mean keys? It can be keys, share, bar, bytes,",
         ),
         ('ascii = "yes"', "ascii: expected `bool`, got `str`."),
         ("theme = ", "is not TOML"),
