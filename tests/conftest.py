@@ -6,6 +6,7 @@ import gc
 import os
 import shutil
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from hypothesis import settings
@@ -19,6 +20,9 @@ settings.load_profile("rtui")
 CLIPBOARDS = ("TMUX", "STY", "WAYLAND_DISPLAY", "DISPLAY", "TERM_PROGRAM")
 """What leads to the clipboard of whoever runs the tests."""
 
+_folders = count()
+"""Numbers the folders that stand for the user's."""
+
 SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
 """Folders that `--fast` leaves out, besides what is marked as slow; most tests in them would be marked."""
 
@@ -31,6 +35,14 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
     if config.getoption("--fast"):
         settings.load_profile("fast")
+
+
+@pytest.fixture(autouse=True)
+def without_user_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Have no test read or write what rtui remembers of whoever runs the tests."""
+    folder = tmp_path_factory.getbasetemp() / f"user-{next(_folders)}"
+    for variable in ("XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME"):
+        monkeypatch.setenv(variable, str(folder / variable.lower()))
 
 
 @pytest.fixture(autouse=True)

@@ -1,10 +1,12 @@
-"""The compiled counters of keys, optional, with the same results as the pure ones."""
+"""The compiled scan, inspection and counters, optional, with the same results as the pure ones."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import cache
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
 ENVIRONMENT: Final = "RTUI_ENGINE"
@@ -14,9 +16,22 @@ EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_scan")
 """The modules that are compiled."""
 
 
+@cache
 def is_built() -> bool:
-    """Tell whether the extensions were built for this interpreter."""
-    return all(find_spec(f"rtui.server.engine.{name}") is not None for name in EXTENSIONS)
+    """Tell whether the extensions were built for this interpreter, from the sources beside them if there are any."""
+    built = [find_spec(f"rtui.server.engine.{name}") for name in EXTENSIONS]
+    paths = [Path(spec.origin) for spec in built if spec is not None and spec.origin is not None]
+    return len(paths) == len(EXTENSIONS) and not is_outdated(paths, Path(__file__).parent)
+
+
+def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
+    """Tell whether a Cython source in the folder is newer than all of the extensions.
+
+    So it is in a checkout that was updated and not installed again: what Python calls may have changed since.
+    """
+    built_ns = max(path.stat().st_mtime_ns for path in extensions)
+    sources = (path for ending in ("*.pyx", "*.pxd") for path in folder.glob(ending))
+    return any(path.stat().st_mtime_ns > built_ns for path in sources)
 
 
 def engine_name() -> str:

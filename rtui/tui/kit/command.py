@@ -167,8 +167,8 @@ def footer_commands(commands: Iterable[ScreenCommand]) -> list[ScreenCommand]:
 def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequence[ScreenCommand]]) -> Iterator[str]:
     """Give commands the user's keys, by the names of commands; yield a sentence for each that can't be or conflicts.
 
-    `screens` are the commands that can be given together, a sequence for each screen. No keys leave a command to the
-    palette and the footer.
+    `screens` are the commands that can be given together, a sequence for each screen; what shares a key by declaration
+    belongs to widgets of which one has the focus. No keys leave a command to the palette and the footer.
     """
     together = [tuple(commands) for commands in screens]
     known = {command.name: command for commands in together for command in commands}
@@ -188,7 +188,8 @@ def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequ
                 by_key.setdefault(key, []).append(command)
         for key, some in by_key.items():
             names = tuple(dict.fromkeys(one.name for one in some))
-            if len(names) > 1 and not CHOSEN_KEYS.keys().isdisjoint(names) and names not in said:
+            is_new = any(key not in one.keys for one in some)
+            if len(names) > 1 and is_new and names not in said:
                 said.add(names)
                 yield f"The key {key} is that of {' and '.join(names)}."
 

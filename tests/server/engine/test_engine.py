@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -23,7 +24,7 @@ from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import ENVIRONMENT, engine_name, is_built
+from rtui.server.engine import ENVIRONMENT, engine_name, is_built, is_outdated
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
 from tests.grammar import CONVENTIONS, WORDS, Grammar
 from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare, counted, lines, told
@@ -306,3 +307,15 @@ def test_the_engine_is_chosen_by_the_environment_and_the_separators(monkeypatch:
 def test_every_name_that_comes_alone(count: int) -> None:
     names = list(islice((name for name in names_of(9, count)), count))
     compare([(InspectedBatch(b"string", [name], [-1], [50]), STARTED_S) for name in names])
+
+
+def test_extensions_that_are_older_than_their_sources_are_not_used(tmp_path: Path) -> None:
+    extensions = [tmp_path / f"{name}.so" for name in ("_core", "_scan")]
+    for second, path in enumerate([tmp_path / "_core.pyx", tmp_path / "_tree.pxd", *extensions, tmp_path / "a.py"]):
+        path.touch()
+        os.utime(path, (second, second))
+    assert not is_outdated(extensions, tmp_path)
+    os.utime(tmp_path / "_tree.pxd", (9, 9))
+    assert is_outdated(extensions, tmp_path)
+    os.utime(extensions[1], (10, 10))
+    assert not is_outdated(extensions, tmp_path)
