@@ -196,6 +196,8 @@ class PanelStates:
     """By the ids of panels; a panel that has none is in its initial state."""
     table_states: dict[str, TableState] = field(default_factory=dict)
     """How tables are sorted and filtered, and where their cursors are, by panel and table."""
+    orders: dict[str, str] = field(default_factory=dict)
+    """What tables are sorted by when they are first shown, by panel and kind of table: `-keys` is the reverse."""
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of the last report, by panel and table."""
     report: Report | None = None

@@ -26,6 +26,12 @@ NOTE_LINES: Final = 1
 """Lines below the table that the note takes."""
 
 
+def _sorted_by(order: str | None) -> TableState:
+    """Return the state of a table that is sorted like others of its kind before."""
+    order = order or ""
+    return TableState(sort=order.removeprefix("-") or None, is_reversed=order.startswith("-"))
+
+
 class PanelView(Vertical):
     """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
 
@@ -65,6 +71,19 @@ class PanelView(Vertical):
         """What the row under the cursor is about, None where there is no row."""
         return None if self._report is None else self.table.body.subject
 
+    @property
+    def order_name(self) -> str:
+        """What the order of the table is remembered by: `memory.namespaces` at every level of the namespaces."""
+        report = self._report
+        table_id = "" if report is None else self.panel.table(report, self.state).id
+        return f"{self.panel.id}.{table_id.partition(' ')[0]}"
+
+    @property
+    def order(self) -> str | None:
+        """What the user sorts the table by, such as `-keys` in reverse; None for the order in which it comes."""
+        state = self.table.rows.state
+        return f"{'-' if state.is_reversed else ''}{state.sort or ''}" or None
+
     def show(self, report: Report, *, holds_order: bool = False) -> None:
         """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
         self._report, self._holds_order = report, holds_order
@@ -80,7 +99,7 @@ class PanelView(Vertical):
         self.table.show(
             (panel.id, wanted.id),
             states.tables[name],
-            states.table_states.setdefault(name, TableState()),
+            states.table_states.setdefault(name, _sorted_by(states.orders.get(self.order_name))),
             wanted.is_marked,
             made=wanted.order,
             holds_order=holds_order,

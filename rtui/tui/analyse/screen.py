@@ -25,6 +25,8 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.icicle_colours import Colouring
+from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
@@ -35,7 +37,7 @@ from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScree
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.table import TableBody
+from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, TableRows, write_table
 
 
@@ -61,7 +63,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
         self.banner = Banner()
         first = self.settings.settings.panel or PANELS[0].id
-        self.view = PanelView(states or PanelStates(first), id="panel")
+        self.view = PanelView(states or self._remembered(first), id="panel")
         self.report: Report | None = None
         """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
@@ -71,6 +73,24 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._hot_keys_due_s = 0.0
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
+
+    def _remembered(self, first: str) -> PanelStates:
+        """Return the states of panels as the user chose them in earlier sessions."""
+        chosen = self.settings.settings
+        memory = MemoryState(colouring=Colouring(chosen.colouring))
+        return PanelStates(first, {MemoryPanel.id: memory}, orders=dict(chosen.tables))
+
+    @on(ReportTable.Sorted)
+    def _remember_order(self) -> None:
+        name, order = self.view.order_name, self.view.order
+        self.settings.choose(f"tables.{name}", order)
+        self.view.states.orders[name] = order or ""
+
+    @on(PanelView.Changed)
+    def _remember_colouring(self) -> None:
+        state = self.view.state
+        if isinstance(state, MemoryState) and state.colouring.value != self.settings.settings.colouring:
+            self.settings.choose("colouring", state.colouring.value)
 
     @property
     def focus_home(self) -> Widget:

@@ -1,4 +1,4 @@
-"""What a user has chosen, remembered in `settings.toml`: theme, columns, panel and keys.
+"""What a user has chosen, remembered in `settings.toml`: theme, columns, orders, widths, panel and keys.
 
 The file may be edited by hand as well: what rtui writes keeps comments and order (tomlkit). It is read when rtui
 begins; a choice made on screen is in effect at once and written in a thread. Two running instances each write only
@@ -58,7 +58,18 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     ascii: Annotated[bool, Meta(description="Draw with ASCII only, as with --ascii.")] = False
     panel: Annotated[str | None, Meta(description="Panel that an analysis shows first.")] = None
     tree: TreeSettings = TreeSettings()
+    colouring: Annotated[
+        Literal["ttl", "idle", "type"], Meta(description="What the colours of the memory chart stand for.")
+    ] = "ttl"
+    tables: Annotated[
+        dict[str, str],
+        Meta(description="Column that a table is sorted by, by panel and table; with - before it in reverse."),
+    ] = {}
     keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by the commands' ids.")] = {}
+
+
+OPEN_TABLES: Final = frozenset({"keys", "tables"})
+"""Settings whose members are named elsewhere: by commands, and by tables of panels."""
 
 
 class SettingsError(ValueError):
@@ -186,9 +197,9 @@ def read_settings(text: str, path: Path) -> Settings:
 
 
 def split_name(name: str) -> list[str]:
-    """Return the parts of a dotted name; `keys` is followed by the name of a command, which holds a dot."""
+    """Return the parts of a dotted name; the names of commands and of tables hold a dot themselves."""
     first, _, rest = name.partition(".")
-    return [first, rest] if first == "keys" and rest else name.split(".")
+    return [first, rest] if first in OPEN_TABLES and rest else name.split(".")
 
 
 def setting_names() -> dict[str, str]:
@@ -225,7 +236,7 @@ def _described(struct: type[msgspec.Struct], before: str) -> Iterator[tuple[str,
 def _changed(settings: Settings, name: str, value: Any) -> Settings:
     """Return settings of which one is another; raises SettingsError for an unknown name or a wrong value."""
     parts, known = split_name(name), setting_names()
-    if name not in known and (parts[0] != "keys" or len(parts) == 1):
+    if name not in known and (parts[0] not in OPEN_TABLES or len(parts) == 1):
         raise SettingsError(f"There is no setting {name}.{_meant(name, known)}")
     table: dict[str, Any] = msgspec.to_builtins(settings)
     place = table

@@ -204,6 +204,9 @@ class ReportTable(Vertical):
     class Arranged(Message):
         """Rows that were sorted or filtered in slices are shown."""
 
+    class Sorted(Message):
+        """The user has sorted the rows another way."""
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._header = LinePanel(id="table-header")
@@ -261,6 +264,7 @@ class ReportTable(Vertical):
             at = names.index(state.sort) if state.sort in names else 0
             state.sort, state.is_reversed = names[(at + 1) % len(names)], False
         self._rearrange()
+        self.post_message(self.Sorted())
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column whose title was clicked, or the other way when the rows are in its order already."""
@@ -271,6 +275,7 @@ class ReportTable(Vertical):
             state.is_reversed = order is not None and order.column == name and not order.upward
             state.sort = name
             self._rearrange()
+            self.post_message(self.Sorted())
 
     def _rearrange(self) -> None:
         """Sort and filter the rows anew; the cursor stays with its row, which comes into view."""

@@ -14,18 +14,28 @@ from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.kit.settings import SettingsFile
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.palettes import PaletteApp
 
 
-def app_on(source: FixedAnalysis, terminal: type[PaletteApp] | None = None, **options: Any) -> RtuiApp:
+def app_on(
+    source: FixedAnalysis,
+    terminal: type[PaletteApp] | None = None,
+    settings: SettingsFile | None = None,
+    **options: Any,
+) -> RtuiApp:
     """The whole interface with this analysis behind its tree, in a terminal of few colours if one is given."""
     session = FixedSession()
     session.analysis = source
     given = BrowseOptions(target=Target(host="10.0.0.5"), **options)
-    return RtuiApp(given, session) if terminal is None else terminal(given, session, palette=terminal.shown_in)
+    return (
+        RtuiApp(given, session, settings=settings)
+        if terminal is None
+        else terminal(given, session, palette=terminal.shown_in)
+    )
 
 
 class AnalyseUser:

@@ -39,6 +39,7 @@ def test_no_file_means_what_holds_by_default(path: Path) -> None:
         "theme": None,
         "ascii": False,
         "panel": None,
+        "colouring": "ttl",
         "tree.columns": None,
         "tree.width": None,
         "tree.sort": "keys",
