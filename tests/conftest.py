@@ -54,6 +54,12 @@ def without_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SSH_CONNECTION", "192.0.2.1 50000 192.0.2.2 22")
 
 
+@pytest.fixture(autouse=True)
+def without_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep positions of scans and reports out of the folder of whoever runs the tests."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
 def pytest_collection_finish() -> None:
     """Spare the garbage collector what all tests have imported."""
     gc.collect()

@@ -16,6 +16,7 @@ from rtui.cli.options import (
     columns_option,
     connection_options,
     demo_keys_option,
+    keep_option,
     log_option,
     require_terminal,
     scope_options,
@@ -60,6 +61,7 @@ def _has_places() -> bool:
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
 @columns_option
+@keep_option
 @log_option
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
@@ -87,5 +89,5 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     with demo_server(options.demo_keys) as demo:
         from rtui.tui.app import run  # noqa: PLC0415 - imported while the first keys arrive
 
-        options = replace(options, target=demo.target, resume=False, is_filling=lambda: demo.is_loading)
+        options = replace(options, target=demo.target, resume=False, keep=False, is_filling=lambda: demo.is_loading)
         sys.exit(run(options))

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from rtui.analysis.report.thresholds import FailOn
 
 _EPILOG: Final = """\
-A and B are JSON reports, or - for standard input. Numbers of an estimate changed only where the intervals of both
-reports do not overlap; a partial report counts as at least so much; what was denied is unknown.
+A and B are JSON reports, - for standard input, or reports that rtui has kept: TARGET@latest, TARGET@yesterday,
+TARGET@2026-11-22 (UTC), TARGET@3 (by its number in rtui history). Numbers of an estimate changed only where the
+intervals of both reports do not overlap; a partial report counts as at least so much; what was denied is unknown.
 
 \b
 Thresholds

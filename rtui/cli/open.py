@@ -17,7 +17,8 @@ from rtui.server.options import BrowseOptions
 def command(file: str, ascii_only: bool, theme: str | None) -> None:
     """Show a report that `rtui report --format json` wrote; every panel works, no server is asked.
 
-    The exit code is 2 if FILE can't be read.
+    FILE may also be a report that rtui has kept, such as TARGET@yesterday; see rtui history. The exit code is 2 if
+    FILE can't be read.
     """
     from rtui.cli.report_file import STANDARD_STREAM, read_report  # noqa: PLC0415 - the help must not wait for it
 

@@ -310,6 +310,11 @@ log_option: Final = click.option(
 )
 """Decorate a command: it gets `log_file`, a path or None."""
 
+keep_option: Final = click.option(
+    "--keep/--no-keep", default=True, help="Keep the report for later comparison, see rtui history (on)."
+)
+"""Decorate a command: it gets `keep`."""
+
 demo_keys_option: Final = click.option(
     "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
 )

@@ -17,12 +17,14 @@ from rtui.cli.options import (
     columns_option,
     connection_options,
     demo_keys_option,
+    keep_option,
     log_option,
     scope_options,
 )
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.analysis.report.document import Report
     from rtui.cli.report_file import ReportOutput
 
 FORMATS: Final = ("text", "json", "md", "csv", "html")
@@ -95,12 +97,20 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=click.FloatRange(min=0, min_open=True),
     help="End after so long with what there is.",
 )
+@keep_option
 @log_option
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
 @demo_keys_option
 @click.help_option("--help")
 def command(
-    connection: ConnectionOptions, form: str | None, output: str, demo: bool, demo_keys: int, **asked: Any
+    connection: ConnectionOptions,
+    form: str | None,
+    output: str,
+    *,
+    keep: bool,
+    demo: bool,
+    demo_keys: int,
+    **asked: Any,
 ) -> None:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
 
@@ -112,7 +122,7 @@ def command(
     form = form or _SUFFIXES.get(file.suffix, "text")
     file.check()
     if not demo:
-        sys.exit(_report(connection.target(), asked, file, form))
+        sys.exit(_report(connection.target(), asked, file, form, keep=keep))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(demo_keys) as server:
@@ -120,7 +130,7 @@ def command(
         sys.exit(_report(server.target, asked, file, form))
 
 
-def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str) -> int:
+def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str, *, keep: bool = False) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
@@ -142,6 +152,8 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     with command_log(log_file) as log:
         result = analyse(target, AnalysisOptions(**asked), log=log)
     report = result.report
+    if report is not None and report.head.coverage.keys and keep:
+        _keep(report, target)
     if report is not None and (report.head.coverage.keys or result.failure is None):
         if form == "text" and file.is_terminal:
             is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
@@ -159,3 +171,15 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     if result.is_interrupted and report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
     return INTERRUPTED if result.is_interrupted else 0
+
+
+def _keep(report: Report, target: Target) -> None:
+    """Keep the report for later comparison; why that fails is said on standard error."""
+    from rtui.server.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - the help must not wait for it
+
+    try:
+        KeptReports(target.label, target.db).keep(report)
+    except OSError as error:
+        click.echo(f"rtui: the report is not kept for later comparison: {error.strerror or error}", err=True)
+    except NotKeptError as error:
+        click.echo(f"rtui: {error}", err=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, re
 from rtui.analysis.report.document import Report
 from rtui.server.files import atomic_file, create_part_file
 from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.target import parse_target
 
 STANDARD_STREAM: Final = "-"
 """The name that means standard input, or standard output."""
@@ -126,13 +128,34 @@ class UnreadableReportError(RtuiError):
         super().__init__("The report can't be read", f"{name}: {reason}.")
 
 
+def kept_path(name: str, now_s: float) -> str:
+    """Return the file that `TARGET@yesterday` and the like stand for; a file of that very name goes first.
+
+    Raises UnreadableReportError, and TargetError.
+    """
+    from rtui.server.kept_reports import KeptReports, NotKeptError, split_reference  # noqa: PLC0415 - few names are one
+
+    reference = None if Path(name).exists() else split_reference(name)
+    if reference is None:
+        return name
+    target = parse_target(reference[0])
+    try:
+        return str(KeptReports(target.label, target.db).find(reference[1], now_s))
+    except NotKeptError as error:
+        raise UnreadableReportError(name, str(error).removesuffix(".")) from None
+
+
 def read_report(name: str) -> Report:
-    """Read the report in a file, or on STANDARD_STREAM. Raises UnreadableReportError."""
+    """Read the report in a file, of a name such as `TARGET@latest`, or on STANDARD_STREAM.
+
+    Raises UnreadableReportError, and TargetError.
+    """
     try:
         if name == STANDARD_STREAM:
             data = sys.stdin.buffer.read(LARGEST_FILE_BYTES + 1)
         else:
-            with Path(name).open("rb") as file:
+            path = Path(kept_path(name, time.time()) if "@" in name else name)
+            with path.open("rb") as file:
                 data = file.read(LARGEST_FILE_BYTES + 1)
         return read_json(data)
     except OSError as error:

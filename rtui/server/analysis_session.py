@@ -14,12 +14,13 @@ from msgspec import structs
 from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun
 from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import server_report
+from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -97,11 +98,13 @@ class AnalysisSession:
         options: Callable[[], AnalysisOptions],
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.time,
+        kept: KeptReports | None = None,
     ) -> None:
         """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
 
-        `clock` gives seconds since the epoch.
+        `clock` gives seconds since the epoch; each report that is done is added to `kept`.
         """
+        self.kept = kept
         self._connection = connection
         self._options = options
         self.control = RunControl(options().pace)
@@ -117,6 +120,7 @@ class AnalysisSession:
         self._is_estimate = False
         self._failure: SafeText | None = None
         """Why an analysis has ended by an error of its own."""
+        self._notes: tuple[SafeText, ...] = ()
 
     @property
     def revision(self) -> int:
@@ -151,6 +155,7 @@ class AnalysisSession:
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
             age_s=None if stamp is None else max(0.0, now_s - stamp.at_s),
             outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
+            notes=self._notes,
         )
 
     def choose_columns(self, columns: Columns | None) -> None:
@@ -209,6 +214,18 @@ class AnalysisSession:
                 self._stamp = ended if is_whole else replace(began, at_s=ended.at_s)
             finally:
                 self._revision += 1
+        await self._keep(analysis_run.report)
+
+    async def _keep(self, report: Report | None) -> None:
+        """Keep a report that is done, in a thread; why that fails is a note."""
+        self._notes = ()
+        if self.kept is not None and report is not None and report.head.coverage.keys:
+            try:
+                await asyncio.to_thread(self.kept.keep, report)
+            except (OSError, NotKeptError) as error:
+                why = display_text(str(error.strerror if isinstance(error, OSError) and error.strerror else error))
+                self._notes = (SafeText(f"The report is not kept for later comparison: {why.removesuffix('.')}."),)
+            self._revision += 1
 
     def _failed(self, failure: RtuiError) -> None:
         self._failure = failure.happened

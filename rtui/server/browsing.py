@@ -60,7 +60,7 @@ class BrowsingSession:
         connection: Connection | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`state_folder` is where the position of a scan is saved; `clock` gives seconds since the epoch.
+        """`state_folder` is where the position of a scan and reports are kept; `clock` gives seconds since the epoch.
 
         Raises PatternError or GuardError for a filter beyond the bounds.
         """
@@ -78,6 +78,7 @@ class BrowsingSession:
         self._only = ScanFilter(options.match, options.key_type)
         self._resume = options.resume
         self._columns = options.columns
+        self._keep, self._state_folder = options.keep, state_folder
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
         self._new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
@@ -144,12 +145,14 @@ class BrowsingSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
         if self._analysis is None:
             from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
+            from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
 
             def options() -> AnalysisOptions:
                 filters = (self.store.separators.values, self._only.match, self._only.key_type)
                 return AnalysisOptions(*filters, pace=self.control.pace, columns=self._columns)
 
-            self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock)
+            kept = KeptReports(self.target.label, self.target.db, self._state_folder) if self._keep else None
+            self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock, kept)
         return self._analysis
 
     @property

@@ -52,6 +52,8 @@ class BrowseOptions:
     """Whether the demo is still loading keys: the scan waits for that, the overview does not."""
     log_file: Path | None = None
     """Where the command log is written to."""
+    keep: bool = False
+    """Keep the report of each analysis for later comparison."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
 

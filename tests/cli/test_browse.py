@@ -49,12 +49,13 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         ("--memory-budget 2GiB", BrowseOptions(memory_budget_bytes=2 << 30)),
         ("--memory-budget 1000000", BrowseOptions(memory_budget_bytes=1_000_000)),
         ("--ascii --theme light --no-resume", BrowseOptions(ascii_only=True, theme="light", resume=False)),
+        ("--no-keep", BrowseOptions()),
         ("--match \udcff*", BrowseOptions(match=b"\xff*")),
     ],
 )
 def test_what_it_starts_with(line: str, expected: BrowseOptions, started: list[BrowseOptions]) -> None:
     assert run(line.split()) == 0
-    assert started == [expected]
+    assert started == [replace(expected, keep="--no-keep" not in line)]
 
 
 def test_the_demo_brings_its_own_server(started: list[BrowseOptions], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +73,7 @@ def test_the_demo_brings_its_own_server(started: list[BrowseOptions], monkeypatc
 def test_no_color(started: list[BrowseOptions], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
     assert run([]) == 0
-    assert started == [replace(BrowseOptions(), no_color=True)]
+    assert started == [replace(BrowseOptions(), no_color=True, keep=True)]
 
 
 def test_the_environment_counts(started: list[BrowseOptions], monkeypatch: pytest.MonkeyPatch) -> None:

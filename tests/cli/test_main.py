@@ -43,7 +43,7 @@ def test_what_needs_no_server_loads_little(line: str) -> None:
 
 
 def test_a_report_loads_nothing_of_the_interface_or_of_other_formats(valkey: Server) -> None:
-    assert loaded_by(f"report -p {valkey.port}", AFTER_A_REPORT) == set()
+    assert loaded_by(f"report --no-keep -p {valkey.port}", AFTER_A_REPORT) == set()
 
 
 def test_the_tree_does_not_wait_for_what_analyses_need() -> None:

@@ -236,7 +236,7 @@ def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
         return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),))]
     if report is not None and report.head.coverage.reason and not status.is_under_way:
         return [Piece(2, (Span(display_text(report.head.coverage.reason, limit=REASON_CELLS), Role.WARN),))]
-    notes = [*status.notes, *(() if report is None else map(display_text, report.head.notes))]
+    notes = [*(() if report is None else map(display_text, report.head.notes)), *status.notes]
     return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
 
 

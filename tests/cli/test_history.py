@@ -1,0 +1,92 @@
+"""`rtui history`, and reports that are named by when they were made."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from rtui.cli.main import run
+from rtui.server.kept_reports import KeptReports
+from tests.made_report import estimate_report, made_report, partial_report
+from tests.servers import Server
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    return tmp_path / "rtui" / "reports"
+
+
+def keep_three(state: Path) -> KeptReports:
+    kept, now_s = KeptReports("10.0.0.5:6379", 0, state), time.time()
+    for age_s, report in ((90_000, partial_report()), (700, estimate_report()), (60, made_report())):
+        kept.keep(replace(report, head=replace(report.head, made_at_s=now_s - age_s)))
+    return kept
+
+
+def test_reports_are_listed(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    kept = keep_three(state)
+    for line in ("history 10.0.0.5", "history"):
+        assert run(line.split()) == 0
+        head, *rows = capsys.readouterr().out.splitlines()
+        assert "3 reports" in head
+        assert str(kept.folder) in head
+        assert ["exact" in rows[0], "estimate" in rows[1], "partial" in rows[2]] == [True] * 3
+        assert [row.split()[0] for row in rows] == ["1", "2", "3"]
+        assert "1m ago" in rows[0]
+        assert "≥ 1,000,000 keys" in rows[2] or "≥" in rows[2]
+
+
+def test_as_json(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_three(state)
+    assert run(["history", "--format", "json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["coverage"] for one in found] == ["exact", "estimate", "partial"]
+    assert [Path(one["path"]).is_file() for one in found] == [True] * 3
+    assert found[0]["keys"] == made_report().summary.root.stats.keys
+
+
+def test_nothing_kept(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["history"]) == 0
+    out, err = capsys.readouterr()
+    assert (out, "No report is kept" in err) == ("", True)
+    assert run(["history", "prod", "--open", "1"]) == 2
+    assert run(["history", "--open", "1"]) == 2
+
+
+def test_kept_reports_are_compared(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    keep_three(state)
+    assert run(["diff", "10.0.0.5@3", "10.0.0.5:6379@latest"]) == 0
+    assert "partial" in capsys.readouterr().out
+    assert run(["diff", "10.0.0.5@7", "10.0.0.5@latest"]) == 2
+    assert "There is no report 7" in capsys.readouterr().err
+    for path in sorted(state.rglob("*.gz"))[:1]:
+        assert run(["diff", str(path), str(path)]) == 0
+
+
+def test_a_report_of_a_server_is_kept_unless_unwanted(
+    valkey: Server, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.set("a", "1")
+    assert run(["report", valkey.url, "--no-keep"]) == 0
+    assert not state.exists()
+    assert run(["report", valkey.url]) == 0
+    capsys.readouterr()
+    assert run(["history", valkey.url]) == 0
+    assert "1 report," in capsys.readouterr().out
+
+
+def test_a_folder_that_can_not_be_written_is_said(
+    valkey: Server, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.set("a", "1")
+    state.parent.mkdir(parents=True)
+    state.write_text("no folder")
+    assert run(["report", valkey.url, "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["format"] == "rtui report"
+    assert "not kept" in err
