@@ -17,7 +17,7 @@ from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 
 if TYPE_CHECKING:  # they are imported with all that adds up
     from rtui.analysis.report.document import KeyRecord, Node
@@ -26,7 +26,7 @@ if TYPE_CHECKING:  # they are imported with all that adds up
 _MIN_BAR_CELLS: Final = 8
 _MAX_BAR_CELLS: Final = 24
 _COUNT_CELLS: Final = 11
-_SIZE_CELLS: Final = 10
+_SIZE_CELLS: Final = 11
 _TYPE_CELLS: Final = 8
 _SHARE_CELLS: Final = 5
 
@@ -59,7 +59,8 @@ def _figure_lines(found: NamespaceFigures, width: int) -> list[Line]:
     """Return the figures of an analysis on two lines."""
     memory = _figure(found.memory_bytes, fmt.size)
     if found.memory_bytes is not None and found.share is not None:
-        memory = SafeText(f"{memory} · {fmt.share(found.share.value, found.share.mark)}")
+        both = SafeText(f"{memory} · {fmt.share(found.share.value, found.share.mark)}")
+        memory = both if width_of(both) < (width - 2 * MARGIN) // 2 - LABEL_CELLS else memory
     idle = _figure(found.idle, fmt.share)
     return [
         fact_line(width, Fact(literal("memory"), memory), Fact(literal("mean"), _figure(found.mean_bytes, fmt.size))),
@@ -94,6 +95,7 @@ def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, wi
             lines += prose(
                 literal("No analysis yet: press a for its bytes, its biggest keys and patterns."), width, Role.FAINT
             )
+            lines.append(())
     else:
         found = totals.figures.figures(node, known_count(node, totals.complete).known)
         for sentence in _sentences(found, totals):
@@ -112,8 +114,8 @@ def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
     if found.pattern is not None:
         pattern = display(found.pattern, limit=NAME_LIMIT)
         return [SafeText(f"≈ by the mean of {pattern}{then}.")]
-    is_exact = found.memory_bytes is not None and found.memory_bytes.mark is Mark.EXACT
-    known = literal("Exact") if is_exact else literal("As far as it was analysed")
+    marks = {Mark.EXACT: literal("Exact"), Mark.AT_LEAST: literal("At least"), Mark.ABOUT: literal("From a sample")}
+    known = marks[(found.memory_bytes or found.no_ttl or Known(0, Mark.ABOUT)).mark]
     changed = literal(" The number of its keys has changed since.") if found.has_changed else literal("")
     return [SafeText(f"{known}{then}.{changed}")]
 
@@ -151,7 +153,7 @@ def _biggest_lines(node: Namespace, inside: InsideNamespace, width: int) -> list
 def _record_line(record: KeyRecord, name: bytes, part: float, width: int) -> Line:
     """Return one of the biggest keys."""
     cells = _bar_cells(width)
-    room = max(8, width - 2 * MARGIN - _TYPE_CELLS - 1 - _SIZE_CELLS - cells - 2)
+    room = max(4, width - 2 * MARGIN - _TYPE_CELLS - 1 - _SIZE_CELLS - cells - 2)
     filled, blank = bar(part, cells)
     key_type = literal("") if record.key_type is None else display(record.key_type, limit=16)
     return (
@@ -185,7 +187,7 @@ def _pattern_lines(found: NamespaceFigures, inside: InsideNamespace, width: int)
 def _pattern_line(nodes: Sequence[Node], part: float, mark: Mark, width: int) -> Line:
     """Return one pattern: its name below the namespace, keys, bytes, and its part of those of the namespace."""
     cells = _bar_cells(width)
-    room = max(8, width - 2 * MARGIN - _COUNT_CELLS - _SIZE_CELLS - cells - 2)
+    room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SIZE_CELLS - cells - 2)
     stats, filled = nodes[-1].stats, bar(part, cells)
     name = b"".join(one.name + one.separator for one in nodes)
     text = fmt.OTHER if not name else cut_middle(display(name, limit=NAME_LIMIT), room)

@@ -133,10 +133,10 @@ class BrowseScreen(CommandScreen[None]):
         self._shown = (self.session.revision + names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._shown[1:]:
             self.tree_pane.sort_untouched()
-        if before != self._shown:
+        has_figures_changed = self.tree_pane.show_figures()
+        if before != self._shown or has_figures_changed:
             self.tree_pane.update_rows()
             self.detail_pane.update_namespace(complete=status.complete)
-        self.tree_pane.show_figures()
         if before != self._shown or not isinstance(status.link, Online):
             self._show_status()
         if self.session.log.failure is not None and not self._told_log_failure:

@@ -143,6 +143,8 @@ class TreePane(Vertical):
         self._session = session
         self._is_touched = False
         """Whether the user has moved or opened anything, so that rows must keep their places."""
+        self._shown_age = literal("")
+        """How old the figures of an analysis were said to be."""
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
 
@@ -200,8 +202,11 @@ class TreePane(Vertical):
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
 
-    def show_figures(self) -> None:
-        """Show in the rows what the latest analysis knows of them, as long as it is about these keys."""
+    def show_figures(self) -> bool:
+        """Show in the rows what the latest analysis knows of them, as long as it is about these keys.
+
+        Returns whether that, or how old it is, has changed.
+        """
         status, found, before = self._session.status, self._session.analysed, self.key_tree.figures
         figures = None
         if found is not None and self.names.needle is None:
@@ -217,6 +222,10 @@ class TreePane(Vertical):
             self._weights.figures = figures
             self.key_tree.show_figures(figures)
         self._show_header()
+        shown = self._age_note()
+        has_changed = figures is not before or shown != self._shown_age
+        self._shown_age = shown
+        return has_changed
 
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
@@ -233,7 +242,11 @@ class TreePane(Vertical):
         else:
             title = SafeText(f"Names with {display(needle, limit=40)}")
         order, layout = self.names.rows.sort_order, self.key_tree.row_layout
-        note = self.ranking.note if self.ranking.is_under_way else self._age_note()
+        note = self._age_note()
+        if self.ranking.is_under_way:
+            note = self.ranking.note
+        elif self.ranking.missing(self.names.rows):
+            note = literal("keys by name, S asks them")
         self._header.show([header_line(layout, order, title, is_filter=needle is not None, note=note)])
 
     def _age_note(self) -> SafeText:

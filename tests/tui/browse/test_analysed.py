@@ -68,6 +68,9 @@ async def test_figures_of_a_running_analysis_are_lower_bounds_and_rows_keep_thei
         await user.until(lambda: "analysis under way" in header(user))
         assert "≥ " in row(user, " shop ")
         assert namespaces(user) == before
+        assert "At least, analysis under way." in user.body
+        with_report(session, report_of(keys()), age_s=60.0)
+        await user.until(lambda: "Exact, analysed 1m ago." in user.body)
 
 
 async def test_figures_that_do_not_hold_any_more_say_so() -> None:

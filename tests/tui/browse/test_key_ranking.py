@@ -25,6 +25,10 @@ def keys_listed(user: BrowseUser) -> list[bytes]:
     return [row.key() for row in rows.window(0, len(rows)) if row.kind is RowKind.KEY]
 
 
+def header(user: BrowseUser) -> str:
+    return "".join(span.text for line in user.screen.tree_pane._header.lines for span in line)
+
+
 async def sort_by(user: BrowseUser, sort: Sort) -> None:
     user.screen.tree_pane.sort_by(sort)
     await user.settled()
@@ -81,11 +85,14 @@ async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch
         await user.settled()
         assert user.session.asked == []
         assert keys_listed(user) == by_name
+        user.screen.flush()
+        assert "keys by name, S asks" in header(user)
         await user.pilot.press("S")
         await user.until(lambda: isinstance(user.screen.app.screen, ChoiceScreen))
         await user.pilot.press("enter")
         await user.settled()
         assert keys_listed(user) == sorted(by_name, key=lambda key: -memory_of(key))
+        assert "keys by name" not in header(user)
 
 
 async def test_more_keys_than_can_be_remembered_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,9 +113,7 @@ async def test_escape_ends_it_and_keys_stay_by_name() -> None:
         user.screen.tree_pane.sort_by(Sort.MEMORY)
         await user.until(lambda: user.screen.tree_pane.ranking.is_under_way)
         user.screen.flush()
-        assert "asked 0 of 44 keys" in "".join(
-            span.text for line in user.screen.tree_pane._header.lines for span in line
-        )
+        assert "asked 0 of 44 keys" in header(user)
         await user.press("escape")
         assert not user.screen.tree_pane.ranking.is_under_way
         assert keys_listed(user) == by_name

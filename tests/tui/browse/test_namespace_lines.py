@@ -45,9 +45,10 @@ STORE = store_of(SOME_KEYS)
 NODES = [STORE.root.child(label) for label in STORE.root.labels]
 
 
-@given(st.sampled_from(NODES), st.integers(40, 240), st.sampled_from([REPORT, PARTIAL, None]), st.booleans())
-def test_lines_fit_and_are_safe(node: Namespace, width: int, report: object, is_current: bool) -> None:
-    figures = None if report is None else TreeFigures(REPORT if report is REPORT else PARTIAL, is_current=is_current)
+@given(st.sampled_from(STORE.root.labels), st.integers(40, 240), st.sampled_from(["whole", "part", ""]), st.booleans())
+def test_lines_fit_and_are_safe(label: bytes, width: int, report: str, is_current: bool) -> None:
+    node = STORE.root.child(label)
+    figures = TreeFigures(REPORT if report == "whole" else PARTIAL, is_current=is_current) if report else None
     totals = Totals(STORE.keys, complete=True, figures=figures)
     inside = finish(count_children(node, STORE.separators))
     lines = [*namespace_lines(node, totals, width), *inside_lines(node, inside, totals, width)]
