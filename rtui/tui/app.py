@@ -17,7 +17,6 @@ from rich.console import Console
 from rich.text import Text
 from textual import events, on
 from textual.actions import ActionParseResult
-from textual.app import App
 from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
 from textual.dom import DOMNode
@@ -35,6 +34,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
 from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, ScreenCommand, bindings, choose_keys
 from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
+from rtui.tui.kit.history import History
 from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.styled_text import literal
@@ -47,6 +47,7 @@ from rtui.tui.kit.terminal import (
     terminal_driver,
 )
 from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes, palette_of
+from rtui.tui.navigation import Navigation
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
@@ -85,7 +86,7 @@ INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, eve
 """Events of which a user wants to see the effect at once; moving the mouse is none."""
 
 
-class RtuiApp(App[int]):
+class RtuiApp(Navigation):
     """The interface: connects, then browses."""
 
     TITLE = "rtui"
@@ -129,6 +130,7 @@ class RtuiApp(App[int]):
         """A session that began to connect before the first screen."""
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
+        self.history = History()
         self._redraw_timer: Timer | None = None
         self._keys = KeySerialiser(self, monotonic)
         self._register_themes(palette)
@@ -332,30 +334,6 @@ class RtuiApp(App[int]):
         await self.settings.close()
         self.exit(0)
 
-    def action_analyse(self) -> None:
-        """Show the analysis over the tree, which then goes to the key that is chosen in it."""
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
-
-        browse = self.screen
-        if isinstance(browse, BrowseScreen):
-            screen = AnalyseScreen(
-                browse.session.analysis, states=self._panel_states, label=self._label, settings=self.settings
-            )
-            self._panel_states = screen.view.states
-            self.push_screen(screen, browse.return_from_analysis)
-
-    def action_log(self) -> None:
-        """Show every command that was sent, or leave that; where no server is asked there are none."""
-        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
-
-        if isinstance(self.screen, LogScreen):
-            self.screen.dismiss(None)
-        elif self._session is not None and isinstance(self.screen, CommandScreen):
-            self.push_screen(LogScreen(self._session.log, self._session.target, label=self._label))
-        elif self._session is None:
-            self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
-
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
         """Remember a server that was connected to; without a place to write to, it is forgotten."""
         with contextlib.suppress(OSError):
@@ -369,7 +347,7 @@ class RtuiApp(App[int]):
 
         def chosen(target: Target | None) -> None:
             if target is not None:
-                self.run_worker(self.browse_other(target), group="connect", exclusive=True, description="connect")
+                self.connect_to(target)
             elif self._session is None and isinstance(self.screen, ConnectScreen) and not self.screen.has_failed:
                 self.call_later(self.begin)
 
@@ -385,14 +363,18 @@ class RtuiApp(App[int]):
 
         def chosen(number: int | None) -> None:
             if number is not None and number != target.db:
-                work = self.browse_other(replace(target, db=number))
-                self.run_worker(work, group="connect", exclusive=True, description="connect")
+                self.connect_to(replace(target, db=number))
 
         self.push_screen(DatabasesScreen(target.db, server.databases), chosen)
+
+    def connect_to(self, target: Target) -> None:
+        """Leave the server that is browsed and connect to another one."""
+        self.run_worker(self.browse_other(target), group="connect", exclusive=True, description="connect")
 
     async def browse_other(self, target: Target) -> None:
         """Leave the server that is browsed, saving where its scan stands, and connect to another one."""
         old, self._session, self._panel_states = self._session, None, None
+        self.history.clear()
         if self._start is not None:
             self._start[1].cancel()
             self._start = None

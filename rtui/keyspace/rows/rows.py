@@ -254,6 +254,21 @@ class VisibleRows:
             yield from self.expand(node)
         return None
 
+    def reveal_namespace(self, prefix: bytes) -> Slices[Row | None]:
+        """Expand all namespaces that one is in, in slices; returns its row, None if the store does not have it."""
+        node = self.store.root
+        for name, separator in self.store.separators.segments(prefix):
+            label = name + separator
+            if not separator:
+                return self.row_of(self._end(node)) if not name and node.parent is not None else None
+            if not self.can_expand(node):
+                return None
+            yield from self.expand(node)
+            if node.children is None or label not in node.children:
+                return None
+            node = node.child(label)
+        return None
+
     def parent_row(self, row: Row) -> Row | None:
         """Return the row of the namespace that this row is in; None at the first level."""
         above = self.above(row)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rtui.keyspace.slices import Slicer, Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import Chunk, PackedNames, unpack_inline
+from rtui.keyspace.store.packed_names import CHUNK_BYTES, Chunk, PackedNames, unpack_inline
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 
@@ -100,21 +100,8 @@ class FilteredStore(NamespaceStore):
             yield from slicer.pause()
 
     def _matching_in(self, prefix: bytes, chunk: Chunk) -> list[bytes]:
-        """Return the keys that match, of those with this prefix and these names, found in the blob and not one by one.
-
-        A name matches if it contains the needle, or if the needle begins in the prefix and the name starts with its
-        rest: `op:us` is found in the names `user` and `us` below the prefix `shop:`.
-        """
-        needle, folded = self.needle, chunk
-        prefix_folded = prefix
-        if self.ignore_case:
-            prefix_folded, folded = prefix.lower(), chunk.lowered()
-        if needle in prefix_folded:
-            return [prefix + name for name in chunk.names()]
-        indices = folded.containing(needle)
-        rests = [needle[cut:] for cut in range(1, len(needle)) if prefix_folded.endswith(needle[:cut])]
-        if rests:
-            indices = sorted({*indices, *(index for rest in rests for index in folded.starting(rest))})
+        """Return the keys that match, of those with this prefix and these names."""
+        indices = indices_with(self.needle, prefix, chunk, ignore_case=self.ignore_case)
         return [prefix + chunk[index] for index in indices]
 
     def _matching(self, keys: Sequence[bytes]) -> list[bytes]:
@@ -126,3 +113,24 @@ class FilteredStore(NamespaceStore):
 
     def _add_matching(self, keys: Sequence[bytes]) -> None:
         self._add(self._matching(keys))
+
+
+def indices_with(
+    needle: bytes, prefix: bytes, chunk: Chunk, *, ignore_case: bool, most: int = CHUNK_BYTES
+) -> Sequence[int]:
+    """Return which names of a chunk contain `needle` when they follow a prefix, at least the first `most` of them.
+
+    They are found in the blob and not one by one. A name matches if it contains the needle, or if the needle begins in
+    the prefix and the name starts with its rest: `op:us` is found in the names `user` and `us` below the prefix
+    `shop:`. With `ignore_case` the needle is in lower case.
+    """
+    folded = chunk
+    if ignore_case:
+        prefix, folded = prefix.lower(), chunk.lowered()
+    if needle in prefix:
+        return range(len(chunk))
+    indices = folded.containing(needle, most)
+    rests = [needle[cut:] for cut in range(1, len(needle)) if prefix.endswith(needle[:cut])]
+    if rests:
+        indices = sorted({*indices, *(index for rest in rests for index in folded.starting(rest))})
+    return indices

@@ -134,14 +134,14 @@ class Chunk:
         """Return the first index of exactly this name, -1 if there is none."""
         return next((index for index in self.starting(name) if self[index] == name), -1)
 
-    def containing(self, needle: bytes) -> list[int]:
-        """Return the indices of all names that contain `needle`, found in the blob and not name by name."""
+    def containing(self, needle: bytes, most: int = CHUNK_BYTES) -> list[int]:
+        """Return the indices of the first `most` names that contain `needle`, found in the blob, not name by name."""
         if not needle:
-            return list(range(len(self)))
-        found = []
+            return list(range(len(self)))[:most]
+        found: list[int] = []
         blob, bounds, length = self.blob, self.bounds, len(needle)
         at = blob.find(needle)
-        while at >= 0:
+        while at >= 0 and len(found) < most:
             index = bisect_right(bounds, at) - 1
             end = bounds[index + 1]
             if at + length <= end:

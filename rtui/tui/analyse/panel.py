@@ -202,3 +202,9 @@ class PanelStates:
     """Tables of the last report, by panel and table."""
     report: Report | None = None
     charts: Charts = field(default_factory=Charts)
+
+    def put(self, panel_id: str, state: PanelState | None) -> None:
+        """Choose a panel, in this state unless that is None."""
+        self.panel_id = panel_id
+        if state is not None:
+            self.by_panel[panel_id] = state

@@ -34,6 +34,7 @@ from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.history import Leaving, PanelPlace
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
@@ -254,9 +255,20 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_show_panel(self, panel_id: str) -> None:
         """Show a panel."""
-        self.action_leave_filter()
-        self.view.states.panel_id = panel_id
+        if panel_id != self.view.panel.id:
+            self.leave_place()
         self.settings.choose("panel", panel_id)
+        self.show_place(PanelPlace(panel_id))
+
+    @property
+    def place(self) -> PanelPlace:
+        """The panel and what is chosen in it."""
+        return PanelPlace(self.view.panel.id, self.view.state)
+
+    def show_place(self, place: PanelPlace) -> None:
+        """Show a panel as it was."""
+        self.action_leave_filter()
+        self.view.states.put(place.panel_id, place.state)
         self._show_panel()
         self._show_bars()
 
@@ -274,12 +286,17 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         if self.report is None:
             if self.source.report is None:
                 self.action_begin()
-        elif len(self.view.table.rows) and not self.view.zoom_in():
+        elif len(self.view.table.rows):
+            before = self.place
+            if self.view.zoom_in():
+                self.app.post_message(Leaving(before))
+                return
             key = screen_lines.key_of(self.view.subject)
             if key is None:
                 title = self.view.panel.table(self.report, self.view.state).title
                 self.notify(screen_lines.meaning(self.view.subject, title), markup=False, timeout=4)
             elif self.source.status.is_live:
+                self.leave_place()
                 self.dismiss(key)
             else:
                 self.notify("This report was opened from a file: there is no tree to go to.", markup=False, timeout=3)

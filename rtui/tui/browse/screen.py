@@ -16,6 +16,7 @@ from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
@@ -34,7 +35,8 @@ from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
-from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
@@ -186,6 +188,10 @@ class BrowseScreen(CommandScreen[None]):
         self.detail_pane.fetcher.show(event.row)
 
     @on(KeyTree.Chosen)
+    def _choose_key(self) -> None:
+        self.leave_place()
+        self._enter_detail()
+
     def _enter_detail(self) -> None:
         self.add_class("-reading")
         self.detail_pane.body.focus()
@@ -256,9 +262,13 @@ class BrowseScreen(CommandScreen[None]):
         if self.tree_pane.names.needle is not None:
             self._run(self.tree_pane.names.work, "search")
 
-    async def _look_up(self, name: bytes, *, is_glob: bool) -> None:
-        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob."""
-        if await self.session.lookup(name):
+    async def _look_up(self, name: bytes, *, is_glob: bool) -> bool | None:
+        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob.
+
+        Returns whether there is such a key, None where the server refuses to say.
+        """
+        is_there = await self.session.lookup(name)
+        if is_there:
             # the row that the tree falls back to is not wanted
             with self.tree_pane.key_tree.prevent(KeyTree.Highlighted):
                 self._search("")
@@ -267,6 +277,7 @@ class BrowseScreen(CommandScreen[None]):
         elif is_glob:
             self._search("")
             await self._filter_keys(name)
+        return is_there
 
     async def _filter_keys(self, match: bytes | None) -> None:
         """Have the server scan for keys that match, or for all."""
@@ -316,6 +327,44 @@ class BrowseScreen(CommandScreen[None]):
         self._returns_to_analysis = key is not None
         if key is not None:
             self._run(partial(self._look_up, key, is_glob=False), "look up")
+
+    # places
+
+    @property
+    def place(self) -> TreePlace:
+        """The row under the cursor, and whether its details have the keyboard."""
+        row, needle = self.tree_pane.key_tree.cursor, self.tree_pane.names.needle
+        is_reading = self.detail_pane.body.has_focus or self.has_class("-reading")
+        if row is None:
+            return TreePlace(is_reading=is_reading, needle=needle)
+        return TreePlace(row.key(), row.kind is RowKind.NAMESPACE, is_reading, needle)
+
+    def show_place(self, place: TreePlace) -> None:
+        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
+        self.filter_input.close()
+        self._returns_to_analysis = False
+        pane = self.tree_pane
+        if place.needle != pane.names.needle:
+            self._search((place.needle or b"").decode("utf-8", "surrogateescape"))
+        if place.name is not None:
+            (pane.reveal_namespace if place.is_namespace else pane.reveal)(place.name)
+        if place.is_reading:
+            self._enter_detail()
+        else:
+            self.remove_class("-reading")
+            pane.key_tree.focus()
+        self._offer_commands()
+
+    def go_to_unloaded(self, name: bytes) -> None:
+        """Go to the key of exactly this name, loaded or not, if the server has it."""
+
+        async def go() -> None:
+            is_there = await self._look_up(name, is_glob=False)
+            if not is_there:
+                why = "is no key of this name" if is_there is False else "may be one, but TYPE is denied"
+                self.notify(SafeText(f"{display(name, limit=60)}: there {why}."), markup=False, timeout=4)
+
+        self._run(go, "look up")
 
     # columns, copying and commands
 
@@ -407,7 +456,7 @@ class BrowseScreen(CommandScreen[None]):
             commands = [one for one in commands if one.owner is not Owner.TREE and one.name not in COVERED]
         self.footer_bar.show_commands(commands, self._jump)
 
-    def _run(self, work: Callable[[], Coroutine[Any, Any, None]], what: str) -> Worker[None]:
+    def _run(self, work: Callable[[], Coroutine[Any, Any, object]], what: str) -> Worker[Any]:
         """Start a worker; newer work with the same description replaces it."""
         return self.run_worker(work, group=what, exclusive=True, exit_on_error=False, description=what)
 

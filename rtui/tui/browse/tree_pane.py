@@ -424,6 +424,10 @@ class TreePane(Vertical):
         """Open what a key lies in and go to it."""
         self._go_to(self.names.rows.reveal(key))
 
+    def reveal_namespace(self, prefix: bytes) -> None:
+        """Open what a namespace lies in and go to it."""
+        self._go_to(self.names.rows.reveal_namespace(prefix))
+
     def _go_to(self, search: Slices[Row | None]) -> None:
         """Go to the row that a search finds; a search that is under way ends."""
 

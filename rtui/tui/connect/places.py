@@ -32,6 +32,7 @@ class Place(NamedTuple):
     about: SafeText
     target: Callable[[], Target]
     """Returns where to connect; raises TargetError."""
+    is_profile: bool = False
 
 
 def known_places(profiles: Profiles, recent: RecentServers) -> list[Place]:
@@ -40,7 +41,10 @@ def known_places(profiles: Profiles, recent: RecentServers) -> list[Place]:
     A target is made when it is chosen, which raises TargetError for a profile that is wrong.
     """
     names, default = profiles.names(), Target()
-    found = [Place(display_text(name), _of_profile(profiles, name), partial(profiles.target, name)) for name in names]
+    found = [
+        Place(display_text(name), _of_profile(profiles, name), partial(profiles.target, name), is_profile=True)
+        for name in names
+    ]
     others = [replace(one, name=None) for one in recent.servers() if one.name is None or one.name not in names]
     found += [Place(_address(one), literal("recent"), partial(replace, one)) for one in others]
     if default not in others:
@@ -70,7 +74,7 @@ class ServersScreen(ListScreen[Target | None]):
     def __init__(self, places: Sequence[Place]) -> None:
         self._places = places
         cells = min(MOST_NAME_CELLS, max(len(one.name) for one in places))
-        entries = [Content.assemble(f"{name:{cells}}  ", (about, "$ink-muted")) for name, about, _ in places]
+        entries = [Content.assemble(f"{name:{cells}}  ", (about, "$ink-muted")) for name, about, *_ in places]
         super().__init__(literal("Servers"), "enter browses · esc closes", *entries)
 
     @on(OptionList.OptionSelected)

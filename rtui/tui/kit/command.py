@@ -201,7 +201,7 @@ _KEY_NAMES: Final = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "enter": "enter", "escape": "esc", "pageup": "pgup",
     "pagedown": "pgdn", "space": "space", "backspace": "bksp", "slash": "/", "question_mark": "?", "asterisk": "*",
     "plus": "+", "minus": "-", "equals_sign": "=", "right_square_bracket": "]", "left_square_bracket": "[",
-    "tab": "tab",
+    "tab": "tab", "colon": ":", "alt+left": "alt+←", "alt+right": "alt+→",
 }  # fmt: skip
 
 
@@ -212,6 +212,10 @@ SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another serv
 
 # fmt: off
 APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
+    _app("goto", ("colon",), "Go to",
+        "Go to anything by name: a panel, a command, a namespace, a key, a database, a profile, a theme."),
+    _app("go_back", ("alt+left", "ctrl+o"), "Place before", "Go back to where you were before the last jump."),
+    _app("go_forward", ("alt+right", "ctrl+n"), "Place after", "Go forward again to where you have gone back from."),
     _app("log", ("L",), "Command log",
         "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,)),
     _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),

@@ -35,6 +35,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, ScreenCommand
+from rtui.tui.kit.history import Leaving, Place
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 
@@ -125,6 +126,16 @@ class CommandScreen(FocusScreen[ScreenResultType]):
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
         raise NotImplementedError
+
+    @property
+    def place(self) -> Place | None:
+        """Where the user is, to come back to; None on a screen that is no such place."""
+        return None
+
+    def leave_place(self) -> None:
+        """Have the application remember where the user is, before a jump elsewhere."""
+        if self.place is not None:
+            self.app.post_message(Leaving(self.place))
 
     def offered(self) -> list[ScreenCommand]:
         """Return the commands that make sense at the moment."""

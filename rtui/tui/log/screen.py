@@ -20,6 +20,7 @@ from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.history import LogPlace
 from rtui.tui.kit.layout import BETWEEN
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.status_lines import NAME
@@ -115,6 +116,11 @@ class LogScreen(CommandScreen[None]):
             self.footer_bar.show_commands((), FILTER_HINT)
         else:
             self.footer_bar.show_commands(self.offered())
+
+    @property
+    def place(self) -> LogPlace:
+        """The log."""
+        return LogPlace()
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:

@@ -1,0 +1,158 @@
+"""The namespaces and keys of a store whose names match best what somebody typed, out of millions of names.
+
+With the keys `shop:user:1`, `shop:user:2` and `shop:bus`, the text `us` finds the namespace `shop:user:` and the key
+`shop:bus`, and after them the keys in that namespace. A namespace counts as found if the text is in its own name, not
+just in that of one around it; so namespaces are found, too, that nobody opened and that exist only as a part of packed
+names.
+
+The names are gone through chunk by chunk, first for those that contain the text, which is found in whole chunks at
+once. Of each chunk only the first `PER_CHUNK` are looked at more closely: `s` is in every name, and the first fifty of
+those are as good as any. Where too few contain the text, a second walk looks for its letters in order, name by name.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from heapq import nsmallest
+from typing import Final
+
+from rtui.keyspace.slices import Slicer, Slices, only_while
+from rtui.keyspace.store.filtered import indices_with
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import Chunk, PackedNames, unpack_inline
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.matching import Match, Matcher
+
+MOST_FOUND: Final = 50
+"""So many namespaces, and so many keys, are found at most."""
+
+PER_CHUNK: Final = 64
+"""So many matches of a chunk of some two thousand names are looked at."""
+
+SLICE_S: Final = 0.0015
+"""How long a slice lasts: half as long as elsewhere, since somebody is typing."""
+
+MatchingIn = Callable[[bytes, Chunk], Iterable[bytes]]
+"""Returns names that match, of those with this prefix in this chunk."""
+
+
+class NameSearch:
+    """Searches what a store holds when the search comes by; names that come later may be missed."""
+
+    def __init__(self, store: NamespaceStore, text: bytes) -> None:
+        """`text` is not empty."""
+        self.matcher = Matcher(text)
+        self.not_searched = 0
+        """Keys whose names were not kept."""
+        self._store = store
+        self._namespaces: dict[bytes, Match] = {}
+        self._keys: dict[bytes, Match] = {}
+        self._last = b""
+        """The namespace that was found last: names that are beside each other share it."""
+
+    @property
+    def namespaces(self) -> list[tuple[Match, bytes]]:
+        """The prefixes of the namespaces that match best so far, the best one first."""
+        return _best(self._namespaces)
+
+    @property
+    def keys(self) -> list[tuple[Match, bytes]]:
+        """The keys that match best so far, the best one first."""
+        return _best(self._keys)
+
+    def work(self) -> Slices[None]:
+        """Search, in slices; ends early where the store is emptied."""
+        root = self._store.root
+        yield from only_while(lambda: self._store.root is root, self._search())
+
+    def _search(self) -> Slices[None]:
+        yield from self._walk(self._containing, in_order=False)
+        if len(self._namespaces) + len(self._keys) < MOST_FOUND and len(self.matcher.text) > 1:
+            self.not_searched = 0
+            yield from self._walk(self._in_order, in_order=True)
+
+    def _walk(self, matching_in: MatchingIn, *, in_order: bool) -> Slices[None]:
+        slicer = Slicer(self._store.clock, SLICE_S)
+        waiting: deque[tuple[Namespace, bytes]] = deque([(self._store.root, b"")])
+        while waiting:
+            node, prefix = waiting.popleft()
+            yield from slicer.pause()
+            if node.children is None:
+                if node.dropped:
+                    self.not_searched += node.count
+                elif isinstance(node.suffixes, bytes):
+                    self._look_at([prefix + name for name in unpack_inline(node.suffixes)], in_order=in_order)
+                elif isinstance(node.suffixes, PackedNames):
+                    yield from self._search_packed(prefix, node.suffixes, matching_in, slicer, in_order=in_order)
+                continue
+            yield from self._store.open(node)
+            self.not_searched += node.unlisted
+            is_inside = self.matcher.match(prefix, in_order=in_order) is not None
+            if node.keys is not None:
+                yield from self._search_packed(prefix, node.keys, matching_in, slicer, in_order=in_order)
+            for batch in node.child_batches():
+                for label, child in batch:
+                    if not is_inside:
+                        self._look_at_namespace(prefix + label, in_order=in_order)
+                    if isinstance(child, Namespace):
+                        waiting.append((child, prefix + label))
+                    elif isinstance(child, bytes):
+                        self._look_at([prefix + label + name for name in unpack_inline(child)], in_order=in_order)
+                    else:
+                        self.not_searched += child
+                yield from slicer.pause()
+
+    def _search_packed(
+        self, prefix: bytes, packed: PackedNames, matching_in: MatchingIn, slicer: Slicer, *, in_order: bool
+    ) -> Slices[None]:
+        for _, chunk in packed.chunks():
+            self._look_at(matching_in(prefix, chunk), in_order=in_order)
+            yield from slicer.pause()
+
+    def _containing(self, prefix: bytes, chunk: Chunk) -> Iterable[bytes]:
+        matcher = self.matcher
+        indices = indices_with(matcher.text, prefix, chunk, ignore_case=matcher.ignores_case, most=PER_CHUNK)
+        return [prefix + chunk[index] for index in indices[:PER_CHUNK]]
+
+    def _in_order(self, prefix: bytes, chunk: Chunk) -> Iterable[bytes]:
+        names: Sequence[bytes] = chunk.names()
+        return self.matcher.with_letters([prefix + name for name in names] if prefix else names)[:PER_CHUNK]
+
+    def _look_at(self, keys: Iterable[bytes], *, in_order: bool) -> None:
+        """Take up the keys that match, and the namespaces that they show to be there."""
+        for key in keys:
+            found = self.matcher.match(key, in_order=in_order)
+            if found is None:
+                continue
+            _put(self._keys, key, found)
+            if not self._last or not key.startswith(self._last):
+                start = 0
+                brace_before = False
+                while (cut := self._store.separators.cut(key, start, brace_before=brace_before)) is not None:
+                    brace_before = brace_before or key.find(b"{", start, cut.separator_end) >= 0
+                    start = cut.separator_end
+                    if self._look_at_namespace(key[:start], in_order=in_order):
+                        break
+
+    def _look_at_namespace(self, prefix: bytes, *, in_order: bool) -> bool:
+        """Take up a namespace if its name matches, and return whether it does."""
+        found = self.matcher.match(prefix, in_order=in_order)
+        if found is None:
+            return False
+        self._last = prefix
+        _put(self._namespaces, prefix, found)
+        return True
+
+
+def _put(found: dict[bytes, Match], name: bytes, match: Match) -> None:
+    """Keep a match among the best ones."""
+    found[name] = match
+    if len(found) > 8 * MOST_FOUND:
+        best = _best(found)
+        found.clear()
+        found.update((name, match) for match, name in best)
+
+
+def _best(found: dict[bytes, Match]) -> list[tuple[Match, bytes]]:
+    return nsmallest(MOST_FOUND, ((match, name) for name, match in found.items()))

@@ -1,0 +1,1 @@
+"""The line that goes to anything by name."""

@@ -1,0 +1,299 @@
+"""The line that goes to anything by name, over the screen that is shown, with a list of what matches.
+
+It is a screen of our own and not Textual's palette, which would do for commands: that one shows what its providers
+found for an earlier text while they look for the present one, so that Enter may run what nobody wants; it makes a
+widget option of each hit; and it has two lines for each. Here a million names are searched in slices, the list is
+painted from lines, kinds and notes have columns, and Enter waits for the search.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import ClassVar, Final
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.content import Content
+from textual.message import Message
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input
+from textual.worker import Worker
+
+from rtui.analysis import humanize as fmt
+from rtui.keyspace.store.name_search import NameSearch
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.matching import MatchKind
+from rtui.tui.goto.entries import KIND_CELLS, Entry, Kind, Ranked, list_entries, matching, ranked, wanted
+from rtui.tui.kit.command_screen import PAUSE_S, FocusScreen
+from rtui.tui.kit.layout import display
+from rtui.tui.kit.line_view import RowsView, set_content_height
+from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, cut, cut_middle, gap, left, literal, width_of
+
+MOST_SHOWN: Final = 60
+"""So many entries are listed."""
+
+MOST_TYPED: Final = 512
+"""Characters of what can be typed."""
+
+NAME_LIMIT: Final = 200
+"""Characters of a name that are shown at most."""
+
+NAME_CELLS: Final = 20
+"""Notes begin behind so many cells of names, or behind a longer name."""
+
+NOTE_CELLS: Final = 12
+"""A note that would get fewer cells is left out."""
+
+LOW: Final = 14
+"""Lines of the list at most."""
+
+
+SHOW_S: Final = 0.15
+"""How often what was found so far is shown while names are searched."""
+
+_OVER: Final = object()
+
+
+class EntryList(RowsView):
+    """The entries, of which one is highlighted; the keyboard stays in the line above."""
+
+    class Clicked(Message):
+        """An entry was clicked."""
+
+    def __init__(self) -> None:
+        super().__init__(id="goto-list")
+        self.can_focus = False
+        self.entries: Sequence[Entry] = ()
+        self.has_moved = False
+        """Whether the user has chosen another entry than the first one."""
+
+    @property
+    def entry(self) -> Entry | None:
+        """The entry that is highlighted."""
+        return self.entries[self.cursor_line] if self.cursor_line < len(self.entries) else None
+
+    def show(self, entries: Sequence[Entry], *, keeps_cursor: bool) -> None:
+        """Show other entries; with `keeps_cursor`, one that the user has moved to stays highlighted."""
+        before = self.entry if keeps_cursor and self.has_moved else None
+        self.entries = entries
+        self.has_moved = before is not None and before in entries
+        set_content_height(self, len(entries))
+        self.put_cursor(entries.index(before) if before is not None and self.has_moved else 0)
+        self.repaint_changes()
+
+    def move_to(self, line: int) -> None:
+        """Highlight an entry; above the first is the last."""
+        if self.entries:
+            self.has_moved = True
+            self.put_cursor(line % len(self.entries) if line in (-1, len(self.entries)) else self._bounded(line))
+
+    def _bounded(self, line: int) -> int:
+        return max(0, min(line, len(self.entries) - 1))
+
+    def line_at(self, number: int) -> Line | None:
+        """Return the line of an entry."""
+        if not 0 <= number < len(self.entries):
+            return None
+        return entry_line(self.entries[number], self.scrollable_content_region.width)
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the entry under the mouse."""
+        line = event.y + self.scroll_offset.y
+        if 0 <= line < len(self.entries):
+            self.move_to(line)
+            self.post_message(self.Clicked())
+
+
+def entry_line(entry: Entry, width: int) -> Line:
+    """Return the line of an entry: what it is, its name, and its note where there is room."""
+    kind = (gap(1), Span(left(entry.kind.value, KIND_CELLS), Role.MUTED), gap(2))
+    room = max(0, width - KIND_CELLS - 4)
+    shorten = cut_middle if entry.kind in (Kind.KEY, Kind.NAMESPACE) else cut
+    name_room = max(NAME_CELLS, width_of(entry.text))
+    note_room = room - name_room - 2
+    if not entry.note or note_room < NOTE_CELLS:
+        return (*kind, Span(shorten(entry.text, room)))
+    return (*kind, Span(left(entry.text, name_room)), gap(2), Span(cut(entry.note, note_room), Role.MUTED))
+
+
+class Loaded:
+    """The names that are loaded, and how to go to one of them; it need not be loaded where the server is asked."""
+
+    def __init__(
+        self,
+        store: NamespaceStore,
+        go: Callable[[bytes, bool], object],
+        look_up: Callable[[bytes], object],
+    ) -> None:
+        """`go` goes to a loaded key, or to a namespace if its second argument says so; `look_up` asks the server."""
+        self.store = store
+        self._go = go
+        self._look_up = look_up
+
+    def found(self, search: NameSearch, kinds: frozenset[Kind]) -> list[Ranked]:
+        """Return the names that a search has found so far."""
+        namespaces = search.namespaces if Kind.NAMESPACE in kinds else []
+        keys = search.keys if Kind.KEY in kinds else []
+        entries = [(match, self._entry(Kind.NAMESPACE, name)) for match, name in namespaces]
+        return ranked([*entries, *((match, self._entry(Kind.KEY, name)) for match, name in keys)])
+
+    def asked(self, name: bytes) -> Entry:
+        """Return the entry that asks the server for a key of exactly this name."""
+        note = literal("asks the server for exactly this key")
+        return Entry(Kind.KEY, display(name, limit=NAME_LIMIT), name, note, lambda: self._look_up(name))
+
+    def _entry(self, kind: Kind, name: bytes) -> Entry:
+        return Entry(kind, display(name, limit=NAME_LIMIT), name, go=lambda: self._go(name, kind is Kind.NAMESPACE))
+
+
+def _merged(found: Sequence[Ranked], names: Sequence[Ranked]) -> list[Ranked]:
+    return ranked((match, entry) for match, _, entry in (*found, *names))
+
+
+class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
+    """Returns the entry that was chosen, None when none was."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", show=False, priority=True),
+        Binding("up,ctrl+p", "list('cursor_up')", show=False, priority=True),
+        Binding("down,ctrl+n", "list('cursor_down')", show=False, priority=True),
+        Binding("pageup", "list('page_up')", show=False, priority=True),
+        Binding("pagedown", "list('page_down')", show=False, priority=True),
+        Binding("tab", "complete", show=False, priority=True),
+    ]
+
+    def __init__(self, entries: Sequence[Entry], loaded: Loaded | None, typed: str = "") -> None:
+        """`entries` are everything but names of keys; `loaded` is None where there are no keys."""
+        super().__init__()
+        self._entries = list(entries)
+        self._loaded = loaded
+        self.line = Input(
+            typed,
+            placeholder="panel, command, namespace, key, database, profile, theme",
+            id="goto-line",
+            compact=True,
+            select_on_focus=False,
+            max_length=MOST_TYPED,
+        )
+        self.line.cursor_blink = False
+        self.list = EntryList()
+        self._card = Vertical(self.line, self.list, id="goto-card")
+        self._card.border_title = "Go to"
+        self._search: Worker[None] | None = None
+        self._is_entered = False
+        """Whether Enter was pressed before the search was over."""
+
+    @property
+    def focus_home(self) -> Widget:
+        """The line that is typed."""
+        return self.line
+
+    def compose(self) -> ComposeResult:
+        """Show the line over the list."""
+        yield self._card
+
+    def on_mount(self) -> None:
+        """Show what there is."""
+        self.line.focus()
+        self._find(self.line.value)
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Offer more entries, which took some time to be found."""
+        self._entries += entries
+        self._find(self.line.value)
+
+    @on(Input.Changed)
+    def _typed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._is_entered = False
+        self.list.has_moved = False
+        self._find(event.value)
+
+    def _find(self, typed: str) -> None:
+        """Show the entries that match, and search the names."""
+        if self._search is not None:
+            self._search.cancel()
+            self._search = None
+        query = wanted(typed)
+        lists = list_entries(entry.kind for entry in self._entries)
+        found = matching([*lists, *self._entries], query)
+        is_about_names = query.text and query.kinds & {Kind.NAMESPACE, Kind.KEY}
+        if self._loaded is None or not is_about_names:
+            self._show(found)
+            return
+        work = self._search_names(self._loaded, query.text.encode("utf-8", "surrogateescape"), query.kinds, found)
+        self._search = self.run_worker(work, exit_on_error=False, description="search")
+
+    async def _search_names(self, loaded: Loaded, name: bytes, kinds: frozenset[Kind], found: list[Ranked]) -> None:
+        """Show the names that match as they are found, among the other entries."""
+        search = NameSearch(loaded.store, name)
+        work, now_s = search.work(), asyncio.get_running_loop().time
+        shown_s = now_s()
+        self._show(found)
+        while next(work, _OVER) is not _OVER:
+            await asyncio.sleep(PAUSE_S)
+            if now_s() - shown_s > SHOW_S:
+                self._show(_merged(found, loaded.found(search, kinds)))
+                shown_s = now_s()
+        names = loaded.found(search, kinds)
+        has_it = any(match.kind is MatchKind.EXACT and entry.kind is Kind.KEY for match, _, entry in names)
+        asked = [loaded.asked(name)] if Kind.KEY in kinds and not has_it else []
+        self._search = None
+        self._show(_merged(found, names), asked, not_searched=search.not_searched)
+        if self._is_entered:
+            self._choose()
+
+    def _show(self, found: Sequence[Ranked], last: Sequence[Entry] = (), *, not_searched: int = 0) -> None:
+        entries = [entry for _, _, entry in found][: MOST_SHOWN - len(last)]
+        self.list.show([*entries, *last], keeps_cursor=True)
+        self.list.styles.height = max(1, min(LOW, len(self.list.entries)))
+        hint = literal("enter goes · tab completes · esc closes")
+        if self._search is not None:
+            hint = literal("searching the names…")
+        elif not self.list.entries:
+            hint = literal("nothing matches · esc closes")
+        elif not_searched:
+            hint = SafeText(f"the names of {fmt.keys(not_searched)} are not kept · esc closes")
+        self._card.border_subtitle = Content(hint)
+
+    @on(Input.Submitted)
+    @on(EntryList.Clicked)
+    def _entered(self) -> None:
+        """Choose the entry, once the search is over unless the user has moved to one."""
+        if self._search is not None and not self.list.has_moved:
+            self._is_entered = True
+        else:
+            self._choose()
+
+    def _choose(self) -> None:
+        entry = self.list.entry
+        if entry is None:
+            return
+        if entry.go is None:
+            self._fill(entry.fill)
+        else:
+            self.dismiss(entry)
+
+    def action_list(self, move: str) -> None:
+        """Move in the list."""
+        getattr(self.list, f"action_{move}")()
+
+    def action_complete(self) -> None:
+        """Fill the line with the entry that is highlighted, to type more behind it."""
+        entry = self.list.entry
+        if entry is not None and entry.kind in (Kind.NAMESPACE, Kind.KEY, Kind.LIST):
+            self._fill(entry.fill if entry.kind is Kind.LIST else entry.name.decode("utf-8", "surrogateescape"))
+
+    def _fill(self, text: str) -> None:
+        self.line.value = text
+        self.line.cursor_position = len(text)
+
+    def action_leave(self) -> None:
+        """Close the list."""
+        self.dismiss(None)

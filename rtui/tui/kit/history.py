@@ -1,0 +1,91 @@
+"""Where somebody has been: places to go back to and forward again, as in a browser.
+
+A place is remembered when it is left by a jump: from the tree into details, to another panel, by name. Steps of the
+cursor are no jumps. Places are values: what a screen needs to show itself as it was, and nothing that keeps widgets or
+reports alive.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from textual.message import Message
+
+KEPT: Final = 100
+"""So many places are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlace:
+    """A row of the tree, and whether its details have the keyboard."""
+
+    name: bytes | None = None
+    """The name of the key, or the prefix of the namespace with its separator; None for a tree without rows."""
+    is_namespace: bool = False
+    is_reading: bool = False
+    needle: bytes | None = None
+    """What the names are filtered by."""
+
+
+@dataclass(frozen=True, slots=True)
+class PanelPlace:
+    """A panel of the analysis."""
+
+    panel_id: str
+    state: Any = None
+    """What is chosen in it, such as the namespace that is zoomed into; None for how it was left. A frozen value."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlace:
+    """The command log."""
+
+
+Place = TreePlace | PanelPlace | LogPlace
+
+
+class Leaving(Message):
+    """A screen is about to show another place than this one, because the user jumps there."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self.place = place
+
+
+class History:
+    """Places behind and ahead of where the user is."""
+
+    def __init__(self) -> None:
+        self._behind: list[Place] = []
+        self._ahead: list[Place] = []
+
+    def leave(self, place: Place) -> None:
+        """Remember a place that is left by a jump; what was ahead is forgotten."""
+        self._ahead.clear()
+        if not self._behind or self._behind[-1] != place:
+            self._behind.append(place)
+        del self._behind[:-KEPT]
+
+    def back(self, here: Place | None) -> Place | None:
+        """Return the place before, None where there is none; the one that is left can be gone forward to."""
+        return _step(self._behind, self._ahead, here)
+
+    def forward(self, here: Place | None) -> Place | None:
+        """Return the place after, None where there is none."""
+        return _step(self._ahead, self._behind, here)
+
+    def clear(self) -> None:
+        """Forget all: another keyspace is shown."""
+        self._behind.clear()
+        self._ahead.clear()
+
+
+def _step(taken: list[Place], kept: list[Place], here: Place | None) -> Place | None:
+    while taken:
+        place = taken.pop()
+        if place != here:
+            if here is not None:
+                kept.append(here)
+            return place
+    return None

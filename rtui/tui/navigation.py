@@ -1,0 +1,257 @@
+"""How the application goes from one screen to another: by commands, by name, and back to where the user has been."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from textual import on
+from textual.app import App
+from textual.screen import Screen
+
+from rtui.analysis import humanize as fmt
+from rtui.keyspace.text.display import SafeText
+from rtui.server.wire.target import Target
+from rtui.tui.goto.entries import Entry, Kind
+from rtui.tui.goto.screen import GotoScreen, Loaded
+from rtui.tui.kit.command import ScreenCommand
+from rtui.tui.kit.command_screen import CommandScreen
+from rtui.tui.kit.history import History, Leaving, LogPlace, PanelPlace, Place, TreePlace
+from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.settings import SettingsFile
+from rtui.tui.kit.styled_text import literal
+
+if TYPE_CHECKING:
+    from rtui.server.recent import RecentServers
+    from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.browse.screen import BrowseScreen
+    from rtui.tui.browse.session import Session
+
+NOTHING_BEFORE: Final = "There is no place before this one."
+NOTHING_AFTER: Final = "There is no place after this one."
+
+
+class Navigation(App[int]):
+    """The part of the application that shows screens over the tree, and knows where the user has been."""
+
+    settings: SettingsFile
+    recent: RecentServers | None
+    _session: Session | None
+    _label: SafeText | None
+    _panel_states: PanelStates | None
+    history: History
+
+    def connect_to(self, target: Target) -> None:
+        """Leave the server that is browsed and connect to another one."""
+        raise NotImplementedError
+
+    @property
+    def _browse_screen(self) -> BrowseScreen | None:
+        """The screen of the tree, whatever lies over it; None before there is one."""
+        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
+
+        return next((screen for screen in self.screen_stack if isinstance(screen, BrowseScreen)), None)
+
+    def action_analyse(self) -> None:
+        """Show the analysis over the tree, which then goes to the key that is chosen in it."""
+        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
+
+        if isinstance(self.screen, BrowseScreen):
+            self.history.leave(self.screen.place)
+            self._show_analysis(self.screen)
+
+    def _show_analysis(self, browse: BrowseScreen, place: PanelPlace | None = None) -> None:
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+
+        screen = AnalyseScreen(
+            browse.session.analysis, states=self._panel_states, label=self._label, settings=self.settings
+        )
+        self._panel_states = screen.view.states
+        if place is not None:
+            screen.view.states.put(place.panel_id, place.state)
+        self.push_screen(screen, browse.return_from_analysis)
+
+    def action_log(self) -> None:
+        """Show every command that was sent, or leave that; where no server is asked there are none."""
+        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
+
+        if isinstance(self.screen, LogScreen):
+            self.screen.dismiss(None)
+        elif self._session is not None and isinstance(self.screen, CommandScreen):
+            if self.screen.place is not None:
+                self.history.leave(self.screen.place)
+            self._show_log(self._session)
+        elif self._session is None:
+            self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
+
+    def _show_log(self, session: Session) -> None:
+        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
+
+        self.push_screen(LogScreen(session.log, session.target, label=self._label))
+
+    # by name
+
+    def action_goto(self) -> None:
+        """Go to anything by name."""
+        screen = self.screen
+        if not isinstance(screen, CommandScreen):
+            return
+        goto = GotoScreen([*self._destinations(screen)], self._loaded())
+
+        async def chosen(entry: Entry | None) -> None:
+            if entry is not None and entry.go is not None:
+                done = entry.go()
+                if inspect.isawaitable(done):
+                    await done
+
+        self.push_screen(goto, chosen)
+        work = self._offer_servers(goto)
+        self.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
+
+    def _loaded(self) -> Loaded | None:
+        """Return the names of the keyspace that is browsed."""
+        browse = self._browse_screen
+        if browse is None or self._session is None:
+            return None
+
+        async def look_up(name: bytes) -> None:
+            await self._go_to_tree()
+            browse.go_to_unloaded(name)
+
+        def go(name: bytes, is_namespace: bool) -> Awaitable[None]:
+            return self.go_to(TreePlace(name, is_namespace))
+
+        return Loaded(self._session.store, go, look_up)
+
+    def _destinations(self, screen: CommandScreen[Any]) -> Iterator[Entry]:
+        """Yield everything that can be gone to from a screen, but names and servers."""
+        from rtui.tui.analyse.commands import PANELS  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415
+
+        if self._session is not None or isinstance(screen, AnalyseScreen):
+            for panel in PANELS:
+                place = PanelPlace(panel.id)
+                note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, place)
+                yield Entry(Kind.PANEL, panel.title, panel.title.encode(), note, go)
+        if self._session is not None:
+            tree, log = literal("Tree"), literal("Command log")
+            yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
+            yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
+            yield from self._databases(self._session)
+        for command in screen.offered():
+            if command.id not in ("goto", "log") and not command.call.startswith("show_panel"):
+                go = partial(self._run_command, screen, command)
+                text, keys = SafeText(command.title), SafeText(command.key_text)
+                note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
+                yield Entry(Kind.COMMAND, text, text.encode(), note, go)
+        for theme in sorted(self.available_themes):
+            note = literal("in use") if theme == self.theme else literal("")
+            yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, self, "theme", theme))
+
+    def _databases(self, session: Session) -> Iterator[Entry]:
+        """Yield the databases that hold keys, and the one that is browsed."""
+        target, sizes = session.target, session.status.server.databases or {}
+        for number in sorted({0, target.db, *sizes}):
+            size = sizes.get(number, 0)
+            known = literal("") if session.status.server.databases is None else literal("empty")
+            note = fmt.counted(size, "key") if size else known
+            go = self._go_to_tree if number == target.db else partial(self.connect_to, replace(target, db=number))
+            yield Entry(Kind.DATABASE, SafeText(f"db{number}"), b"%d" % number, note, go)
+
+    async def _offer_servers(self, goto: GotoScreen) -> None:
+        """Offer profiles and recent servers, whose files are read in a thread."""
+        from rtui.server.profiles import Profiles  # noqa: PLC0415 - when it is wanted
+        from rtui.server.recent import RecentServers  # noqa: PLC0415
+        from rtui.tui.connect.places import known_places  # noqa: PLC0415
+
+        recent = self.recent
+        places = await asyncio.to_thread(lambda: known_places(Profiles(), recent or RecentServers()))
+        if goto.is_attached:
+            kinds = {True: Kind.PROFILE, False: Kind.SERVER}
+            goto.add([
+                Entry(kinds[one.is_profile], one.name, one.name.encode(), one.about, partial(self._choose, one.target))
+                for one in places
+            ])  # fmt: skip
+
+    def _choose(self, target: Callable[[], Target]) -> None:
+        from rtui.server.wire.errors import TargetError  # noqa: PLC0415 - there by now
+
+        try:
+            self.connect_to(target())
+        except TargetError as error:
+            self.notify(error.happened, title=error.title, severity="error", markup=False)
+
+    async def _run_command(self, screen: Screen[Any], command: ScreenCommand) -> None:
+        if self.screen is screen:
+            await screen.run_action(command.action)
+
+    # back and forward
+
+    @on(Leaving)
+    def _leave_place(self, event: Leaving) -> None:
+        """Remember where the user was."""
+        self.history.leave(event.place)
+
+    @property
+    def place(self) -> Place | None:
+        """Where the user is; None on a screen that is none of the places to come back to."""
+        return self.screen.place if isinstance(self.screen, CommandScreen) else None
+
+    async def action_go_back(self) -> None:
+        """Go back to where the user was before the last jump."""
+        await self._travel(self.history.back, NOTHING_BEFORE)
+
+    async def action_go_forward(self) -> None:
+        """Go forward to where the user has gone back from."""
+        await self._travel(self.history.forward, NOTHING_AFTER)
+
+    async def _travel(self, step: Callable[[Place | None], Place | None], nothing: str) -> None:
+        if not isinstance(self.screen, CommandScreen):
+            return
+        place = step(self.place)
+        if place is None:
+            self.notify(nothing, markup=False, timeout=2)
+        else:
+            await self._show_place(place)
+
+    async def _go_to_tree(self) -> None:
+        """Go to the tree as it was left."""
+        self._remember_place()
+        await self._uncover_tree()
+
+    async def go_to(self, place: Place) -> None:
+        """Go to a place, and remember the one that is left."""
+        self._remember_place()
+        await self._show_place(place)
+
+    def _remember_place(self) -> None:
+        if self.place is not None:
+            self.history.leave(self.place)
+
+    async def _show_place(self, place: Place) -> None:
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415
+
+        if isinstance(place, PanelPlace):
+            if isinstance(self.screen, LogScreen):
+                await self.pop_screen()
+            if isinstance(self.screen, AnalyseScreen):
+                self.screen.show_place(place)
+            elif (browse := await self._uncover_tree()) is not None:
+                self._show_analysis(browse, place)
+        elif isinstance(place, LogPlace):
+            if self._session is not None and not isinstance(self.screen, LogScreen):
+                self._show_log(self._session)
+        elif (browse := await self._uncover_tree()) is not None:
+            browse.show_place(place)
+
+    async def _uncover_tree(self) -> BrowseScreen | None:
+        """Close the screens over the tree, and return the tree's; None where there is none."""
+        browse = self._browse_screen
+        while browse is not None and self.screen is not browse:
+            await self.pop_screen()
+        return browse
