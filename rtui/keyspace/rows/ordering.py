@@ -39,7 +39,10 @@ class Sort(Enum):
     NAME = "name"
     """Namespaces and keys by their names, see `natural`."""
     MEMORY = "bytes"
-    """Namespaces and keys by their bytes, most first; this and the following by what a `Weigher` knows."""
+    """Namespaces and keys by their bytes, most first; this and the following by what a `Weigher` knows.
+
+    Where it knows nothing, names decide, for `BY_COUNT` the number of keys.
+    """
     MEAN = "mean"
     """Namespaces by the mean bytes of their keys, keys by their bytes, most first."""
     TTL = "TTL"
@@ -49,6 +52,9 @@ class Sort(Enum):
     TYPE = "type"
     """Keys by type; namespaces by name."""
 
+
+BY_COUNT = frozenset({Sort.COUNT, Sort.MEMORY, Sort.MEAN})
+"""Orders in which namespaces are sorted by their number of keys where nothing better is known of them."""
 
 BATCH = 1024
 """The number of children handled between two looks at the clock."""
@@ -123,9 +129,10 @@ def orders_of(
 
 def _weights_of(node: Namespace, sort: Sort, weigher: Weigher | None) -> WeightsAt | None:
     """Return what gives the weights of namespaces; None where names decide."""
-    if sort is Sort.COUNT:
+    weights_at = None if weigher is None or sort is Sort.COUNT else weigher.namespaces(node, sort)
+    if weights_at is None and sort in BY_COUNT:
         return lambda ordinals: [-weight for weight in node.weights(ordinals)]
-    return None if weigher is None else weigher.namespaces(node, sort)
+    return weights_at
 
 
 def _order(total: int, names_at: NamesAt, weights_at: WeightsAt | None, slicer: Slicer) -> Slices[ChildOrder]:

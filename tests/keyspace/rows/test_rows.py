@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from math import inf
 from random import Random
 
 import pytest
@@ -8,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from rtui.keyspace.rows.ordering import Sort, natural
+from rtui.keyspace.rows.ordering import BY_COUNT, Sort, WeightsAt, natural
 from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
 from rtui.keyspace.store.namespace import SHARD_ABOVE, Namespace
@@ -309,7 +310,7 @@ def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[byte
         namespaces, leaves = tree[path]
 
         def place(one: Segment) -> tuple[float, object]:
-            return (-namespaces[one] if order is Sort.COUNT else 0, naturally(one.name))
+            return (-namespaces[one] if order in BY_COUNT else 0, naturally(one.name))
 
         for segment in sorted(namespaces, key=place):
             expected.append((len(path), segment.name))
@@ -702,3 +703,37 @@ def test_every_key_can_be_reached_through_chains(keys: list[bytes], separators: 
         if row.kind is RowKind.NAMESPACE:
             below = [one for one in everything(rows) if rows.parent_row(one) == row]
             assert len(below) != 1 or below[0].kind is RowKind.KEY
+
+
+class Lengths:
+    """Weighs everything by the length of its name, the longest first; of names that begin with x nothing is known."""
+
+    def namespaces(self, node: Namespace, sort: Sort) -> WeightsAt:
+        return lambda ordinals: [weigh(node.labels[ordinal]) for ordinal in ordinals]
+
+    def keys(self, node: Namespace, sort: Sort) -> WeightsAt:
+        return lambda ordinals: [weigh(node.key_at(ordinal)) for ordinal in ordinals]
+
+
+def weigh(name: bytes) -> float:
+    return inf if name.startswith(b"x") else -len(name)
+
+
+WEIGHED = st.lists(st.text("axy019:", min_size=1, max_size=9).map(str.encode), max_size=60, unique=True)
+
+
+@pytest.mark.usefixtures("tiny")
+@given(WEIGHED)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_what_is_weighed_is_sorted_by_weight_then_by_name_and_the_unknown_comes_last(keys: list[bytes]) -> None:
+    store = NamespaceStore(clock=Ticking())
+    store.add(keys)
+    rows = VisibleRows(store, weigher=Lengths())
+    assert finish(rows.expand_all(store.root))
+    finish(rows.sort(Sort.MEMORY))
+    groups: dict[tuple[Namespace | None, RowKind], list[bytes]] = {}
+    for row in everything(rows):
+        label = row.name if row.kind is RowKind.KEY else row.namespace.label
+        groups.setdefault((rows.above(row), row.kind), []).append(label)
+    for found in groups.values():
+        assert found == sorted(found, key=lambda name: (weigh(name), naturally(name.removesuffix(b":"))))
