@@ -22,7 +22,10 @@ from rtui.tui.kit.styled_text import literal
 
 
 class TreeColumn(StrEnum):
-    """What a row can show beside its name; the last three belong to keys, the others to namespaces."""
+    """What a row can show beside its name; the last three belong to keys, the others to namespaces.
+
+    Idle times of keys are shown, too, where keys are sorted by them.
+    """
 
     KEYS = "keys"
     SHARE = "share"
@@ -95,6 +98,8 @@ class RowField:
         """What stands over it."""
         if (self.namespace, self.key) == (TreeColumn.MEMORY, TreeColumn.SIZE):
             return str(TreeColumn.MEMORY)
+        if self.key is TreeColumn.IDLE:
+            return str(TreeColumn.IDLE) if self.namespace is not TreeColumn.IDLE else _TITLES[TreeColumn.IDLE]
         named = [column for column in (self.namespace, self.key) if column is not None]
         return " / ".join(filter(None, (_TITLES.get(column, str(column)) for column in named)))
 
@@ -122,7 +127,7 @@ _ANALYSED: Final = (
     (TreeColumn.BAR, None),
     (TreeColumn.MEAN, None),
     (TreeColumn.NO_TTL, TreeColumn.TTL),
-    (TreeColumn.IDLE, None),
+    (TreeColumn.IDLE, TreeColumn.IDLE),
 )
 """The places of columns after an analysis, from left to right."""
 
@@ -157,15 +162,20 @@ def lay_out_row(
     wanted = min(longest, LONG_NAME_CELLS)
     if is_analysed:
         return _lay_out_analysed(width, enabled, wanted, sort)
+    has_idle = sort is Sort.IDLE and TreeColumn.IDLE in enabled
     enabled -= ANALYSED_COLUMNS
     apart = [
         RowField(None, column, cells) if column in FACT_COLUMNS else RowField(column, None, cells)
         for column, cells in _WIDTHS.items()
         if column in enabled
     ]
+    if has_idle:
+        apart.append(RowField(None, TreeColumn.IDLE, _WIDTHS[TreeColumn.IDLE]))
     if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
         return RowLayout(_rest(width, apart), tuple(apart))
-    fields = [field for pair in _SHARED if (field := _field(pair, enabled)) is not None]
+    pairs = (*_SHARED[:-1], (TreeColumn.BAR, TreeColumn.IDLE)) if has_idle else _SHARED
+    enabled |= {TreeColumn.IDLE} if has_idle else set()
+    fields = [field for pair in pairs if (field := _field(pair, enabled)) is not None]
     while len(fields) > 1 and _rest(width, fields) < wanted:
         fields.pop()
     while fields and _rest(width, fields) < MIN_NAME_CELLS:

@@ -14,11 +14,13 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
+from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache
+from rtui.tui.browse.row_weights import RowWeights
 from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
@@ -48,8 +50,8 @@ class TreeView(RowsView, can_focus=True):
     class ViewChanged(Message):
         """Other rows are in view, or the same ones in another layout."""
 
-    def __init__(self, rows: VisibleRows, facts: RowFactsCache, *, id: str | None = None) -> None:
-        """`facts` is looked into at each repaint."""
+    def __init__(self, rows: VisibleRows, facts: RowFactsCache, weights: RowWeights, *, id: str | None = None) -> None:
+        """`facts` is looked into at each repaint, and `weights` for what keys are sorted by."""
         super().__init__(id=id)
         self.rows = rows
         """The rows that can be scrolled to."""
@@ -64,6 +66,7 @@ class TreeView(RowsView, can_focus=True):
         self.figures: TreeFigures | None = None
         """What an analysis knows of the namespaces of these rows."""
         self._facts = facts
+        self._weights = weights
         self._longest = 0
         """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
         self._rows_reported: list[Row] = []
@@ -184,7 +187,8 @@ class TreeView(RowsView, can_focus=True):
         known = self._key_lines.get(row)
         if known is not None and known[0] is facts and known[1] is self.row_layout:
             return known[2]
-        line = row_line(row, self.row_layout, self.totals, facts=facts)
+        idle_s = self._weights.idle_s(row.namespace, row.name) if self.rows.sort_order is Sort.IDLE else None
+        line = row_line(row, self.row_layout, self.totals, facts=facts, idle_s=idle_s)
         if len(self._key_lines) >= KEPT_LINES:
             self._key_lines.clear()
         if len(row.name) <= KEPT_LINE_BYTES:

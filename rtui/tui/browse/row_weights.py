@@ -35,6 +35,11 @@ class RowWeights:
             return None
         return lambda ordinals: [weights.get(name, inf) for name in keys.names_at(ordinals)]
 
+    def idle_s(self, node: Namespace, name: bytes) -> float | None:
+        """Return for how long a key was not used when it was asked, None where that is not known."""
+        weight = self._keys.get((node, Sort.IDLE), {}).get(name, inf)
+        return None if weight == inf else -weight
+
     def knows(self, node: Namespace, sort: Sort) -> bool:
         """Whether something was asked of the keys of a namespace."""
         return (node, sort) in self._keys

@@ -164,10 +164,12 @@ def row_line(
     is_open: bool = False,
     facts: RowFacts | None = None,
     figures: TreeFigures | None = None,
+    idle_s: float | None = None,
 ) -> Line:
     """Return a row in exactly the width of the layout.
 
-    `facts` are those of a key, None while they are not known; `figures` are those of an analysis.
+    `facts` are those of a key, None while they are not known; `figures` are those of an analysis; `idle_s` is for how
+    long a key was not used, where it is sorted by that.
     """
     role, sign = Role.TEXT, _NO_SIGN
     if row.kind is RowKind.NAMESPACE:
@@ -176,7 +178,7 @@ def row_line(
     else:
         if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
-        fields = _key_fields(facts, layout.fields)
+        fields = _key_fields(facts, layout.fields, idle_s)
     indent = sign_cells(row, layout.name_cells)
     room = layout.name_cells - indent - width_of(sign) - 1
     text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
@@ -246,7 +248,7 @@ def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old
     return Span(right(form(figure.value, figure.mark), cells), Role.TEXT if is_plain else Role.MUTED)
 
 
-def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> list[Span]:
+def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...], idle_s: float | None) -> list[Span]:
     """Return the facts of a key, blanks while they are not known; of one that is gone only that, in its first place."""
     spans: list[Span] = []
     end = literal("gone") if facts is not None and facts.is_gone else literal("expired")
@@ -255,6 +257,8 @@ def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...]) -> list[Sp
         if facts is not None and field.key is not None:
             if facts.is_gone or facts.ttl_ms == 0:
                 text, role, end = cut(end, field.cells), Role.WARN, literal("")
+            elif field.key is TreeColumn.IDLE:
+                text = literal("") if idle_s is None else fmt.short_duration(round(idle_s * fmt.SECOND_MS))
             else:
                 text, role = _fact(facts, field.key)
         spans += (gap(GAP_CELLS), Span(right(text, field.cells), role))

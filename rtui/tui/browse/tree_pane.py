@@ -136,7 +136,7 @@ class TreePane(Vertical):
         self._weights = RowWeights()
         self.names = NameFilter(session.store, sort, self._weights)
         self._facts = RowFactsCache(session.clock)
-        self.key_tree = KeyTree(self.names.rows, self._facts, id="tree")
+        self.key_tree = KeyTree(self.names.rows, self._facts, self._weights, id="tree")
         self.ranking = KeyRanking(session, self._weights, self._spawn, self._keys_arranged)
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")

@@ -55,6 +55,18 @@ async def test_keys_are_sorted_by_what_is_asked_of_them(sort: Sort, key: Callabl
         assert keys_listed(user) == by_name
 
 
+@pytest.mark.parametrize("width", [80, 120, 200])
+async def test_idle_times_stand_beside_keys_that_are_sorted_by_them(width: int) -> None:
+    async with browsing(FixedSession(COMPLETE, NAMES), (width, 40)) as user:
+        await user.press("enter")
+        assert "idle" not in header(user)
+        await sort_by(user, Sort.IDLE)
+        user.screen.flush()
+        assert "idle ↓" in header(user)
+        first = user.screen.tree_pane.key_tree.lines_in_view[1]
+        assert "33s" in "".join(span.text for span in first)
+
+
 async def test_what_is_opened_later_is_sorted_alike() -> None:
     async with browsing(FixedSession(COMPLETE, NAMES)) as user:
         await sort_by(user, Sort.MEMORY)
