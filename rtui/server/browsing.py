@@ -38,9 +38,13 @@ from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:
+    from rtui.analysis.query.matches import Order
+    from rtui.analysis.query.query import Query
+    from rtui.analysis.query.terms import Fact
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
     from rtui.server.key_column import KeyColumn
+    from rtui.server.key_search import KeySearch
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -101,6 +105,8 @@ class BrowsingSession:
         """Why tasks beside the pass have ended."""
         self._targeted = asyncio.Lock()
         self._analysis: AnalysisSession | None = None
+        self._search: KeySearch | None = None
+        """The latest search for keys."""
         self._generation = 0
 
     @property
@@ -160,6 +166,44 @@ class BrowsingSession:
         """The latest figures of the analysis; None before there are any."""
         return None if self._analysis is None else self._analysis.analysed
 
+    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> KeySearch:
+        """Return a search of all keys, which sends nothing before it is prepared.
+
+        Names that are held already are not scanned again. Everything else is suspended while it runs.
+        """
+        from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
+        from rtui.server.find import FindOptions, FindRun  # noqa: PLC0415
+        from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
+
+        all_keys = self._pass if self._unfiltered is None else self._unfiltered
+        store, stamp = all_keys.store, all_keys.stamp
+        is_held = all_keys.only.is_open and store.complete and not store.memory.dropped
+        is_held = is_held and stamp is not None and all_keys.outdated(self.clock()) is None
+        options = FindOptions(
+            self.store.separators.values,
+            columns=tuple(columns),
+            limit=LISTED if order is None else TOP_LISTED,
+            order=order,
+            pace=self.control.pace,
+        )
+        held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
+        run = FindRun(self.connection, query, options, held=held, held_at_s=at_s, clock=self.clock)
+        self._search = KeySearch(run, self._suspended_by_search)
+        return self._search
+
+    @contextlib.contextmanager
+    def _suspended_by_search(self) -> Iterator[None]:
+        """Suspend the scan and an analysis while keys are searched."""
+        control = None if self._analysis is None else self._analysis.control
+        with self.suspended():
+            if control is not None:
+                control.suspend()
+            try:
+                yield
+            finally:
+                if control is not None:
+                    control.unsuspend()
+
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
@@ -181,6 +225,8 @@ class BrowsingSession:
         """Save where the scan stands and end everything."""
         if self._analysis is not None:
             await self._analysis.close()
+        if self._search is not None:
+            await self._search.close()
         self._next_resumes = None
         await end_task(self._replacing)
         await end_task(self._refreshing)
@@ -196,6 +242,8 @@ class BrowsingSession:
         self.control.yield_to_input()
         if self._analysis is not None:
             self._analysis.control.yield_to_input()
+        if self._search is not None:
+            self._search.control.yield_to_input()
 
     @contextlib.contextmanager
     def suspended(self) -> Iterator[None]:

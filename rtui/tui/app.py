@@ -485,6 +485,7 @@ def all_css() -> str:
 
     from rtui.tui.analyse import panel_view  # noqa: PLC0415
     from rtui.tui.browse import detail_pane, key_tree, value_pane, value_prompt, value_view  # noqa: PLC0415
+    from rtui.tui.find import found_view  # noqa: PLC0415
     from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
     from rtui.tui.log import entries  # noqa: PLC0415
@@ -496,6 +497,7 @@ def all_css() -> str:
         value_pane.ValuePane, value_prompt.ValuePrompt, value_view.ValueView,
         line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
         table.TableBody, table.ReportTable, entries.LogView,
+        found_view.FoundBody,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
 
@@ -504,9 +506,10 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands that each screen has, in the order of the help screen, with those of the application."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
+    from rtui.tui.find.commands import FIND_COMMANDS  # noqa: PLC0415
     from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
 
-    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, LOG_COMMANDS, CONNECT_COMMANDS)
+    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, CONNECT_COMMANDS)
     return tuple((*commands, *APP_COMMANDS) for commands in sets)
 
 

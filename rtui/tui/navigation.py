@@ -19,8 +19,8 @@ from rtui.server.wire.target import Target
 from rtui.tui.goto.entries import Entry, Kind
 from rtui.tui.goto.screen import GotoScreen, Loaded
 from rtui.tui.kit.command import ScreenCommand
-from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.history import History, Leaving, LogPlace, PanelPlace, Place, TreePlace
+from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
+from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
+    from rtui.tui.finding import Finding
 
 NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."
@@ -44,6 +45,8 @@ class Navigation(App[int]):
     _label: SafeText | None
     _panel_states: PanelStates | None
     history: History
+    _finding: Finding | None = None
+    """The list of keys that was shown last."""
 
     def connect_to(self, target: Target) -> None:
         """Leave the server that is browsed and connect to another one."""
@@ -92,6 +95,31 @@ class Navigation(App[int]):
         from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
 
         self.push_screen(LogScreen(session.log, session.target, label=self._label))
+
+    # found keys
+
+    @on(KeysWanted)
+    def _show_keys(self, message: KeysWanted) -> None:
+        """Show the keys that a query finds; where no server is asked, offer to connect to one."""
+        if self._session is None:
+            self.notify("Keys are asked of a server.", title="Choose a server", markup=False, timeout=6)
+            self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
+            return
+        if isinstance(self.screen, CommandScreen) and self.screen.place is not None:
+            self.history.leave(self.screen.place)
+        self._found_keys(self._session).show(message.query, message.note)
+
+    def _found_keys(self, session: Session) -> Finding:
+        from rtui.tui.finding import Finding  # noqa: PLC0415 - when it is wanted
+
+        if self._finding is None or self._finding.session is not session:
+            self._finding = Finding(self, session, self._label)
+        return self._finding
+
+    async def action_found(self) -> None:
+        """Go back to the keys that were found last."""
+        if self._session is not None:
+            await self._found_keys(self._session).back()
 
     # by name
 
@@ -243,6 +271,9 @@ class Navigation(App[int]):
                 self.screen.show_place(place)
             elif (browse := await self._uncover_tree()) is not None:
                 self._show_analysis(browse, place)
+        elif isinstance(place, FoundPlace):
+            await self._uncover_tree()
+            await self.action_found()
         elif isinstance(place, LogPlace):
             if self._session is not None and not isinstance(self.screen, LogScreen):
                 self._show_log(self._session)

@@ -9,6 +9,9 @@ from functools import cache
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, RowFacts, Ttl, Unknown, gone_key, gone_row
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.query import Query
+from rtui.analysis.query.terms import Fact
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
@@ -36,6 +39,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target
 from tests.made_report import empty_report
+from tests.tui.fixed_search import FixedSearch
 
 ASKED_AT_S = 1_798_761_600.0
 """When every fact was asked: 2027-01-01 00:00:00 UTC."""
@@ -106,7 +110,10 @@ class FixedSession:
         self.log = CommandLog()
         self.now_s = ASKED_AT_S
         self.store = NamespaceStore()
-        self.store.add(list(keys() if names is None else names))
+        self.names = keys() if names is None else tuple(names)
+        self.searches: list[FixedSearch] = []
+        self.on_search: Callable[[FixedSearch], object] = lambda search: None
+        self.store.add(list(self.names))
         self.store.complete = status.complete
         count = self.store.keys
         self.status = replace(status, total=count, progress=replace(status.progress, keys=count))
@@ -158,6 +165,13 @@ class FixedSession:
 
     async def rescan(self) -> None:
         self.asked.append("rescan")
+
+    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> FixedSearch:
+        """Of the names there are; a test may change it as it is made."""
+        found = FixedSearch(query, columns, order, self.names, self.now_s)
+        self.searches.append(found)
+        self.on_search(found)
+        return found
 
     async def lookup(self, name: bytes) -> bool | None:
         return name in keys()

@@ -22,6 +22,9 @@ from rtui.tui.browse.value_commands import SHARED, VALUE_COMMANDS
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.find.commands import FIND_COMMANDS
+from rtui.tui.find.found_view import FoundBody
+from rtui.tui.find.screen import FindScreen
 from rtui.tui.help.screen import help_lines
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.table import TableBody
@@ -31,13 +34,13 @@ from rtui.tui.log.screen import LogScreen
 
 SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
-    "log": (*LOG_COMMANDS, *APP_COMMANDS),
+    "log": (*LOG_COMMANDS, *APP_COMMANDS), "find": (*FIND_COMMANDS, *APP_COMMANDS),
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
-    Owner.VALUE: ValuePane, Owner.ROWS: ValueView,
+    Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
 }  # fmt: skip
 
 

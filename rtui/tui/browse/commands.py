@@ -52,9 +52,9 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         call="divide(-4)", label="("),
     _rows("wider", ("right_parenthesis",), "Wider tree", "Make the tree wider; so does dragging the border.",
         call="divide(4)", label=")"),
-    _rows("filter", ("slash",), "Filter",
-        "Filter: a glob such as user:*:cart is asked of the server, plain text is searched in what is loaded, an "
-        "exact name is looked up at once.", footer=3),
+    _rows("filter", ("slash",), "Find",
+        "Find keys: plain text is searched in what is loaded, an exact name is looked up, a glob such as user:*:cart "
+        "is asked of the server, and terms such as ttl:none size>1M list what they find.", footer=3),
     _rows("clear_filter", (), "Clear the filter", "Show everything again.", when=(Condition.FILTERED,)),
     _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),
     _detail("value_tab", ("1",), "Value", "Show a bounded preview of the value.", call="show_tab(0)"),

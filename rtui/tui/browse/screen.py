@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -34,12 +34,16 @@ from rtui.tui.browse.value_prompt import prompt_hint
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen, KeysWanted
 from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.layout import display, display_text
+from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.completion import Vocabulary
 
 FILTER_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -50,6 +54,8 @@ FILTER_HINT: Final[Line] = (
     Span(literal(" shows all"), Role.MUTED),
 )
 """Stands in the footer while a filter is typed."""
+
+FILTER_PLACEHOLDER: Final = "name, part of one, a glob such as user:*:cart, or terms such as ttl:none size>1M"
 
 COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()), f"{Owner.BROWSE}.columns"})
 """Commands that are not in the footer while the value has the keyboard: its own have their keys."""
@@ -90,7 +96,7 @@ class BrowseScreen(CommandScreen[None]):
         self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
         self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
-        self.banner, self.filter_input = Banner(), FilterInput()
+        self.banner, self.filter_input = Banner(), QueryLine(FILTER_PLACEHOLDER, self._vocabulary)
         self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0
@@ -98,8 +104,8 @@ class BrowseScreen(CommandScreen[None]):
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
         self._told_log_failure = False
-        self._returns_to_analysis = False
-        """Whether Escape goes back to the analysis: the user came from there to a key."""
+        self._returns_to = ""
+        """The action of Escape where the user came to a key from another screen: it leads back there."""
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -107,6 +113,7 @@ class BrowseScreen(CommandScreen[None]):
         yield self.banner
         yield self.panes
         yield self.detail_pane.summary
+        yield self.filter_input.hint
         yield self.filter_input
         yield self.status_bar
         yield self.footer_bar
@@ -235,6 +242,13 @@ class BrowseScreen(CommandScreen[None]):
         self.filter_input.open()
         self._offer_commands()
 
+    def _vocabulary(self) -> Vocabulary:
+        """Return what is known of the keyspace, for the completion of queries."""
+        from rtui.tui.kit.vocabulary import vocabulary_of  # noqa: PLC0415 - with all that adds up
+
+        analysed = self.session.analysed
+        return vocabulary_of(self.session.store, None if analysed is None else analysed.report)
+
     def action_leave_filter(self) -> None:
         """Close the line of the filter and go into what was found so far."""
         self.filter_input.close()
@@ -243,20 +257,43 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(FilterInput.Changed)
     def _filter_changes(self, event: FilterInput.Changed) -> None:
-        """Search the names that are loaded while a filter is typed; a glob has to wait for Enter."""
-        if self.filter_input.is_open and not self.filter_input.is_glob:
+        """Search the names that are loaded while a filter is typed; a glob or a query has to wait for Enter."""
+        if not self.filter_input.is_open:
+            return
+        self.filter_input.show_hint()
+        if self.filter_input.is_query:
+            if self.tree_pane.names.needle is not None:
+                self._search("")
+        elif not self.filter_input.is_glob:
             self._search(event.value)
+        self._offer_commands()
 
     @on(FilterInput.Submitted)
     def _filter_typed(self, event: FilterInput.Submitted) -> None:
-        text, is_glob = event.value.encode("utf-8", "surrogateescape"), self.filter_input.is_glob
+        line, text = self.filter_input, event.value.encode("utf-8", "surrogateescape")
+        is_query, reading = line.is_query, line.reading
+        if is_query and reading.problems:
+            self._run(partial(self._look_up_or_mark, text), "filter")
+            return
         self.action_leave_filter()
-        if text:
-            self._run(partial(self._look_up, text, is_glob=is_glob), "filter")
+        if is_query:
+            self.post_message(KeysWanted(reading.query))
+        elif text:
+            self._run(partial(self._look_up, text, is_glob=line.is_glob), "filter")
+
+    async def _look_up_or_mark(self, text: bytes) -> None:
+        """Go to the key of exactly this name; where there is none, go to what is wrong with the query."""
+        if await self.session.lookup(text):
+            self.action_leave_filter()
+            await self._look_up(text, is_glob=False)
+        elif self.filter_input.reading.problems:
+            problem = self.filter_input.reading.problems[0]
+            self.filter_input.cursor_position = min(problem.span.end, len(self.filter_input.value))
+            self.notify(problem.sentence, severity="warning", markup=False, timeout=5)
 
     def _search(self, text: str) -> None:
         """Show the names with this text, or all."""
-        self._returns_to_analysis = self._returns_to_analysis and not text
+        self._returns_to = "" if text else self._returns_to
         self.tree_pane.filter_names(text.encode("utf-8", "surrogateescape"))
         self._shown = NOTHING_SHOWN
         if self.tree_pane.names.needle is not None:
@@ -281,7 +318,7 @@ class BrowseScreen(CommandScreen[None]):
 
     async def _filter_keys(self, match: bytes | None) -> None:
         """Have the server scan for keys that match, or for all."""
-        self._returns_to_analysis = False
+        self._returns_to = ""
         before = self.session.store
         if match is not None or self.session.status.match is None:
             self.tree_pane.reset_for_scan()
@@ -317,16 +354,21 @@ class BrowseScreen(CommandScreen[None]):
         elif self.detail_pane.body.has_focus or self.has_class("-reading"):
             self.remove_class("-reading")
             self.tree_pane.key_tree.focus()
-        elif self._returns_to_analysis:
-            await self.run_action("app.analyse")
+        elif self._returns_to:
+            action, self._returns_to = self._returns_to, ""
+            await self.run_action(action)
         else:
             self.action_clear_filter()
 
     def return_from_analysis(self, key: bytes | None) -> None:
         """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
-        self._returns_to_analysis = key is not None
         if key is not None:
-            self._run(partial(self._look_up, key, is_glob=False), "look up")
+            self.go_to_key(key, "app.analyse")
+
+    def go_to_key(self, key: bytes, returns_to: str = "") -> None:
+        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then."""
+        self.go_to_unloaded(key)
+        self._returns_to = returns_to
 
     # places
 
@@ -342,7 +384,7 @@ class BrowseScreen(CommandScreen[None]):
     def show_place(self, place: TreePlace) -> None:
         """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
         self.filter_input.close()
-        self._returns_to_analysis = False
+        self._returns_to = ""
         pane = self.tree_pane
         if place.needle != pane.names.needle:
             self._search((place.needle or b"").decode("utf-8", "surrogateescape"))
@@ -439,13 +481,13 @@ class BrowseScreen(CommandScreen[None]):
         found |= {
             Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
-            Condition.CAN_GO_BACK: self._returns_to_analysis or is_filtered or self.tree_pane.ranking.is_under_way,
+            Condition.CAN_GO_BACK: bool(self._returns_to) or is_filtered or self.tree_pane.ranking.is_under_way,
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 
     def _offer_commands(self) -> None:
         if self.filter_input.is_open:
-            self.footer_bar.show_commands((), FILTER_HINT)
+            self.footer_bar.show_commands((), QUERY_HINT if self.filter_input.is_query else FILTER_HINT)
             return
         prompt = self.detail_pane.value.prompt
         if prompt.is_open:

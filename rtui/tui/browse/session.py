@@ -17,7 +17,11 @@ from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.analysis.query.matches import Order
+    from rtui.analysis.query.query import Query
+    from rtui.analysis.query.terms import Fact
     from rtui.server.analysis_session import Analysed, AnalysisSource
+    from rtui.server.key_search import Search
 
 
 class KeyWeights(Protocol):
@@ -87,6 +91,9 @@ class Session(Protocol):
 
     async def rescan(self) -> None:
         """Begin again."""
+
+    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
+        """A search of all keys, which sends nothing before it is prepared."""
 
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of this name exists; None when that was refused."""

@@ -30,6 +30,7 @@ class Group(StrEnum):
     SCAN = "Scan"
     ANALYSE = "Analyse"
     TABLE = "Tables of an analysis"
+    FIND = "Keys found by a query"
     LOG = "Command log"
     APP = "Application"
 
@@ -50,6 +51,8 @@ class Owner(StrEnum):
     TABLE = "table"
     LOG = "log"
     ENTRIES = "entries"
+    FIND = "find"
+    FOUND = "found"
 
 
 class Condition(Enum):

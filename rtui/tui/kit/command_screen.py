@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from textual import events, on
 from textual.app import App, ScreenStackError
@@ -22,6 +22,7 @@ from textual.await_complete import AwaitComplete
 from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 from textual.dom import DOMNode, NoScreen
+from textual.message import Message
 from textual.screen import Screen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
@@ -38,6 +39,9 @@ from rtui.tui.kit.command import Conditions, ScreenCommand
 from rtui.tui.kit.history import Leaving, Place
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.query import Query
 
 FLUSH_S: Final = 0.1
 """How often a screen polls while anything may change."""
@@ -101,6 +105,16 @@ class FocusScreen(Screen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Leave the screen; nothing happens when it has been left already."""
         return super().dismiss(result) if is_reachable(self) else AwaitComplete()
+
+
+class KeysWanted(Message):
+    """The user wants to see the keys that a query finds."""
+
+    def __init__(self, query: Query, note: str = "") -> None:
+        """`note` says why it may find other keys than were counted where it comes from; without a full stop."""
+        super().__init__()
+        self.query = query
+        self.note = SafeText(note)
 
 
 class CommandScreen(FocusScreen[ScreenResultType]):

@@ -42,7 +42,12 @@ class LogPlace:
     """The command log."""
 
 
-Place = TreePlace | PanelPlace | LogPlace
+@dataclass(frozen=True, slots=True)
+class FoundPlace:
+    """The list of keys that was found last."""
+
+
+Place = TreePlace | PanelPlace | FoundPlace | LogPlace
 
 
 class Leaving(Message):

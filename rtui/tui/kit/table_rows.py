@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -218,17 +218,28 @@ def write_table(table: Table, name: str) -> SafeText:
     A file of this name is replaced as a whole, by one that only its owner may read. Raises TableFileError.
     """
     path = Path(name).expanduser()
-    write = TABLE_FORMATS.get(path.suffix.lower())
-    if write is None:
+    make = TABLE_FORMATS.get(path.suffix.lower())
+    if make is None:
         raise TableFileError(f"The name must end in {', '.join(SUFFIXES)}.")
+    _write(path, lambda: make(table))
+    return display_text(f"{counted(len(table.rows), 'row')} to {path}")
+
+
+def write_names(names: Sequence[str], name: str) -> SafeText:
+    """Write names of keys to a file, a line each, as `write_table` does; each is printable or quoted."""
+    path = Path(name).expanduser()
+    _write(path, lambda: "".join(f"{one}\n" for one in names))
+    return display_text(f"{counted(len(names), 'name')} to {path}")
+
+
+def _write(path: Path, make: Callable[[], str]) -> None:
     try:
-        data = write(table).encode()
+        data = make().encode()
         with atomic_file(path) as file:
             file.write(data)
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise TableFileError(f"{path}: {why}") from None
-    return display_text(f"{counted(len(table.rows), 'row')} to {path}")
 
 
 GAP_CELLS: Final = 2

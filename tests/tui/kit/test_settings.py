@@ -181,7 +181,7 @@ async def test_the_user_has_other_keys(path: Path) -> None:
     async with browsing(settings=SettingsFile(written(path, text))) as browser:
         app = browser.screen.app
         assert app.theme == "rtui-light"
-        assert "F Filter" in browser.footer
+        assert "F Find" in browser.footer
         await browser.press("slash")
         assert browser.screen.tree_pane.key_tree.has_focus
         await browser.press("F")

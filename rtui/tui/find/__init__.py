@@ -1,0 +1,1 @@
+"""Found keys: the list of what a query finds, while it is searched and afterwards."""

@@ -1,0 +1,148 @@
+"""The lines around the list of found keys: title, query and count, what stands in place of rows, notes, status."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.humanize import Mark, counted
+from rtui.keyspace.text.display import SafeText
+from rtui.server.key_search import Search, Stage
+from rtui.server.scan.progress import ScanState
+from rtui.tui.find.found_rows import COLUMNS, FoundRows
+from rtui.tui.kit.layout import BETWEEN, Piece, display_text, prose
+from rtui.tui.kit.status_lines import NAME, STATES, bar_line, cost_pieces, progress_bar, speed_pieces
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, line_width, literal
+
+FILE_HINT: Final[Line] = (
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" writes the list; the ending says how"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" goes back"), Role.MUTED),
+)
+"""Stands in the footer while the name of a file is typed."""
+
+MIN_QUERY_CELLS: Final = 20
+
+
+def title_line(label: SafeText, width: int) -> Line:
+    """Return the title bar: which server, and that nothing is written."""
+    name = Span(cut_middle(label, max(8, width - 32)), Role.STRONG)
+    badge = Span(literal("READ-ONLY"), Role.GOOD)
+    return clip((*NAME, name, BETWEEN, badge, BETWEEN, Span(literal("keys found"), Role.MUTED)), width)
+
+
+def query_line(rows: FoundRows, width: int) -> Line:
+    """Return the query and how many keys it has found, and which of them are listed."""
+    search = rows.search
+    figures = _count_line(rows)
+    text = str(search.query) or "all keys"
+    room = max(MIN_QUERY_CELLS, width - line_width(figures) - 4)
+    line: Line = (gap(1), Span(cut(SafeText(text), room), Role.ACCENT), gap(2), *figures)
+    return clip((*line, gap(width - line_width(line))), width)
+
+
+def _count_line(rows: FoundRows) -> Line:
+    """Return how many keys were found, live: `≥ 1,204 keys`, or `the first 10,000 of ≥ 48,211 keys`."""
+    search = rows.search
+    if search.stage in (Stage.PREPARING, Stage.ASKING):
+        return ()
+    count, listed = search.count, len(rows)
+    mark = search.mark if search.stage is Stage.OVER else Mark.AT_LEAST
+    total = Span(humanize.keys(count, mark), Role.STRONG)
+    if listed >= count or not listed:
+        return (total,)
+    if search.order is None:
+        which = SafeText(f"the first {humanize.count(listed)} of ")
+    else:
+        fact = next(one.column.title for one in COLUMNS.values() if one.fact is search.order.fact)
+        which = SafeText(f"the top {humanize.count(listed)} by {fact} of ")
+    return Span(which, Role.MUTED), total
+
+
+def status_line(search: Search, width: int, *, shows_cost: bool) -> Line:
+    """Return how the search is doing and what it costs, in exactly `width` cells."""
+    progress, cost = search.progress, search.cost
+    word, role = STATES[progress.state]
+    if search.stage is Stage.ASKING:
+        word, role = literal("not begun"), Role.MUTED
+    elif progress.state is ScanState.RUNNING:
+        word = literal("search")
+    elif progress.state is ScanState.FAILED:
+        word = literal("search failed")
+    pieces = [*progress_bar(progress, width)]
+    if progress.keys:
+        pieces.append(Piece(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
+    pieces += speed_pieces(progress, shows_cost=shows_cost)
+    if search.stage is Stage.RUNNING:
+        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
+        pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
+    if shows_cost or search.stage is Stage.OVER:
+        pieces += [Piece(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
+    if progress.state is ScanState.STOPPED and search.control.stop_reason:
+        pieces.append(Piece(1, (Span(search.control.stop_reason, Role.WARN),)))
+    return bar_line((Span(word, role),), pieces, width)
+
+
+def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
+    """Return what a reader of the list has to know, in at most so many lines."""
+    search, sentences = rows.search, []
+    if rows.note:
+        sentences.append(SafeText(f"{rows.note[:1].upper()}{rows.note[1:]}."))
+    if search.failure is not None and search.kept:
+        sentences.append(search.failure.happened)
+    sentences += search.notes
+    is_part = search.order is None and search.count > len(rows) > 0
+    if is_part and rows.sort is not None:
+        fact = COLUMNS[rows.sort].column.title
+        found = humanize.count(len(rows))
+        sentences.append(
+            SafeText(f"Sorted are the first {found} keys that were found; R finds the top ones by {fact}.")
+        )
+    lines = [line for sentence in sentences for line in prose(sentence, width, Role.WARN)]
+    return lines[:most]
+
+
+def in_place_lines(search: Search, width: int) -> list[Line]:
+    """Return what stands in place of rows while there are none."""
+    if search.failure is not None:
+        return _failure_lines(search, width)
+    if search.stage is Stage.ASKING:
+        plan = search.plan or literal("asks the server")
+        sentence = SafeText(f"This {plan}.")
+        keys: Line = (
+            gap(1), Span(literal("enter"), Role.ACCENT), Span(literal(" begins   "), Role.MUTED),
+            Span(literal("/"), Role.ACCENT), Span(literal(" changes the query   "), Role.MUTED),
+            Span(literal("esc"), Role.ACCENT), Span(literal(" goes back"), Role.MUTED),
+        )  # fmt: skip
+        return [(), *prose(sentence, width, Role.TEXT), (), clip(keys, width)]
+    text = None
+    if search.stage is Stage.PREPARING:
+        text = literal("Finding out what this asks of the server …")
+    elif search.stage is Stage.RUNNING:
+        text = literal("No key has been found yet.")
+    elif search.progress.state is ScanState.STOPPED:
+        text = literal("No key was found before the search ended.")
+    elif search.mark is not Mark.EXACT:
+        text = literal("No key was found, but not all could be decided.")
+    if text is not None:
+        return [(), *prose(text, width, Role.MUTED)]
+    text = SafeText(f"No key is found by {display_text(str(search.query), limit=400)}.")
+    hint: Line = (gap(1), Span(literal("/"), Role.ACCENT), Span(literal(" changes the query"), Role.MUTED))
+    return [(), *prose(text, width, Role.TEXT), (), hint]
+
+
+def _failure_lines(search: Search, width: int) -> list[Line]:
+    failure = search.failure
+    assert failure is not None  # noqa: S101 - only then
+    lines: list[Line] = [(), (gap(1), Span(cut(SafeText(failure.title), width - 2), Role.BAD))]
+    lines += prose(failure.happened, width, Role.TEXT)
+    if failure.remedy:
+        lines += prose(failure.remedy, width, Role.MUTED)
+    return lines
+
+
+def sort_names(columns: Sequence[str]) -> list[str | None]:
+    """Return what rows can be sorted by, one after the other; None is the order in which they were found."""
+    return [None, *columns]

@@ -1,0 +1,400 @@
+"""The screen of found keys: the query, what it finds as a list that fills while it is searched, and its cost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Final, Protocol
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.content import Content
+from textual.dom import DOMNode
+from textual.widget import Widget
+from textual.widgets import OptionList
+
+from rtui.analysis.query.completion import Vocabulary
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.query import Query
+from rtui.analysis.query.terms import Fact
+from rtui.keyspace.text.display import SafeText
+from rtui.server.key_search import Search, Stage
+from rtui.server.redis_cli_commands import key_as_text
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.target import Target
+from rtui.tui.find import find_lines
+from rtui.tui.find.commands import FIND_COMMANDS
+from rtui.tui.find.found_rows import COLUMNS, USUAL, FoundRows, columns_for, facts_of, found_table
+from rtui.tui.find.found_view import FoundBody, FoundView
+from rtui.tui.kit.bars import Bar, FilterInput
+from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
+from rtui.tui.kit.history import FoundPlace
+from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
+from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.table_rows import TableFileError, write_names, write_table
+
+MOST_NOTES: Final = 4
+"""Lines below the list at most."""
+
+SUFFIXES: Final = ".txt, .csv, .md, .json"
+
+
+class Searching(Protocol):
+    """What makes searches: a session."""
+
+    target: Target
+
+    def clock(self) -> float:
+        """Return the time in seconds since the epoch."""
+
+    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
+        """A search of all keys, which sends nothing before it is prepared."""
+
+
+def new_rows(
+    session: Searching, query: Query, columns: Sequence[str] = USUAL, order: Order | None = None, note: str = ""
+) -> FoundRows:
+    """Return the rows of a new search, which has not begun."""
+    shown = columns_for(query, columns)
+    return FoundRows(session.search(query, facts_of(shown), order), shown, note=note)
+
+
+class FoundColumnsScreen(ListScreen[None]):
+    """Switches columns on and off."""
+
+    def __init__(self, chosen: Sequence[str], on_change: Callable[[tuple[str, ...]], None]) -> None:
+        self._chosen, self._on_change = set(chosen), on_change
+        self._names = [name for name in COLUMNS if name != "key"]
+        super().__init__(literal("Columns"), "enter switches · esc closes", *map(self._prompt, self._names))
+
+    @on(OptionList.OptionSelected)
+    def _switched(self, event: OptionList.OptionSelected) -> None:
+        name = self._names[event.option_index]
+        self._chosen ^= {name}
+        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(name))
+        self._on_change(tuple(one for one in COLUMNS if one in self._chosen))
+
+    def _prompt(self, name: str) -> Content:
+        return Content(f"[{'x' if name in self._chosen else ' '}] {COLUMNS[name].column.title}")
+
+
+class FindScreen(CommandScreen[bytes | None]):
+    """Shows found keys; dismissed with the key that the user wants to go to, or with None."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(FIND_COMMANDS, Owner.FIND)
+    SCREEN_COMMANDS = (*FIND_COMMANDS, *APP_COMMANDS)
+    AUTO_FOCUS = "#found-body"
+
+    def __init__(
+        self,
+        session: Searching,
+        rows: FoundRows,
+        vocabulary: Callable[[], Vocabulary],
+        *,
+        label: SafeText | None = None,
+        keep: Callable[[FoundRows], object] = lambda rows: None,
+    ) -> None:
+        """`rows` are those of a search, new or as they were left; `label` replaces the server's own in the title.
+
+        `keep` is called with the rows of another search that replaces this one.
+        """
+        super().__init__()
+        self._keep = keep
+        self.session = session
+        self.view = FoundView(rows, id="found")
+        self.view.body.clock = session.clock
+        self._label = session.target.label if label is None else label
+        self.title_bar, self.query_bar = Bar(id="title"), Bar(id="found-query")
+        self.status_bar, self.notes = Bar(id="status"), LinePanel(id="found-notes")
+        self.nothing = LinePanel(id="found-nothing")
+        self.query_input = QueryLine("text, a glob, or terms such as ttl:none size>1M", vocabulary, id="query")
+        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
+        self._seen: object = None
+        self._shows_cost = False
+
+    @property
+    def rows(self) -> FoundRows:
+        """The rows that are shown."""
+        return self.view.rows
+
+    @property
+    def search(self) -> Search:
+        """What is searched."""
+        return self.rows.search
+
+    @property
+    def place(self) -> FoundPlace:
+        """The list."""
+        return FoundPlace()
+
+    @property
+    def focus_home(self) -> Widget:
+        """The rows."""
+        return self.view.body
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield from (self.title_bar, self.query_bar, self.view, self.nothing, self.notes)
+        yield from (self.query_input.hint, self.query_input, self.file_input, self.status_bar, self.footer_bar)
+
+    def on_mount(self) -> None:
+        """Show what there is, find out what the search costs, and begin to poll."""
+        self.title_bar.set_line(lambda width: find_lines.title_line(self._label, width))
+        self.search.prepare()
+        self.show_changes()
+        self.call_after_refresh(self.view.show, self.rows)
+
+    def show_rows(self, rows: FoundRows) -> None:
+        """Show another search in place of this one, which ends."""
+        before = self.search
+        self.run_worker(before.close(), group="close", exit_on_error=False, description="search")
+        self._seen = None
+        self._keep(rows)
+        self.view.show(rows)
+        rows.search.prepare()
+        self.view.body.focus()
+        self.flush_after(AT_ONCE_S)
+
+    def show_changes(self) -> None:
+        """Show what has been found since the last call, and schedule the next one."""
+        before, self._seen = self._seen, (self.search.revision, self.search.stage)
+        if before != self._seen:
+            self.view.follow()
+            self._show_bars()
+        elif self.is_current and "ttl" in self.rows.columns:
+            self.view.body.repaint_changes()
+        is_busy = self.search.stage in (Stage.PREPARING, Stage.RUNNING) or before != self._seen
+        self.flush_after(FLUSH_S if is_busy else REST_S)
+
+    def _show_bars(self) -> None:
+        """Show query and count, what stands in place of rows, the notes, the progress and the commands."""
+        rows, search, shows_cost = self.rows, self.search, self._shows_cost
+        self.set_class(not len(rows), "-nothing")
+        self.query_bar.set_line(lambda width: find_lines.query_line(rows, width))
+        self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
+        notes = find_lines.note_lines(rows, self.size.width, MOST_NOTES)
+        if self.notes.styles.height is None or len(notes) != self.notes.styles.height.value:
+            self.notes.styles.height = len(notes)
+        self.notes.set_content(lambda width: find_lines.note_lines(rows, width, MOST_NOTES))
+        self.status_bar.set_line(lambda width: find_lines.status_line(search, width, shows_cost=shows_cost))
+        self._offer_commands()
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Make lines for the new width."""
+        if event.size.width:
+            self._show_bars()
+
+    @on(FoundBody.Moved)
+    @on(FoundView.Sorted)
+    def _offer_commands(self) -> None:
+        if self.query_input.is_open:
+            self.footer_bar.show_commands((), QUERY_HINT)
+        elif self.file_input.is_open:
+            self.footer_bar.show_commands((), find_lines.FILE_HINT)
+        else:
+            self.footer_bar.show_commands(self.offered())
+
+    @property
+    def action_owners(self) -> Mapping[str, DOMNode]:
+        """The screen and its rows."""
+        return {Owner.FIND: self, Owner.FOUND: self.view.body}
+
+    @property
+    def conditions(self) -> Conditions:
+        """What holds at the moment, of what commands may need."""
+        search = self.search
+        is_running, is_paused = search.stage is Stage.RUNNING, search.progress.state is ScanState.PAUSED
+        holding = {
+            Condition.LIVE: True,
+            Condition.READY: search.stage is Stage.ASKING,
+            Condition.SCANNING: is_running and not is_paused,
+            Condition.PAUSED: is_running and is_paused,
+            Condition.HAS_ROWS: len(self.rows) > 0,
+        }
+        return frozenset(condition for condition, holds in holding.items() if holds)
+
+    # the search
+
+    def action_begin(self) -> None:
+        """Begin a search whose cost was said."""
+        if self.search.stage is Stage.ASKING:
+            self.search.begin()
+            self.flush_after(AT_ONCE_S)
+
+    def action_pause(self) -> None:
+        """Pause the search, or resume it."""
+        if Condition.PAUSED in self.conditions:
+            self.search.control.resume()
+        elif Condition.SCANNING in self.conditions:
+            self.search.control.pause()
+        self._show_soon()
+
+    def action_stop(self) -> None:
+        """End the search; what was found stays."""
+        self.search.control.stop()
+        self._show_soon()
+
+    def action_faster(self) -> None:
+        """Take the next faster pace."""
+        self.search.control.pace = self.search.control.pace.faster()
+        self._show_soon()
+
+    def action_slower(self) -> None:
+        """Take the next slower pace."""
+        self.search.control.pace = self.search.control.pace.slower()
+        self._show_soon()
+
+    def action_cost(self) -> None:
+        """Show or hide what the search has cost the server."""
+        self._shows_cost = not self._shows_cost
+        self._show_soon()
+
+    def _show_soon(self) -> None:
+        self._seen = None
+        self.flush_after(AT_ONCE_S)
+
+    def action_again(self) -> None:
+        """Search again for what there is now; sorted by a fact, for the first keys of all by that."""
+        rows = self.rows
+        fact = None if rows.sort is None else COLUMNS[rows.sort].fact
+        is_part = self.search.count > len(rows) or self.search.order is not None
+        order = Order(fact, rows.is_descending) if fact is not None and is_part else None
+        again = new_rows(self.session, self.search.query, rows.columns, order, rows.note)
+        again.sort, again.is_reversed = (rows.sort, rows.is_reversed) if order is not None else (None, False)
+        self.show_rows(again)
+
+    # the rows
+
+    @on(FoundBody.Clicked)
+    def action_open(self) -> None:
+        """Go to the key under the cursor; before a costly search, begin that."""
+        record = self.view.body.record
+        if self.search.stage is Stage.ASKING:
+            self.action_begin()
+        elif record is not None:
+            self.rows.top_line = self.view.body.scroll_offset.y
+            self.leave_place()
+            self.dismiss(record.key)
+
+    def action_sort(self, step: int = 1) -> None:
+        """Sort by the next column."""
+        if len(self.rows):
+            names = find_lines.sort_names(self.rows.columns)
+            at = names.index(self.rows.sort) if self.rows.sort in names else 0
+            self.view.sort_by(names[(at + step) % len(names)])
+            self._show_soon()
+
+    def action_sort_reverse(self) -> None:
+        """Sort the other way."""
+        if len(self.rows):
+            self.view.sort_by(self.rows.sort, is_reversed=not self.rows.is_reversed)
+            self._show_soon()
+
+    def action_columns(self) -> None:
+        """Choose columns."""
+
+        def choose(columns: tuple[str, ...]) -> None:
+            self.rows.columns = ("key", *(name for name in columns if name != "key"))
+            if self.rows.sort not in self.rows.columns:
+                self.rows.sort = None
+            self.view.body.use(self.rows)
+            self.view.fit()
+
+        def closed(_: None) -> None:
+            asked = {*self.search.columns, *self.search.query.facts, Fact.NAME}
+            missing = [one for one in facts_of(self.rows.columns) if one not in asked]
+            if missing:
+                names = ", ".join(one.command for one in missing)
+                text = SafeText(f"{names}: asked when R searches again.")
+                self.notify(text, title="Not asked yet", markup=False, timeout=6)
+
+        self.app.push_screen(FoundColumnsScreen(self.rows.columns, choose), closed)
+
+    def _copies(self) -> list[Copy]:
+        record = self.view.body.record
+        return [] if record is None else copies(self.session.target, record.key, None)[:2]
+
+    def action_copy_name(self) -> None:
+        """Copy the name as text."""
+        if entries := self._copies():
+            copy_text(self, entries[0].text)
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy."""
+        if entries := self._copies():
+            query = Copy(literal("the query, as typed"), str(self.search.query))
+            choose_copy(self, [*entries, query])
+
+    # what is typed
+
+    def action_edit(self) -> None:
+        """Change the query."""
+        self.query_input.open(str(self.search.query))
+        self._offer_commands()
+
+    def action_export(self) -> None:
+        """Type the name of a file for the list."""
+        if len(self.rows):
+            self.file_input.open()
+            self._offer_commands()
+
+    def action_leave_filter(self) -> None:
+        """Move from what is typed to the rows."""
+        self.query_input.close()
+        self.file_input.close()
+        self.view.body.focus()
+        self._offer_commands()
+
+    @on(FilterInput.Changed, "#query")
+    def _query_changes(self) -> None:
+        if self.query_input.is_open:
+            self.query_input.show_hint()
+
+    @on(FilterInput.Submitted, "#query")
+    def _query_typed(self, event: FilterInput.Submitted) -> None:
+        reading = self.query_input.reading
+        if reading.problems:
+            self.query_input.cursor_position = min(reading.problems[0].span.end, len(event.value))
+            self.query_input.show_hint()
+            return
+        self.action_leave_filter()
+        if reading.query.terms:
+            self.post_message(KeysWanted(reading.query))
+
+    @on(FilterInput.Submitted, "#file")
+    def _file_named(self, event: FilterInput.Submitted) -> None:
+        self.action_leave_filter()
+        if event.value:
+            self.run_worker(self._write(event.value), group="write", exit_on_error=False, description="write")
+
+    async def _write(self, name: str) -> None:
+        """Write the list to a file."""
+        records, columns, now_s = self.rows.shown(), self.rows.columns, self.session.clock()
+        title = str(self.search.query)
+
+        def write() -> SafeText:
+            if Path(name).suffix.lower() == ".txt":
+                return write_names([key_as_text(record.key) for record in records], name)
+            return write_table(found_table(records, columns, now_s, title), name)
+
+        try:
+            written = await asyncio.to_thread(write)
+        except TableFileError as error:
+            self.notify(error.reason, title="Not written", severity="error", markup=False)
+        else:
+            self.notify(written, title="Written", markup=False, timeout=4)
+
+    def action_back(self) -> None:
+        """Go back one step: from what is typed, from a search that is under way, from the list."""
+        if self.query_input.is_open or self.file_input.is_open:
+            self.action_leave_filter()
+        elif self.search.stage is Stage.RUNNING:
+            self.action_stop()
+        else:
+            self.dismiss(None)

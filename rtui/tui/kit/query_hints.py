@@ -1,0 +1,69 @@
+"""What is said of a query while it is typed: whether it is one, what is wrong, what the term at the cursor takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rtui.analysis.query.completion import Completion
+from rtui.analysis.query.parsing import Reading, word_end
+from rtui.analysis.query.query import HEAD
+from rtui.analysis.query.terms import GLOB, TERMS, TEXT
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
+
+GRAMMAR: Final = literal("text, a glob, or terms that all have to apply; ! before one turns it round")
+
+
+def is_query(reading: Reading, line: str) -> bool:
+    """Return whether a line has terms, right or wrong, and not just a text or a glob that names may have."""
+    if any(term.is_negated or term.name not in (TEXT, GLOB) for term in reading.query.terms):
+        return True
+    meant = {problem.span.start for problem in reading.problems if problem.meant}
+    at = 0
+    while at < len(line):
+        start = at + (line[at] == "!")
+        head = HEAD.match(line, start)
+        if head is not None and (head[1].lower() in TERMS or start in meant):
+            return True
+        at = word_end(line, at) + 1
+    return False
+
+
+def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]:
+    """Yield which parts of a line stand out: the names of terms, what is wrong, what may be meant otherwise."""
+    for term in reading.query.terms:
+        start = term.span.start + term.is_negated
+        head = HEAD.match(line, start) if term.name in TERMS else None
+        if head is not None and head[1].lower() == term.name:
+            yield term.span.start, head.end(), Role.ACCENT
+    for problem in reading.problems:
+        yield problem.span.start, problem.span.end, Role.BAD
+    for hint in reading.hints:
+        yield hint.span.start, hint.span.end, Role.WARN
+
+
+def hint_lines(
+    reading: Reading, completion: Completion, tried: tuple[Sequence[str], int] | None, width: int
+) -> list[Line]:
+    """Return two lines: what is wrong or what the term takes, and what Tab puts in.
+
+    While a value has not been begun, that it is missing is not said. `tried` are the candidates of which one was put
+    in, and which one that is.
+    """
+    is_begun = bool(completion.help) and completion.span.start == completion.span.end
+    if reading.problems and not is_begun:
+        first: Line = (gap(1), Span(reading.problems[0].sentence, Role.WARN))
+    elif reading.hints:
+        first = (gap(1), Span(reading.hints[0].sentence, Role.WARN))
+    else:
+        first = (gap(1), Span(SafeText(completion.help or GRAMMAR), Role.MUTED))
+    texts, chosen = ([one.text for one in completion.candidates], None) if tried is None else tried
+    second: list[Span] = [gap(1)]
+    if texts:
+        second += [Span(literal("tab"), Role.ACCENT), gap(1)]
+    skipped = max(0, (chosen or 0) - 2)
+    for at, text in enumerate(texts[skipped:], skipped):
+        second += [Span(display_text(text, limit=40), Role.STRONG if at == chosen else Role.MUTED), gap(2)]
+    return [clip(first, width), clip(tuple(second), width)]

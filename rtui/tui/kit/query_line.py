@@ -1,0 +1,162 @@
+"""The line in which queries are typed, and the two lines above it that say what the term at the cursor takes.
+
+Terms are coloured as they are recognised, wrong ones underlined in place. Tab puts in what may stand at the cursor, one
+candidate after the other. What is no query, such as a part of a name, is up to the screen.
+
+The language is not needed for the first paint, so it is imported a little later, in a thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, ClassVar, Final
+
+from rich.highlighter import Highlighter
+from rich.style import Style
+from rich.text import Text
+from textual.binding import Binding, BindingType
+
+from rtui.tui.kit.bars import FilterInput
+from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, Span, literal
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.completion import Vocabulary
+    from rtui.analysis.query.parsing import Reading
+
+MAX_QUERY: Final = 4096
+"""No longer line can be typed, in characters."""
+
+IMPORT_AFTER_S: Final = 0.5
+"""The language is imported so long after the screen is shown, unless it is needed earlier."""
+
+QUERY_HINT: Final[Line] = (
+    Span(literal(" enter"), Role.ACCENT),
+    Span(literal(" finds the keys"), Role.MUTED),
+    Span(literal("  tab"), Role.ACCENT),
+    Span(literal(" completes"), Role.MUTED),
+    Span(literal("  esc"), Role.ACCENT),
+    Span(literal(" goes back"), Role.MUTED),
+)
+"""Stands in the footer while a query is typed."""
+
+
+class QueryHighlighter(Highlighter):
+    """Colours the names of terms, and underlines what is wrong."""
+
+    def __init__(self, line: QueryLine) -> None:
+        self._line = line
+
+    def highlight(self, text: Text) -> None:
+        """Style the parts that stand out."""
+        if text.plain != self._line.value or not text.plain:
+            return
+        from rtui.tui.kit.query_hints import styled_parts  # noqa: PLC0415 - not for the first paint
+
+        for start, end, role in styled_parts(self._line.reading, text.plain):
+            style = self._line.screen.get_component_rich_style(f"{ROLE_CLASS_PREFIX}{role}", partial=True)
+            text.stylize(style + Style(underline=True) if role is not Role.ACCENT else style, start, end)
+
+
+@dataclass(slots=True)
+class _Tried:
+    """Candidates of which Tab puts in one after the other."""
+
+    before: str
+    after: str
+    texts: tuple[str, ...]
+    at: int
+    value: str
+    """The line with the candidate in it."""
+
+
+class QueryLine(FilterInput):
+    """A line for queries, hidden until it is wanted; the screen shows `hint` above it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "complete(1)", show=False),
+        Binding("shift+tab", "complete(-1)", show=False),
+        Binding("down", "screen.leave_filter", show=False),
+    ]
+
+    def __init__(self, placeholder: str, vocabulary: Callable[[], Vocabulary], *, id: str = "filter") -> None:
+        super().__init__(placeholder, id=id)
+        self.max_length = MAX_QUERY
+        self.highlighter = QueryHighlighter(self)
+        self.hint = LinePanel(id=f"{id}-hint", classes="query-hint")
+        self._vocabulary = vocabulary
+        self._tried: _Tried | None = None
+        self._read: tuple[str, Reading] | None = None
+
+    def on_mount(self) -> None:
+        """Import the language soon."""
+        load = partial(import_module, "rtui.tui.kit.query_hints")
+        self.set_timer(IMPORT_AFTER_S, partial(self.run_worker, load, thread=True, group="import"))
+
+    @property
+    def reading(self) -> Reading:
+        """What the line says."""
+        if self._read is None or self._read[0] != self.value:
+            from rtui.analysis.query.parsing import read  # noqa: PLC0415 - not for the first paint
+
+            self._read = self.value, read(self.value)
+        return self._read[1]
+
+    @property
+    def is_query(self) -> bool:
+        """Whether it has terms, and not just a text or a glob that names may have."""
+        from rtui.tui.kit.query_hints import is_query  # noqa: PLC0415 - not for the first paint
+
+        return is_query(self.reading, self.value)
+
+    def open(self, value: str = "") -> None:
+        """Show the line with a text to change, and take the keyboard at once."""
+        super().open(value)
+        self.hint.add_class("-open")
+        self.show_hint()
+
+    def close(self) -> None:
+        """Hide the line."""
+        super().close()
+        self.hint.remove_class("-open")
+        self._tried = None
+
+    def show_hint(self) -> None:
+        """Show what the term at the cursor takes, or what is wrong; to be called when the text has changed."""
+        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
+        from rtui.tui.kit.query_hints import hint_lines  # noqa: PLC0415
+
+        reading = self.reading
+        if self._tried is not None and self._tried.value != self.value:
+            self._tried = None
+        tried = None if self._tried is None else (self._tried.texts, self._tried.at)
+        completion = complete(self.value, self.cursor_position, self._vocabulary())
+        self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width))
+
+    def watch_cursor_position(self) -> None:
+        """Follow the cursor with the hint."""
+        if self.is_open and self.hint.is_attached:
+            self.show_hint()
+
+    def action_complete(self, step: int) -> None:
+        """Put in what may stand at the cursor; again, the next candidate."""
+        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
+
+        tried = self._tried
+        if tried is None or tried.value != self.value:
+            found = complete(self.value, self.cursor_position, self._vocabulary())
+            if not found.candidates:
+                return
+            texts = tuple(str(one.text) for one in found.candidates)
+            before, after = self.value[: found.span.start], self.value[found.span.end :]
+            tried = _Tried(before, after, texts, 0 if step > 0 else len(texts) - 1, "")
+        else:
+            tried.at = (tried.at + step) % len(tried.texts)
+        tried.value = tried.before + tried.texts[tried.at] + tried.after
+        self._tried = tried
+        self.value = tried.value
+        self.cursor_position = len(tried.before) + len(tried.texts[tried.at])
+        self.show_hint()

@@ -1,0 +1,205 @@
+"""The list of found keys on fixed values: opening, sorting, going to a key and back, writing, what is said when."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from rtui.analysis.humanize import Mark
+from rtui.keyspace.text.display import SafeText
+from rtui.server.key_search import Stage
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.errors import RtuiError
+from rtui.tui.find.screen import FindScreen
+from tests.tui.browsing import BrowseUser, browsing, until
+from tests.tui.fixed_search import FixedSearch
+from tests.tui.fixed_session import FixedSession
+from tests.tui.visiting import check_text
+
+BLANK = "space"
+
+
+def keys_for(text: str) -> list[str]:
+    return [BLANK if character == " " else character for character in text]
+
+
+def lines(screen: FindScreen) -> list[str]:
+    """The rows in view."""
+    return ["".join(span.text for span in line).rstrip() for line in screen.view.body.lines_in_view]
+
+
+def names(screen: FindScreen) -> list[str]:
+    return [line.split()[0] for line in lines(screen)]
+
+
+def said(screen: FindScreen) -> str:
+    """What stands around the rows, or in place of them."""
+    panels = (screen.query_bar, screen.nothing, screen.notes, screen.status_bar, screen.footer_bar)
+    return "\n".join("".join(span.text for span in line) for panel in panels for line in panel.lines)
+
+
+@asynccontextmanager
+async def finding(
+    query: str, session: FixedSession | None = None, size: tuple[int, int] = (120, 36)
+) -> AsyncIterator[tuple[BrowseUser, FindScreen]]:
+    """Type a query in the tree and wait for the list."""
+    async with browsing(session, size, notifications=True) as user:
+        await user.pilot.press("slash", *keys_for(query), "enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+        screen = user.pilot.app.screen
+        assert isinstance(screen, FindScreen)
+        await until(user.pilot, lambda: bool(screen.query_bar.lines))
+        yield user, screen
+
+
+async def test_a_query_lists_keys_and_the_cursor_is_on_the_first() -> None:
+    async with finding("in:lock") as (user, screen):
+        await until(user.pilot, lambda: bool(lines(screen)))
+        assert names(screen)[0] == "lock:order:0"
+        assert screen.view.body.cursor_line == 0
+        assert screen.view.body.has_focus
+        assert "in:lock  300 keys" in said(screen)
+
+
+async def test_enter_goes_to_the_key_and_escape_comes_back_to_the_list_as_it_was() -> None:
+    async with finding("in:lock") as (user, screen):
+        await user.pilot.press("s", "s", "s", "s")  # by size
+        await until(user.pilot, lambda: screen.rows.sort == "size")
+        await user.pilot.press("pagedown", "down")
+        key = screen.view.body.record
+        before, top = lines(screen), screen.view.body.scroll_offset.y
+        assert key is not None
+        assert top > 0
+        await user.pilot.press("enter")
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        await until(user.pilot, lambda: user.screen.detail_pane.detail.key == key.key)
+        await user.settled()
+        assert user.name == key.key
+        assert "esc Back" in user.footer
+        await user.pilot.press("escape")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+        back = user.pilot.app.screen
+        assert isinstance(back, FindScreen)
+        await until(user.pilot, lambda: lines(back) == before)
+        assert back.view.body.record == key
+        assert back.view.body.scroll_offset.y == top
+        assert len(user.session.searches) == 1
+        await user.pilot.press("escape")
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        assert user.session.searches[0].closed
+
+
+async def test_sorting_keeps_the_cursor_on_its_key_and_later_keys_come_last() -> None:
+    async with finding("in:lock") as (user, screen):
+        await user.pilot.press("down", "down")
+        key = screen.view.body.record
+        await user.pilot.press("s", "s", "s", "s")
+        await until(user.pilot, lambda: screen.rows.sort == "size" and bool(screen.rows._lines))
+        sizes = [record.memory_bytes or 0 for record in screen.rows.shown()]
+        assert sizes == sorted(sizes, reverse=True)
+        await until(user.pilot, lambda: screen.view.body.record == key)
+        await user.pilot.press("S")
+        await until(user.pilot, lambda: screen.rows.shown()[0].memory_bytes == min(sizes))
+
+
+def asks_first(search: FixedSearch) -> None:
+    search.stage, search.plan = Stage.ASKING, SafeText("lists 2,000,000 names; at most about 14s at gentle pace")
+    search.kept, search.count, search.progress = [], 0, Progress()
+
+
+async def test_a_costly_search_says_what_it_costs_and_begins_with_enter() -> None:
+    session = FixedSession()
+    session.on_search = asks_first
+    async with finding("ttl:none", session) as (user, screen):
+        await until(user.pilot, lambda: "This lists 2,000,000 names; at most about 14s at gentle pace." in said(screen))
+        assert "enter Search" in said(screen)
+        assert [search.begun for search in session.searches] == [False]
+        await user.pilot.press("enter")
+        assert [search.begun for search in session.searches] == [True]
+        await until(user.pilot, lambda: "No key has been found yet." in said(screen))
+
+
+def runs(search: FixedSearch) -> None:
+    search.stage, search.mark, search.count = Stage.RUNNING, Mark.AT_LEAST, 48_211
+    search.progress = Progress(ScanState.RUNNING, 0.4, 400_000, keys_per_s=90_000)
+
+
+async def test_counts_are_at_least_until_all_is_seen_and_escape_ends_the_search_first() -> None:
+    session = FixedSession()
+    session.on_search = runs
+    async with finding("in:lock", session) as (user, screen):
+        await until(user.pilot, lambda: "the first 300 of ≥ 48,211 keys" in said(screen))
+        assert "p Pause" in said(screen)
+        await user.pilot.press("escape")
+        assert session.searches[0].control.is_stopped
+        assert user.pilot.app.screen is screen
+
+
+def is_refused(search: FixedSearch) -> None:
+    search.kept, search.count, search.progress = [], 0, Progress(ScanState.FAILED, None, 0)
+    search.failure = RtuiError("The query can't be answered", "size>1M needs MEMORY USAGE: NOPERM.", "rtui acl helps.")
+
+
+async def test_a_denied_term_is_said() -> None:
+    session = FixedSession()
+    session.on_search = is_refused
+    async with finding("size>1M", session) as (user, screen):
+        await until(user.pilot, lambda: "size>1M needs MEMORY USAGE: NOPERM." in said(screen))
+        assert "rtui acl helps." in said(screen)
+
+
+async def test_the_query_is_changed_in_place() -> None:
+    async with finding("in:lock") as (user, screen):
+        await user.pilot.press("slash")
+        assert screen.query_input.value == "in:lock"
+        await user.pilot.press(*keys_for(" 29"), "enter")
+        await until(user.pilot, lambda: "in:lock 29  13 keys" in said(screen))
+        assert user.pilot.app.screen is screen
+        assert user.session.searches[0].closed
+
+
+async def test_the_list_is_written(tmp_path: Path) -> None:
+    async with finding("in:hostile") as (user, screen):
+        for suffix in ("txt", "csv", "json"):
+            await user.pilot.press("w")
+            screen.file_input.value = str(tmp_path / f"found.{suffix}")
+            await user.pilot.press("enter")
+            await until(user.pilot, (tmp_path / f"found.{suffix}").exists)
+        written = (tmp_path / "found.txt").read_text()
+        assert len(written.splitlines()) == 5
+        check_text(written.replace("\n", ""))
+        assert len(json.loads((tmp_path / "found.json").read_text())) == 5
+        assert len((tmp_path / "found.csv").read_text().splitlines()) == 6
+
+
+async def test_nothing_hostile_is_shown() -> None:
+    async with finding("in:hostile") as (user, screen):
+        await until(user.pilot, lambda: len(lines(screen)) == 5)
+        for line in lines(screen):
+            check_text(line)
+
+
+async def test_where_nothing_is_found_the_query_stands_and_can_be_changed() -> None:
+    async with finding("in:nowhere") as (user, screen):
+        await until(user.pilot, lambda: "No key is found by in:nowhere." in said(screen))
+        assert "/ changes the query" in said(screen)
+
+
+async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_the_top() -> None:
+    session = FixedSession()
+
+    def too_many(search: FixedSearch) -> None:
+        search.count = 48_211
+
+    session.on_search = too_many
+    async with finding("in:lock", session) as (user, screen):
+        await user.pilot.press("s", "s", "s", "s")
+        await until(user.pilot, lambda: "R finds the top ones by size" in said(screen))
+        await user.pilot.press("R")
+        await until(user.pilot, lambda: len(session.searches) == 2)
+        order = session.searches[1].order
+        assert order is not None
+        assert order.is_descending
+        await until(user.pilot, lambda: "the top 300 by size of 48,211 keys" in said(screen))

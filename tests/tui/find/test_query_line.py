@@ -1,0 +1,106 @@
+"""The line of queries: what is one, what is said of it while it is typed, completion, what stays as it was."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.query.completion import complete
+from rtui.analysis.query.parsing import read
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
+from rtui.tui.kit.query_line import QueryLine
+from rtui.tui.kit.styled_text import line_width
+from tests.tui.browsing import browsing, until
+from tests.tui.find.test_find_screen import keys_for
+from tests.tui.visiting import check_text
+
+
+@pytest.mark.parametrize(
+    "line", ["cart", "user:42", "user:*:cart", "two words", "", "a:b", "tpye:hash", '"open', "price[", "x<"]
+)
+def test_what_may_be_a_name_is_no_query(line: str) -> None:
+    assert not is_query(read(line), line)
+
+
+@pytest.mark.parametrize("line", ["ttl:none", "cart type:hash", "!cart", "ttl<", "size>1X", "sise>1M", "slot:99999"])
+def test_terms_right_or_wrong_are_a_query(line: str) -> None:
+    assert is_query(read(line), line)
+
+
+def said(line: QueryLine) -> str:
+    return "\n".join("".join(span.text for span in one) for one in line.hint.lines)
+
+
+async def test_what_a_term_takes_is_said_while_it_is_typed() -> None:
+    async with browsing() as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash")
+        await until(user.pilot, lambda: "text, a glob, or terms" in said(line))
+        await user.pilot.press(*"ttl:")
+        await until(user.pilot, lambda: "what is left of their time to live" in said(line))
+        assert "none" in said(line)
+        await user.pilot.press(*"x")
+        await until(user.pilot, lambda: "what is left" not in said(line))
+
+
+async def test_tab_completes_terms_types_and_loaded_namespaces() -> None:
+    async with browsing() as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *"typ", "tab")
+        assert line.value == "type:"
+        await user.pilot.press("h", "tab")
+        assert line.value == "type:hash"
+        await user.pilot.press("space", *"in:sh", "tab")
+        assert line.value == "type:hash in:shop:"
+        await user.pilot.press("tab")
+        assert line.value == "type:hash in:shop:"
+        assert line.has_focus
+
+
+async def test_tab_again_puts_in_the_next_candidate() -> None:
+    async with browsing() as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *"ttl", "tab")
+        first = line.value
+        await user.pilot.press("tab")
+        second = line.value
+        assert first != second
+        await user.pilot.press("shift+tab")
+        assert line.value == first
+
+
+async def test_a_wrong_term_stays_in_the_line_and_says_what_was_meant() -> None:
+    async with browsing(notifications=True) as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *keys_for("cart sise>1M"), "enter")
+        await until(user.pilot, lambda: "did you mean size" in said(line))
+        assert line.is_open
+        assert isinstance(user.pilot.app.screen, BrowseScreen)
+        assert user.session.searches == []
+        parts = list(styled_parts(line.reading, line.value))
+        assert (5, 9) in [(start, end) for start, end, _ in parts]
+
+
+async def test_a_query_leaves_the_tree_as_it_is() -> None:
+    async with browsing() as user:
+        before = user.listed
+        await user.pilot.press("slash", *"cart")
+        await until(user.pilot, lambda: user.screen.tree_pane.names.needle == b"cart")
+        await user.pilot.press(*keys_for(" ttl:none"))
+        await until(user.pilot, lambda: user.screen.tree_pane.names.needle is None)
+        await user.pilot.press("escape")
+        await user.settled()
+        assert user.listed == before
+
+
+@given(st.text(max_size=60), st.integers(0, 60), st.integers(1, 200))
+def test_hints_of_any_line_are_safe_and_fit(line: str, cursor: int, width: int) -> None:
+    reading = read(line)
+    is_query(reading, line)
+    for shown in hint_lines(reading, complete(line, cursor), None, width):
+        assert line_width(shown) <= width
+        check_text("".join(span.text for span in shown))
+    for start, end, _ in styled_parts(reading, line):
+        assert 0 <= start <= end <= max(len(line), 1)
