@@ -307,7 +307,8 @@ class BrowsingSession:
         """Return what asks for the fact by which the keys directly in a namespace are to be sorted."""
         from rtui.server.key_column import KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
-        return KeyColumn(self.connection, self.store, node, sort, pace=self.control.pace, clock=self.clock)
+        pace, suspended = self.control.pace, self.suspended
+        return KeyColumn(self.connection, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from math import ceil, inf
 from typing import Final
 
@@ -64,14 +65,17 @@ class KeyColumn:
         sort: Sort,
         *,
         pace: Pace,
+        suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.time,
     ) -> None:
+        """`suspended` suspends other work while it runs, so that both together keep to the pace."""
         self.node = node
         self.of = node.key_total
         """Keys that are asked about."""
         self.weights: dict[bytes, float] = {}
         """By the last segment of the name; infinite where the server did not say."""
         self._fact = FACTS[sort]
+        self._suspended = suspended
         options = FindOptions(store.separators.values, columns=(self._fact,), limit=2 * self.of + 1_000, pace=pace)
         self._run = FindRun(connection, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
 
@@ -82,14 +86,15 @@ class KeyColumn:
 
     async def run(self) -> None:
         """Ask about all keys; when cancelled, nothing more is sent."""
-        finding = start_supervised(self._run.run(), name="rtui key column", failed=lambda failure: None)
-        try:
-            while not finding.done():
-                await asyncio.wait([finding], timeout=POLL_S)
-                self._take()
-        finally:
-            self._run.control.stop()
-            await end_task(finding)
+        with self._suspended():
+            finding = start_supervised(self._run.run(), name="rtui key column", failed=lambda failure: None)
+            try:
+                while not finding.done():
+                    await asyncio.wait([finding], timeout=POLL_S)
+                    self._take()
+            finally:
+                self._run.control.stop()
+                await end_task(finding)
 
     def _take(self) -> None:
         """Keep the answers so far, and nothing else of them."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from math import inf
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.server import guard
 from rtui.server.key_column import NEVER, KeyColumn, cost_sentence
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
@@ -32,18 +36,24 @@ def fill(server: Server) -> NamespaceStore:
     return store
 
 
-async def weights(server: Server, sort: Sort) -> dict[bytes, float]:
-    store = fill(server)
+@asynccontextmanager
+async def connected(server: Server) -> AsyncIterator[Connection]:
     connection = Connection(target_of(server))
     try:
         await connection.open()
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def weights(server: Server, sort: Sort) -> dict[bytes, float]:
+    store = fill(server)
+    async with connected(server) as connection:
         column = KeyColumn(connection, store, store.root.child(b"box:"), sort, pace=Pace.FULL)
         assert column.of == KEYS + 2
         await column.run()
         assert column.failure is None
         return column.weights
-    finally:
-        await connection.close()
 
 
 async def test_keys_are_weighed_by_memory(valkey: Server) -> None:
@@ -74,6 +84,34 @@ async def test_what_is_refused_is_known_of_no_key(valkey: Server, sort: Sort) ->
     finally:
         valkey.admin.execute_command("ACL", "SETUSER", "default", "+@all")
     assert set(found.values()) <= {inf}
+
+
+async def test_other_work_is_suspended_meanwhile_also_when_it_is_broken_off(valkey: Server) -> None:
+    store, suspensions = fill(valkey), []
+
+    @contextmanager
+    def suspended() -> Iterator[None]:
+        suspensions.append("begin")
+        try:
+            yield
+        finally:
+            suspensions.append("end")
+
+    async with connected(valkey) as connection:
+        node = store.root.child(b"box:")
+        column = KeyColumn(connection, store, node, Sort.MEMORY, pace=Pace.GENTLE, suspended=suspended)
+        await column.run()
+        assert suspensions == ["begin", "end"]
+        another = KeyColumn(connection, store, node, Sort.TTL, pace=Pace.GENTLE, suspended=suspended)
+        task = asyncio.create_task(another.run())
+        await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert suspensions == ["begin", "end"] * 2
+        assert not another.weights
+        (sent,) = await connection.run(guard.dbsize())
+        assert sent == KEYS + 2
 
 
 def test_the_cost_is_said_in_commands_and_seconds() -> None:

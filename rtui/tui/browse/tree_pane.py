@@ -230,6 +230,7 @@ class TreePane(Vertical):
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
         self._is_touched = False
+        self.ranking.stop()
         self._weights.forget()
         self._facts.forget()
         self._want_facts()
