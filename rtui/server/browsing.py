@@ -147,6 +147,11 @@ class BrowsingSession:
         )
 
     @property
+    def keeps_all_keys(self) -> bool:
+        """Whether the pass over all keys waits while a filter shows some: without the filter it goes on, not anew."""
+        return self._unfiltered is not None
+
+    @property
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
         if self._analysis is None:

@@ -120,6 +120,7 @@ class FixedSession:
         self.revision = 1
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
+        self.keeps_all_keys = True
         self.analysis: AnalysisSource = FixedAnalysis(empty_report())
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)

@@ -55,7 +55,8 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _rows("filter", ("slash",), "Find",
         "Find keys: plain text is searched in what is loaded, an exact name is looked up, a glob such as user:*:cart "
         "is asked of the server, and terms such as ttl:none size>1M list what they find.", footer=3),
-    _rows("clear_filter", (), "Clear the filter", "Show everything again.", when=(Condition.FILTERED,)),
+    _rows("clear_filter", (), "Clear the filter", "Show everything again; scans all keys where that was never done.",
+        when=(Condition.FILTERED,)),
     _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),
     _detail("value_tab", ("1",), "Value", "Show a bounded preview of the value.", call="show_tab(0)"),
     _detail("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", call="show_tab(1)"),

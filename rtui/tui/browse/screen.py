@@ -357,8 +357,20 @@ class BrowseScreen(CommandScreen[None]):
         elif self._returns_to:
             action, self._returns_to = self._returns_to, ""
             await self.run_action(action)
-        else:
+        elif self.tree_pane.names.needle is not None:
+            self._search("")
+        elif self._can_clear_filter:
             self.action_clear_filter()
+
+    @property
+    def _can_clear_filter(self) -> bool:
+        """Whether there is a filter without which all keys are shown at once.
+
+        One that was there from the start is not: without it, all keys would have to be scanned.
+        """
+        return self.tree_pane.names.needle is not None or (
+            self.session.status.match is not None and self.session.keeps_all_keys
+        )
 
     def return_from_analysis(self, key: bytes | None) -> None:
         """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
@@ -481,7 +493,9 @@ class BrowseScreen(CommandScreen[None]):
         found |= {
             Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
             Condition.FILTERED: is_filtered,
-            Condition.CAN_GO_BACK: bool(self._returns_to) or is_filtered or self.tree_pane.ranking.is_under_way,
+            Condition.CAN_GO_BACK: bool(self._returns_to)
+            or self._can_clear_filter
+            or self.tree_pane.ranking.is_under_way,
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 

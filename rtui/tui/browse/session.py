@@ -55,6 +55,10 @@ class Session(Protocol):
         """Grows whenever something that can be seen has changed."""
 
     @property
+    def keeps_all_keys(self) -> bool:
+        """Whether a filter shows some of the keys and showing all of them again costs no scan."""
+
+    @property
     def analysis(self) -> AnalysisSource:
         """The analysis of the keyspace, made on first use."""
 
