@@ -249,7 +249,9 @@ class FixedAnalysis:
     offers_hot_session = reports_hot_keys = False
     given_columns = None
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, report: Report, kept: KeptReports | None = None) -> None:
+        """`kept` are the reports of the same server."""
+        self.kept = kept
         head, kind = report.head, report.head.coverage.kind
         state = ScanState.STOPPED if kind is CoverageKind.PARTIAL else ScanState.DONE
         paces = {pace.value: pace for pace in Pace}

@@ -458,9 +458,12 @@ class ReportApp(RtuiApp):
     async def begin(self) -> None:
         """Show the report, instead of connecting."""
         from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
+        from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
-        await self.push_screen(AnalyseScreen(FixedAnalysis(self._report), settings=self.settings))
+        server = self._report.head.server
+        source = FixedAnalysis(self._report, KeptReports(server.label, server.db))
+        await self.push_screen(AnalyseScreen(source, settings=self.settings))
 
 
 def run(options: BrowseOptions) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from msgspec import structs
@@ -12,6 +13,7 @@ from textual.pilot import Pilot
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.kept_reports import KeptReports
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
@@ -19,9 +21,11 @@ from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
-from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
+from rtui.tui.kit.choice import ChoiceScreen
+from tests.made_report import MADE_AT_S, denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import app_on
 from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
+from tests.tui.analyse.test_comparing import yesterday
 from tests.tui.browsing import until
 from tests.tui.palettes import PALETTE_APPS
 
@@ -57,6 +61,26 @@ def doing(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
 def test_a_report_from_a_file(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
     app = ReportApp(made_report(), BrowseOptions())
     assert snap_compare(app, terminal_size=size, run_before=doing(panel, "down"))
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+def test_changes_since_yesterday(snap_compare: Compare, size: tuple[int, int], tmp_path: Path) -> None:
+    kept = KeptReports("10.0.0.5:6379", 0, tmp_path)
+    kept.keep(yesterday())
+
+    async def run(pilot: Pilot[int]) -> None:
+        await doing()(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, AnalyseScreen)
+        screen.clock = lambda: MADE_AT_S + 60
+        await pilot.press("D")
+        await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen))
+        await pilot.press("enter")
+        await until(pilot, lambda: screen.is_current and bool(screen.against_bar.lines))
+        await pilot.press("s")
+        await pilot.pause()
+
+    assert snap_compare(app_on(FixedAnalysis(made_report(), DONE, kept)), terminal_size=size, run_before=run)
 
 
 @pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])

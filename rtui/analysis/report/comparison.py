@@ -152,7 +152,7 @@ def compare(before: Report, after: Report) -> Comparison:
         for side, report in zip(sides, (before, after), strict=True)
     ]
     root = _change((), (roots[0], roots[1]), levels)
-    return Comparison(before.head, after.head, root, tuple(_notes(before, after)), levels)
+    return Comparison(before.head, after.head, root, tuple(notes(before, after)), levels)
 
 
 def _reaches(found: Interval | None, least: float) -> bool:
@@ -186,8 +186,8 @@ def _change(
     )
 
 
-def _notes(before: Report, after: Report) -> Iterator[str]:
-    """Yield the notes of a comparison, the most important first."""
+def notes(before: Report, after: Report) -> Iterator[str]:
+    """Yield what differs between two reports beside their keys, and what they lack, the most important first."""
     if after.head.made_at_s < before.head.made_at_s:
         yield "The first report is the later one."
     one, two = before.head.server, after.head.server

@@ -65,6 +65,10 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run("cost", ("i",), "Cost", "Show what the analysis has cost the server: commands, bytes, time."),
     _run(
+        "compare", ("D",), "Changes",
+        "Show ▲▼ what has changed since an earlier report of this server, in every panel; again ends that.",
+    ),
+    _run(
         "back", ("escape",), "Back",
         "Go back one step: end the filter, zoom out, or leave the analysis; it goes on meanwhile.", footer=11,
     ),

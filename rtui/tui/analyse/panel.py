@@ -15,6 +15,7 @@ from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
 from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.changes import Changes
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
@@ -201,6 +202,10 @@ class PanelStates:
     tables: dict[str, Table] = field(default_factory=dict)
     """Tables of the last report, by panel and table."""
     report: Report | None = None
+    baseline: Report | None = None
+    """The earlier report that all tables are compared with."""
+    changes: Changes | None = None
+    """The comparison of both, as long as the reports stay."""
     charts: Charts = field(default_factory=Charts)
 
     def put(self, panel_id: str, state: PanelState | None) -> None:
@@ -208,3 +213,24 @@ class PanelStates:
         self.panel_id = panel_id
         if state is not None:
             self.by_panel[panel_id] = state
+
+    def table(self, panel: Panel[S], report: Report, wanted: PanelTable, state: S) -> Table:
+        """Return a table of a panel, made if it was not, with its changes where there is an earlier report."""
+        if report is not self.report:
+            self.report, self.changes = report, None
+            self.tables.clear()
+        name = f"{panel.id} {wanted.id}"
+        if name not in self.tables:
+            table, before = wanted.make(), self.baseline
+            if before is not None:
+                if self.changes is None:
+                    self.changes = Changes(before, report)
+                same = next((one for one in panel.tables(before, state) if one.id == wanted.id), None)
+                table = self.changes.table(table, replace(table, rows=(), subjects=()) if same is None else same.make())
+            self.tables[name] = table
+        return self.tables[name]
+
+    def compare(self, baseline: Report | None) -> None:
+        """Compare with another earlier report, or with none."""
+        self.baseline, self.changes = baseline, None
+        self.tables.clear()

@@ -89,22 +89,24 @@ class PanelView(Vertical):
         self._report, self._holds_order = report, holds_order
         states, panel = self.states, self.panel
         wanted = panel.table(report, self.state)
-        if report is not states.report:
-            states.report = report
-            states.tables.clear()
-        name = f"{panel.id} {wanted.id}"
-        if name not in states.tables:
-            states.tables[name] = wanted.make()
+        table = states.table(panel, report, wanted, self.state)
         self._show_chart()
         self.table.show(
             (panel.id, wanted.id),
-            states.tables[name],
-            states.table_states.setdefault(name, _sorted_by(states.orders.get(self.order_name))),
+            table,
+            states.table_states.setdefault(f"{panel.id} {wanted.id}", _sorted_by(states.orders.get(self.order_name))),
             wanted.is_marked,
             made=wanted.order,
             holds_order=holds_order,
         )
         self._show_notes(report)
+
+    def compare(self, baseline: Report | None) -> None:
+        """Show in every table what has changed since an earlier report, or no more."""
+        self.states.compare(baseline)
+        if self._report is not None:
+            self.show(self._report, holds_order=self._holds_order)
+            self.post_message(self.Changed())
 
     def show_lines(self, make: MakeLines) -> None:
         """Show these lines in place of a panel."""

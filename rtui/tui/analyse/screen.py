@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
 from textual import on
@@ -13,17 +14,20 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
+from rtui.analysis.formats.json import ReportFormatError
 from rtui.analysis.humanize import duration, keys
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
+from rtui.server.kept_reports import KeptReports, read_kept
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
+from rtui.tui.analyse.comparing import NO_EARLIER, NOTHING_KEPT, against_line, choices, earlier
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.icicle_colours import Colouring
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
@@ -35,6 +39,7 @@ from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.history import Leaving, PanelPlace
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
@@ -56,13 +61,18 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         states: PanelStates | None = None,
         label: SafeText | None = None,
         settings: SettingsFile | None = None,
+        clock: Callable[[], float] = time.time,
     ) -> None:
-        """`states` are those of the panels when the screen was left; `label` replaces the server's."""
+        """`states` are those of the panels when the screen was left; `label` replaces the server's.
+
+        `clock` gives seconds since the epoch.
+        """
         super().__init__()
+        self.clock = clock
         self.source = source
         self.settings = SettingsFile() if settings is None else settings
         self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
-        self.banner = Banner()
+        self.banner, self.against_bar = Banner(), Bar(id="against")
         first = self.settings.settings.panel or PANELS[0].id
         self.view = PanelView(states or self._remembered(first), id="panel")
         self.report: Report | None = None
@@ -100,7 +110,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield from (self.title_bar, self.banner, self.tab_bar, self.view)
+        yield from (self.title_bar, self.banner, self.tab_bar, self.against_bar, self.view)
         yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_mount(self) -> None:
@@ -151,6 +161,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         )
         chosen = PANELS.index(self.view.panel)
         self.tab_bar.set_line(lambda width: screen_lines.panels_line([panel.title for panel in PANELS], chosen, width))
+        before, shown = self.view.states.baseline, self.report
+        self.against_bar.display = before is not None and shown is not None
+        if before is not None and shown is not None:
+            self.against_bar.set_line(lambda width: against_line(before, shown, self.clock(), width))
         self._show_commands()
 
     @on(PanelView.Changed)
@@ -220,6 +234,35 @@ class AnalyseScreen(CommandScreen[bytes | None]):
                         self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
 
             self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
+
+    def action_compare(self) -> None:
+        """Choose an earlier report to show the changes since, or show them no more."""
+        if self.view.states.baseline is not None:
+            self._compare_with(None)
+        elif self.report is None or self.source.kept is None:
+            self.notify("There is nothing to compare yet." if self.report is None else NOTHING_KEPT, markup=False)
+        else:
+            work = self._choose_earlier(self.source.kept, self.report)
+            self.run_worker(work, group="earlier", exclusive=True, exit_on_error=False, description="earlier reports")
+
+    async def _choose_earlier(self, kept: KeptReports, shown: Report) -> None:
+        """List the earlier reports, and compare with the one that is chosen."""
+        found = await asyncio.to_thread(earlier, kept, shown)
+        if not found:
+            self.notify(NO_EARLIER, markup=False, timeout=5)
+            return
+        texts = await asyncio.to_thread(choices, found, self.clock())
+        chosen = await self.app.push_screen_wait(ChoiceScreen(literal("What has changed since"), texts))
+        if chosen is not None:
+            try:
+                self._compare_with(await asyncio.to_thread(read_kept, found[chosen].file))
+            except (OSError, ReportFormatError) as error:
+                self.notify(display_text(str(error), limit=200), title="Not read", severity="error", markup=False)
+
+    def _compare_with(self, baseline: Report | None) -> None:
+        self.view.compare(baseline)
+        self._show_bars()
+        self.on_resize()
 
     def _show_soon(self) -> None:
         self._show_bars()

@@ -332,7 +332,7 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
             break
     more = max(0, min(space, min(sizes[flexible], MAX_NAME_CELLS) - least))
     sizes[flexible] = least + more
-    shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE]
+    shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE and not columns[at].is_change]
     bar = shares[0] if shares and space - more > BAR_CELLS else None
     return TableLayout(tuple(ShownColumn(at, sizes[at], columns[at].numeric, at == bar) for at in sorted(kept)))
 
@@ -367,7 +367,11 @@ def table_line(
             fitted = right(text, shown.cells)
         else:
             fitted = left((cut_middle if column.unit is Unit.NAME else cut)(text, shown.cells), shown.cells)
-        spans.append(Span(fitted, _role(cell, column, is_marked=is_marked, is_first=not number)))
+        if column.is_change:
+            role = Role.FAINT if not cell or isinstance(cell, str) else Role.ACCENT
+        else:
+            role = _role(cell, column, is_marked=is_marked, is_first=not number)
+        spans.append(Span(fitted, role))
         if shown.has_bar:
             spans += _bar(cell)
     return tuple(spans)

@@ -9,6 +9,7 @@ from rtui.analysis.report.document import Report, ServerReport
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.analysis_session import FixedAnalysis as AnalysisFromFile
 from rtui.server.guard.evidence import Consent
+from rtui.server.kept_reports import KeptReports
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -28,8 +29,11 @@ RUNNING = AnalysisStatus(
 class FixedAnalysis(AnalysisFromFile):
     """A live analysis as far as a screen can tell."""
 
-    def __init__(self, report: Report | None = None, status: AnalysisStatus = READY) -> None:
+    def __init__(
+        self, report: Report | None = None, status: AnalysisStatus = READY, kept: KeptReports | None = None
+    ) -> None:
         self.report = report
+        self.kept = kept
         self.status = status
         self.revision = 1
         self.asked: list[str] = []

@@ -126,6 +126,8 @@ class Column:
     """Characters that nearly all of its texts fit in; 0 for a column that takes what is left."""
     about: str = ""
     """A sentence for those who ask what it means, without a full stop."""
+    is_change: bool = False
+    """Whether its cells are differences to an earlier report, less than 0 where it has become less."""
 
     @property
     def numeric(self) -> bool:
@@ -230,6 +232,13 @@ class Table:
         return self.subjects[row] if self.subjects else None
 
 
+LEAST_POINTS: Final = 0.1
+WHOLE_POINTS: Final = 9.95
+"""Differences of shares have a figure after the point below this."""
+
+UNCLEAR: Final = SafeText("≈")
+"""The cell of a change that can't be told from none: the intervals of both figures overlap."""
+
 COVERAGE_MARKS: Final = {
     CoverageKind.EXACT: Mark.EXACT,
     CoverageKind.PARTIAL: Mark.AT_LEAST,
@@ -251,7 +260,9 @@ _FORMATS: Final[dict[Unit, humanize.NumberFormat]] = {
     Unit.DURATION: humanize.seconds,
     Unit.TIME: lambda value, mark: SafeText(mark + humanize.moment(value)),
 }
-_ASCII_MARKS: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any"})
+_ASCII_MARKS: Final = str.maketrans(
+    {"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any", "▲": "^", "▼": "v"}
+)
 
 
 def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeText:
@@ -259,9 +270,35 @@ def cell_text(cell: Cell, column: Column, display: Display = _DISPLAY) -> SafeTe
     if isinstance(cell, bytes):
         return display.name(cell) if cell else EMPTY_NAME
     if isinstance(cell, str):
-        return display.text(cell)
-    text = _mix(cell, display) if isinstance(cell, tuple) else _figure(cell, column.unit)
+        return display.text(cell.translate(_ASCII_MARKS) if column.is_change and display.ascii_only else cell)
+    if isinstance(cell, tuple):
+        text = _mix(cell, display)
+    elif column.is_change:
+        text = change_text(cell, column.unit)
+    else:
+        text = _figure(cell, column.unit)
     return SafeText(text.translate(_ASCII_MARKS)) if display.ascii_only else text
+
+
+def change_text(cell: Cell, unit: Unit) -> SafeText:
+    """Return a difference: `▲ 1,204`, `▼ ≥ 3.1 MiB`, `▲ 2.5 pt` of a share, `=` for none, `–` where it is not known."""
+    if isinstance(cell, str):
+        return SafeText(cell)
+    figure = cell.value if isinstance(cell, Estimate | AtLeast) else cell
+    if not isinstance(figure, int | float):
+        return humanize.NOTHING
+    if figure == 0 and not isinstance(cell, Estimate):
+        return SafeText("=")
+    mark = Mark.AT_LEAST if isinstance(cell, AtLeast) else Mark.ABOUT if isinstance(cell, Estimate) else Mark.EXACT
+    text = _points(abs(figure) * 100, mark) if unit is Unit.SHARE else _number(abs(figure), unit, mark)
+    return SafeText(f"{'▲' if figure > 0 else '▼'} {text}")
+
+
+def _points(points: float, mark: Mark) -> str:
+    """Return percentage points: `12 pt`, `0.4 pt`, `<0.1 pt`."""
+    if points < LEAST_POINTS:
+        return f"<{LEAST_POINTS} pt"
+    return f"{mark}{points:.{0 if points >= WHOLE_POINTS else 1}f} pt"
 
 
 def cell_interval(cell: Cell, column: Column) -> SafeText | None:

@@ -1,0 +1,194 @@
+"""Tables with what has changed since an earlier report, in a column beside each figure that can be compared.
+
+The cells of such a column are numbers, less than 0 where it has become less, so it is sorted and written like any. A
+figure has changed where the intervals of both reports do not overlap (`readings.py`); the difference of an estimate
+has an interval itself, that with a partial report is at least so much.
+
+Namespaces are looked up by their path, so that what one report counts in a pattern or among others is not taken for
+new. Rows of other tables are those of the earlier table that are about the same; rows that are moments, such as when
+many keys expire, are not compared. A row that the earlier table does not have has no change: a list of the largest keys
+says nothing about what is not in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.report.document import CoverageKind, Report, Step
+from rtui.analysis.report.readings import (
+    Direction,
+    FigureChange,
+    Reading,
+    Readings,
+    ReportNamespace,
+    ReportSide,
+    reading,
+    share_reading,
+)
+from rtui.analysis.report.tables.table import (
+    UNCLEAR,
+    AtLeast,
+    Cell,
+    Column,
+    OnDemand,
+    Path,
+    Row,
+    Table,
+    Unit,
+)
+
+COMPARED: Final = frozenset({
+    "keys", "memory", "share_of_keys", "share_of_memory", "no_ttl_share", "no_ttl_keys", "no_ttl_memory",
+    "share_of_type", "length",
+})  # fmt: skip
+"""Columns that get one with changes; means and quantiles have an error of their own."""
+
+_OF_NAMESPACE: Final = {"keys": "keys", "memory": "memory", "no_ttl_share": "no_ttl"}
+"""The figures of a namespace that `readings.py` has, by column."""
+
+_MOMENTS: Final = frozenset({"start"})
+"""Columns of tables whose rows are moments of one report, such as when many keys expire."""
+
+_TITLE: Final = "▲▼"
+_Pair = tuple[ReportNamespace, ReportNamespace]
+
+
+class Changes:
+    """Two reports, of which the later one is shown."""
+
+    def __init__(self, before: Report, after: Report) -> None:
+        self.before, self.after = before, after
+        self._is_partial = CoverageKind.PARTIAL in {before.head.coverage.kind, after.head.coverage.kind}
+        scopes = before.head.scope, after.head.scope
+        depths = [scope.depth for scope in scopes if scope.depth is not None]
+        self._levels = min(depths, default=math.inf) if scopes[0].separators == scopes[1].separators else 0
+        sides = (
+            ReportNamespace(side := ReportSide(report), report.summary.root, side.read(report.summary.root))
+            for report in (before, after)
+        )
+        self._pairs: dict[Path, _Pair] = {(): (next(sides), next(sides))}
+        self._apart: dict[Path, tuple[frozenset[Step], frozenset[Step]]] = {}
+
+    def namespace(self, path: Path) -> tuple[Readings, Readings] | None:
+        """Return what both reports say of a namespace; None below the levels that can be compared."""
+        if len(path) > self._levels:
+            return None
+        before, after = self._pair(path)
+        return before.readings, after.readings
+
+    def table(self, now: Table, before: Table) -> Table:
+        """Return the table of the later report with columns of changes; `before` is the same of the earlier one."""
+        if any(column.id in _MOMENTS for column in now.columns):
+            return now
+        compared = [at for at, column in enumerate(now.columns) if column.id in COMPARED]
+        old_at = {column.id: at for at, column in enumerate(before.columns)}
+        lines = _lines(before)
+        columns: list[Column] = []
+        for column in now.columns:
+            columns.append(column)
+            if column.id in COMPARED:
+                columns.append(_change_column(column))
+
+        def row(at: int) -> Row:
+            cells, found = now.rows[at], None
+            line = lines.get(_identity(now, at))
+            old = None if line is None else before.rows[line]
+            subject = now.subject(at)
+            if now.tells_by_subject and isinstance(subject, tuple):
+                found = self.namespace(subject)
+            made: list[Cell] = []
+            for place, cell in enumerate(cells):
+                made.append(cell)
+                if place in compared:
+                    name = now.columns[place].id
+                    if found is not None and name in _OF_NAMESPACE:
+                        pair = [getattr(one, _OF_NAMESPACE[name]) for one in found]
+                        change = FigureChange(pair[0], pair[1])
+                    else:
+                        was = None if old is None or name not in old_at else old[old_at[name]]
+                        unit = now.columns[place].unit
+                        change = FigureChange(self._reading(was, unit), self._reading(cell, unit))
+                    made.append(change_cell(change))
+            return tuple(made)
+
+        return replace(now, columns=tuple(columns), rows=OnDemand(len(now.rows), row))
+
+    def _pair(self, path: Path) -> _Pair:
+        pair = self._pairs.get(path)
+        if pair is None:
+            above, name = path[:-1], path[-1]
+            parents = self._pair(above)
+            if above not in self._apart:
+                one, other = (set(side.children) for side in parents)
+                self._apart[above] = frozenset(one - other), frozenset(other - one)
+            apart = self._apart[above]
+            pair = self._pairs[path] = parents[0].below(name, apart[0]), parents[1].below(name, apart[1])
+        return pair
+
+    def _reading(self, cell: Cell, unit: Unit) -> Reading | None:
+        """Return a cell as a reading; None where there is no number. A share of what a partial pass saw may be any."""
+        if isinstance(cell, AtLeast):
+            return reading(cell.value, at_least=True)
+        if isinstance(cell, int | float | Estimate):
+            return share_reading(cell, of_seen=self._is_partial) if unit is Unit.SHARE else reading(cell)
+        return None
+
+
+def change_cell(change: FigureChange) -> Cell:
+    """Return a change as a cell: a signed number, `UNCLEAR`, or None where a report does not have the figure."""
+    direction, difference = change.direction, change.difference()
+    if direction is Direction.UNKNOWN or difference is None or change.before is None or change.after is None:
+        return None
+    if direction is Direction.UNCLEAR:
+        return UNCLEAR
+    low, high = float(difference.low), float(difference.high)
+    if low == high:
+        return int(low) if low.is_integer() else low
+    if math.isinf(high):
+        return AtLeast(low)
+    if math.isinf(low):
+        return AtLeast(high)
+    return Estimate(low, float(change.after.value) - float(change.before.value), high)
+
+
+def total_change(before: Report, after: Report, column: str) -> Cell:
+    """Return how the keys or the memory of all keys have changed."""
+    found = Changes(before, after).namespace(())
+    if found is None:
+        return None
+    return change_cell(FigureChange(getattr(found[0], column), getattr(found[1], column)))
+
+
+def _change_column(column: Column) -> Column:
+    about = "How much more (▲) or less (▼) than in the earlier report"
+    return replace(column, id=f"{column.id}_change", title=_TITLE, about=about, is_change=True)
+
+
+def _lines(table: Table) -> dict[Hashable, int]:
+    """Return the row of each identity that only one row has."""
+    found: dict[Hashable, int] = {}
+    several: set[Hashable] = {None}
+    for at in range(len(table.rows)):
+        identity = _identity(table, at)
+        if identity in found:
+            several.add(identity)
+        found[identity] = at
+    return {identity: at for identity, at in found.items() if identity not in several}
+
+
+def _identity(table: Table, at: int) -> Hashable:
+    """Return what tells a row from others in either report: what it is about, else its names."""
+    if table.tells_by_subject:
+        return table.subject(at)
+    row, subject = table.rows[at], table.subject(at)
+    names = [place for place, column in enumerate(table.columns) if column.unit is Unit.NAME]
+    if subject is not None:
+        names = [place for place in names if table.columns[place].id != "encoding"]
+    elif not names:
+        names = [place for place, column in enumerate(table.columns) if column.unit is Unit.TEXT][:1]
+    cells = tuple(cell for place in names if isinstance(cell := row[place], bytes | str))
+    return (subject, cells) if cells or subject is not None else None

@@ -1,0 +1,141 @@
+"""What has changed since an earlier report, beside the figures of every table."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.formats import TABLE_FORMATS
+from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
+from rtui.analysis.report.readings import FigureChange, reading
+from rtui.analysis.report.tables.changes import COMPARED, Changes, change_cell
+from rtui.analysis.report.tables.contents import tables
+from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, Table, Unit, cell_text
+from rtui.analysis.report.tables.totals import namespaces
+from rtui.keyspace.text.display import Display
+from tests.made_report import estimate_report, made_report, partial_report, stats
+
+
+def report_of(*children: Node, kind: CoverageKind = CoverageKind.EXACT) -> Report:
+    """A report of these namespaces."""
+    report = made_report()
+    keys, memory = (sum(getattr(one.stats, name) or 0 for one in children) for name in ("keys", "memory_bytes"))
+    top = Node(b"", b"", NodeKind.LITERAL, stats(keys, memory, 0, (b"string", keys)), children)
+    coverage = replace(report.head.coverage, kind=kind, keys=keys)
+    return replace(report, head=replace(report.head, coverage=coverage), summary=replace(report.summary, root=top))
+
+
+def leaf(name: bytes, keys: int, kind: NodeKind = NodeKind.LITERAL) -> Node:
+    return Node(name, b":", kind, stats(keys, keys * 100, keys // 2, (b"string", keys)))
+
+
+def changes_of(before: Report, after: Report, column: str = "keys") -> dict[Cell, Cell]:
+    """The changes of a column by the first cell of the row."""
+    made = Changes(before, after).table(namespaces(after), namespaces(before))
+    at = made.column(f"{column}_change")
+    return {row[0]: row[at] for row in made.rows}
+
+
+def test_namespaces_grow_shrink_and_come() -> None:
+    before = report_of(leaf(b"a", 10), leaf(b"b", 10), leaf(b"c", 10))
+    after = report_of(leaf(b"a", 15), leaf(b"b", 7), leaf(b"c", 10), leaf(b"d", 4))
+    assert changes_of(before, after) == {b"a:": 5, b"b:": -3, b"c:": 0, b"d:": 4}
+    assert changes_of(before, after, "memory") == {b"a:": 500, b"b:": -300, b"c:": 0, b"d:": 400}
+
+
+def test_what_may_have_been_counted_elsewhere_is_not_new() -> None:
+    many = leaf(b"{*}", 100, NodeKind.PATTERN)
+    assert changes_of(report_of(many), report_of(leaf(b"a", 15), many))[b"a:"] == UNCLEAR
+
+
+def test_a_partial_report_has_at_least_so_much() -> None:
+    before, after = report_of(leaf(b"a", 10)), report_of(leaf(b"a", 30), kind=CoverageKind.PARTIAL)
+    assert changes_of(before, after) == {b"a:": AtLeast(20)}
+    assert changes_of(before, after, "share_of_memory") == {b"a:": UNCLEAR}
+    assert changes_of(after, before) == {b"a:": AtLeast(-20)}
+
+
+def test_what_was_denied_is_unknown() -> None:
+    without = leaf(b"a", 10)
+    without = replace(without, stats=replace(without.stats, memory_bytes=None, share_memory=None))
+    assert changes_of(report_of(without), report_of(leaf(b"a", 12)), "memory") == {b"a:": None}
+
+
+@given(*[st.tuples(st.integers(0, 1000), st.integers(0, 1000), st.integers(0, 1000)) for _ in range(2)])
+def test_a_change_is_one_only_where_intervals_do_not_overlap(
+    one: tuple[int, int, int], other: tuple[int, int, int]
+) -> None:
+    before, after = (Estimate(*map(float, sorted(bounds))) for bounds in (one, other))
+    cell = change_cell(FigureChange(reading(before), reading(after)))
+    if before.low == before.high == after.low == after.high:
+        assert cell == 0
+    elif before.high < after.low or after.high < before.low:
+        sign = 1 if before.high < after.low else -1
+        value = cell.value if isinstance(cell, Estimate) else cell
+        assert isinstance(value, int | float)
+        assert value * sign > 0
+        assert not isinstance(cell, Estimate) or cell.low <= cell.value <= cell.high
+    else:
+        assert cell == UNCLEAR
+
+
+@pytest.mark.parametrize(
+    ("cell", "unit", "expected"),
+    [
+        (1204, Unit.KEYS, "▲ 1,204"),
+        (-3 << 20, Unit.BYTES, "▼ 3.00 MiB"),
+        (0, Unit.KEYS, "="),
+        (0.025, Unit.SHARE, "▲ 2.5 pt"),
+        (-0.25, Unit.SHARE, "▼ 25 pt"),
+        (0.0001, Unit.SHARE, "▲ <0.1 pt"),
+        (AtLeast(20), Unit.KEYS, "▲ ≥ 20"),
+        (AtLeast(-20), Unit.KEYS, "▼ ≥ 20"),
+        (Estimate(-30.0, -20.0, -10.0), Unit.KEYS, "▼ ≈ 20"),
+        (UNCLEAR, Unit.KEYS, "≈"),
+        (None, Unit.KEYS, "–"),
+    ],
+)
+def test_the_text_of_a_change(cell: Cell, unit: Unit, expected: str) -> None:
+    column = Column("keys_change", "▲▼", unit, is_change=True)
+    assert cell_text(cell, column) == expected
+    assert cell_text(cell, column, Display(ascii_only=True)).isascii()
+
+
+def test_changes_stand_beside_every_figure_that_can_be_compared() -> None:
+    report = made_report()
+    changes = Changes(report, report)
+    compared = 0
+    for now, before in zip(tables(report), tables(report), strict=True):
+        made = changes.table(now, before)
+        names = [column.id for column in made.columns]
+        if now.id == "cliffs":
+            assert made is now
+        for column in () if made is now else now.columns:
+            assert (f"{column.id}_change" in names) is (column.id in COMPARED)
+        is_change = [column.is_change for column in made.columns]
+        found = [cell for row in made.rows for cell, is_one in zip(row, is_change, strict=True) if is_one]
+        assert set(found) <= {0, None, UNCLEAR}
+        compared += found.count(0)
+        for write in TABLE_FORMATS.values():
+            assert write(made)
+    assert compared > 50
+
+
+@pytest.mark.parametrize("other", [estimate_report(), partial_report()], ids=["estimate", "partial"])
+def test_the_same_keyspace_seen_less_well_has_no_changes(other: Report) -> None:
+    for before, after in ((made_report(), other), (other, made_report())):
+        found = changes_of(before, after) | changes_of(before, after, "memory")
+        assert set(found.values()) == {UNCLEAR}
+
+
+def test_other_separators_and_depths_compare_as_far_as_both_go() -> None:
+    before, after = report_of(leaf(b"a", 10)), report_of(leaf(b"a", 15))
+    for scope in ({"separators": (b"/",)}, {"depth": 0}):
+        other = replace(before, head=replace(before.head, scope=replace(before.head.scope, **scope)))
+        found = Changes(other, after)
+        assert found.namespace((Step(b"a", b":", NodeKind.LITERAL),)) is None
+        assert found.namespace(()) is not None
+        assert isinstance(found.table(namespaces(after), namespaces(other)), Table)
