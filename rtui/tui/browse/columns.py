@@ -215,6 +215,26 @@ def _rest(width: int, fields: Sequence[RowField]) -> int:
     return width - sum(field.cells + GAP_CELLS for field in fields)
 
 
+_OF_SHARES: Final = {TreeColumn.SHARE: Sort.COUNT, TreeColumn.MEMORY_SHARE: Sort.MEMORY}
+"""What orders rows as these columns would."""
+
+
+def sort_at(layout: RowLayout, x: int) -> Sort | None:
+    """Return what rows are sorted by with a click on a cell of the header; None where nothing can be."""
+    if x < layout.name_cells:
+        return Sort.NAME
+    end = layout.name_cells
+    for field in layout.fields:
+        end += GAP_CELLS + field.cells
+        if x < end:
+            if field.namespace is not None and field.namespace in _OF_SHARES:
+                return _OF_SHARES[field.namespace]
+            shown = (field.namespace, field.key)
+            found = (sort for column in shown for sort, columns in SORT_COLUMNS.items() if column in columns)
+            return next(found, None)
+    return None
+
+
 class ColumnsScreen(ListScreen[None]):
     """Switches columns on and off; each change shows at once."""
 

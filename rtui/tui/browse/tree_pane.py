@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -26,7 +26,7 @@ from rtui.keyspace.store.filtered import FilteredStore
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import FACT_COLUMNS, SORTS
+from rtui.tui.browse.columns import FACT_COLUMNS, SORTS, sort_at
 from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
@@ -351,6 +351,13 @@ class TreePane(Vertical):
         sorts = list(SORTS)
         now = sorts.index(self.names.rows.sort_order)
         self.sort_by(sorts[(now + event.step) % len(sorts)])
+
+    @on(events.Click, "#tree-header")
+    def _header_clicked(self, event: events.Click) -> None:
+        event.stop()
+        sort = sort_at(self.key_tree.row_layout, event.x)
+        if sort is not None and len(self.key_tree.rows):
+            self.sort_by(sort)
 
     def sort_by(self, sort: Sort) -> None:
         """Sort the rows by something; ask the keys for it where need be, after a question if they are many."""

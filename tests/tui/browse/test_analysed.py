@@ -133,3 +133,15 @@ async def test_the_order_is_remembered() -> None:
     async with browsing(settings=settings) as user:
         assert user.listed[0] == b":"
         assert "Namespaces split at : ↓" in header(user)
+
+
+@pytest.mark.parametrize(
+    ("title", "sort"), [("bytes", "bytes"), ("mean", "mean"), ("no TTL", "TTL"), ("analysed", "name"), ("keys", "keys")]
+)
+async def test_a_click_on_a_title_sorts_by_it(title: str, sort: str) -> None:
+    async with browsing(analysed_session(), (200, 50), settings=SettingsFile()) as user:
+        bar = user.screen.tree_pane._header
+        await user.pilot.click(bar, offset=(header(user).index(title) + 1, 0))
+        await user.settled()
+        assert user.screen.settings.settings.tree.sort == sort
+        assert "↓" in header(user)

@@ -13,6 +13,7 @@ from rtui.tui.browse.columns import (
     SORT_COLUMNS,
     TreeColumn,
     lay_out_row,
+    sort_at,
 )
 
 columns = st.frozensets(st.sampled_from(list(TreeColumn)))
@@ -90,3 +91,18 @@ def test_columns_of_an_analysis_come_with_it() -> None:
 def test_a_wider_tree_shows_no_fewer_columns(width: int) -> None:
     narrow, wide = (lay_out_row(cells, is_analysed=True).fields for cells in (width, width + 1))
     assert {field.namespace for field in narrow} <= {field.namespace for field in wide}
+
+
+@given(st.integers(40, 300), columns, st.booleans())
+def test_a_click_on_any_title_but_a_bar_sorts(width: int, enabled: frozenset[TreeColumn], is_analysed: bool) -> None:
+    layout = lay_out_row(width, enabled, is_analysed=is_analysed)
+    end = layout.name_cells
+    assert sort_at(layout, end - 1) is Sort.NAME
+    for field in layout.fields:
+        end += GAP_CELLS + field.cells
+        found = sort_at(layout, end - 1)
+        assert (found is None) == ({field.namespace, field.key} <= {TreeColumn.BAR, None})
+        shares = {TreeColumn.SHARE: Sort.COUNT, TreeColumn.MEMORY_SHARE: Sort.MEMORY}
+        wanted = shares.get(field.namespace) if field.namespace is not None else None
+        assert found is wanted or found is None or {field.namespace, field.key} & {*SORT_COLUMNS[found]}
+    assert sort_at(layout, end) is None
