@@ -118,7 +118,7 @@ def test_states(
         ("filter", ("2", "slash", *"zset")),
         ("no-match", ("2", "slash", *"zzz", "enter")),
         ("file", ("2", "w", *"big.csv")),
-        ("by-length", ("2", "b", "P", "right_square_bracket")),
+        ("by-length", ("2", "M", "T", "right_square_bracket")),
         ("copy", ("2", "Y")),
         ("cost", ("i",)),
         ("palette", ("ctrl+p", *"panel")),

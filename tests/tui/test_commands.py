@@ -12,7 +12,7 @@ from textual.binding import Binding
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import RtuiApp, all_commands
+from rtui.tui.app import RtuiApp, all_commands, command_sets
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
@@ -73,6 +73,39 @@ def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCo
         if not {one, other} <= BESIDE_EACH_OTHER:
             assert keys[one] & keys[other] == (shared if {one, other} == {Owner.VALUE, Owner.BROWSE} else set())
     assert keys[Owner.VALUE] & keys[Owner.ROWS] == set()
+
+
+MEANINGS = {
+    "go in": "tree.enter tree.expand tree.open_close value.open value.unfold value.fold_or_unfold table.open find.open "
+    "entries.open connect.retry",
+    "go out": "tree.parent tree.collapse value.fold panel.zoom_out",
+    "go between tree and analysis": "app.analyse analyse.leave",
+    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter",
+    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel",
+    "show the title of this number": "detail.value_tab detail.slot_tab analyse.memory analyse.big",
+    "show the next title": "detail.next_tab panel.next_list",
+    "show the title before": "detail.previous_tab panel.previous_list",
+    "sort by the next thing": "tree.sort_next find.sort",
+    "sort anew or the other way": "tree.sort_again value.sort_reverse table.sort_reverse find.sort_reverse",
+    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry",
+    "scan again": "browse.rescan find.again",
+    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy",
+    "write to a file": "value.write analyse.export find.export",
+}
+"""Commands of different names that do the same to what each screen shows."""
+
+
+def test_a_key_does_the_same_on_every_screen() -> None:
+    commands = [command for commands in command_sets() for command in commands]
+    meanings: dict[str, set[str]] = {command.name: {command.id} for command in commands}
+    for meaning, names in MEANINGS.items():
+        for name in names.split():
+            meanings[name].add(meaning)
+    by_key: dict[str, dict[str, set[str]]] = {}
+    for command in commands:
+        for key in command.keys:
+            by_key.setdefault(key, {})[command.name] = meanings[command.name]
+    assert {key: sorted(same) for key, same in by_key.items() if not set.intersection(*same.values())} == {}
 
 
 def test_a_key_that_the_value_shares_with_the_screen_does_the_same_there() -> None:

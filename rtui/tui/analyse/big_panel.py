@@ -44,13 +44,13 @@ class BigKeysPanel(Panel[BigKeysState]):
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, by_length=not state.by_length, table_id="", subject=None),
-            "measure", "b", "Measure", "List the largest keys by bytes, or by length.", footer=4,
+            "measure", "M", "Measure", "List the largest keys by bytes, or by length.", footer=4,
         ),
         panel_command(
             lambda report, state, _size: replace(
                 state, preset=following(presets.names(), preset_name(report, state))
             ),
-            "preset", "P", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
+            "preset", "T", "Limits", "Mark what is above other thresholds, those of various clouds and tools.",
             footer=6,
         ),
     )  # fmt: skip

@@ -110,7 +110,7 @@ class ExpiryPanel(Panel[ExpiryState]):
     commands = (
         panel_command(
             lambda _report, state, _size: replace(state, time_range=following(list(TimeRange), state.time_range)),
-            "time_range", "o", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
+            "time_range", "z", "Time range", "Show the next hour, day, week, or all times at which keys expire.",
             footer=4,
         ),
     )  # fmt: skip

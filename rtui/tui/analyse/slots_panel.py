@@ -101,7 +101,7 @@ class SlotsPanel(Panel[SlotsState]):
     initial = SlotsState()
     commands = (
         panel_command(
-            _next_cluster_size, "nodes", "n", "Nodes", "Imagine a cluster of another number of nodes.", footer=6
+            _next_cluster_size, "nodes", "N", "Nodes", "Imagine a cluster of another number of nodes.", footer=6
         ),
         panel_command(
             lambda _report, state, _size: replace(state, by_bytes=not state.by_bytes),

@@ -28,7 +28,7 @@ FIND_COMMANDS: Final = (
         "Go to the key in the tree, with its details; escape comes back to the list as it was.",
         when=(Condition.HAS_ROWS,), footer=1,
     ),
-    _find("edit", ("slash", "e"), "Query", "Change the query.", footer=2, label="/ e"),
+    _find("edit", ("slash",), "Query", "Change the query.", footer=2),
     _find("pause", ("p",), "Pause", "Pause the search, or go on with it.", when=_RUNNING, footer=3),
     _find("stop", ("x",), "Stop", "End the search; what was found stays.", when=_RUNNING, footer=4),
     _find("faster", ("plus", "equals_sign"), "Faster", "Search at a faster pace.", when=_RUNNING, label="+"),

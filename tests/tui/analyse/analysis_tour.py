@@ -35,7 +35,7 @@ from tests.tui.visiting import Visitor, visiting
 SIZE: Final = (110, 30)
 """A small terminal is painted soon."""
 
-PANEL_KEYS: Final = ("s", "S", "b", "b", "P", "n", "m", "o", "shift+down", "shift+right", "end", "pageup", "home", "i")
+PANEL_KEYS: Final = ("s", "S", "M", "M", "T", "N", "m", "z", "shift+down", "shift+right", "end", "pageup", "home", "i")
 """What changes what a panel shows; each does nothing where it means nothing."""
 
 

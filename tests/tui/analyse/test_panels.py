@@ -114,7 +114,7 @@ async def test_the_time_range_goes_round() -> None:
         await user.press("4")
         for time_range in (TimeRange.HOUR, TimeRange.DAY, TimeRange.WEEK, TimeRange.ALL, TimeRange.HOUR):
             await user.until_shown(f"[{time_range.title}]")
-            await user.press("o")
+            await user.press("z")
 
 
 async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
@@ -142,5 +142,5 @@ async def test_slots_by_bytes_and_as_another_cluster() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
         await user.press("5", "m")
         await user.until_shown("1.75 GiB in 16,384 slots")
-        await user.press("n")
+        await user.press("N")
         await user.until_shown("[12]", "as a cluster of 12")

@@ -179,9 +179,9 @@ async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
         await user.until_shown("by bytes", "above the thresholds of rtui")
         await user.press("right_square_bracket", "right_square_bracket")
         assert user.rows[0] == "shop:string:0001"
-        await user.press("left_square_bracket", "b")
+        await user.press("left_square_bracket", "M")
         await user.until_shown("by length")
-        await user.press("P")
+        await user.press("T")
         await user.until_shown("above the thresholds of alibaba")
 
 
