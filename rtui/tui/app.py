@@ -274,6 +274,7 @@ class RtuiApp(Navigation):
         finally:
             poll.stop()
         await self.push_screen(self._browse(session))
+        self.show_wanted_keys()
 
     def _show_waiting(self, session: Session) -> None:
         """Show what a connection waits for that is retried by itself, such as a server that is loading."""
@@ -348,7 +349,9 @@ class RtuiApp(Navigation):
         def chosen(target: Target | None) -> None:
             if target is not None:
                 self.connect_to(target)
-            elif self._session is None and isinstance(self.screen, ConnectScreen) and not self.screen.has_failed:
+                return
+            self._wanted_keys = None
+            if self._session is None and isinstance(self.screen, ConnectScreen) and not self.screen.has_failed:
                 self.call_later(self.begin)
 
         self.push_screen(ServersScreen(known_places(Profiles(), self.recent or RecentServers())), chosen)
@@ -450,19 +453,23 @@ class ReportApp(RtuiApp):
     ) -> None:
         """Of the options only those of the look count."""
         super().__init__(options, palette=palette, settings=settings)
-        self._report = report
+        self._report: Report | None = report
 
     async def on_load(self) -> None:
         """Connect to no server."""
 
     async def begin(self) -> None:
-        """Show the report, instead of connecting."""
+        """Show the report, instead of connecting; connect once a server was chosen."""
+        report, self._report = self._report, None
+        if report is None:
+            await super().begin()
+            return
         from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
         from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
-        server = self._report.head.server
-        source = FixedAnalysis(self._report, KeptReports(server.label, server.db))
+        server = report.head.server
+        source = FixedAnalysis(report, KeptReports(server.label, server.db))
         await self.push_screen(AnalyseScreen(source, settings=self.settings))
 
 

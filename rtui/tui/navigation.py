@@ -47,6 +47,8 @@ class Navigation(App[int]):
     history: History
     _finding: Finding | None = None
     """The list of keys that was shown last."""
+    _wanted_keys: KeysWanted | None = None
+    """A query that waits for a server to be chosen."""
 
     def connect_to(self, target: Target) -> None:
         """Leave the server that is browsed and connect to another one."""
@@ -102,12 +104,20 @@ class Navigation(App[int]):
     def _show_keys(self, message: KeysWanted) -> None:
         """Show the keys that a query finds; where no server is asked, offer to connect to one."""
         if self._session is None:
-            self.notify("Keys are asked of a server.", title="Choose a server", markup=False, timeout=6)
+            text = SafeText(f"Keys are asked of a server. The query, once one is connected: {message.query}")
+            self.notify(text, title="Choose a server", markup=False, timeout=8)
+            self._wanted_keys = message
             self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
             return
         if isinstance(self.screen, CommandScreen) and self.screen.place is not None:
             self.history.leave(self.screen.place)
         self._found_keys(self._session).show(message.query, message.note)
+
+    def show_wanted_keys(self) -> None:
+        """Show the keys that were wanted before there was a server."""
+        wanted, self._wanted_keys = self._wanted_keys, None
+        if wanted is not None:
+            self._show_keys(wanted)
 
     def _found_keys(self, session: Session) -> Finding:
         from rtui.tui.finding import Finding  # noqa: PLC0415 - when it is wanted

@@ -16,6 +16,7 @@ from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.find.screen import FindScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
@@ -210,26 +211,30 @@ def notices(user: AnalyseUser) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "query"),
     [
-        (("enter", "enter"), "is a pattern: it stands for all names that differ only there"),
-        (("4", *["right_square_bracket"] * 3), "is a namespace: the Memory panel shows"),
-        (("4", *["right_square_bracket"] * 4), "A row of “time to live” only adds up keys"),
-        (("5",), "only counts its keys"),
-        (("6",), "A row of “types” only adds up keys"),
+        (("enter", "enter"), "pattern:shop:session:{uuid}"),
+        (("4", *["right_square_bracket"] * 3), "ttl:none"),
+        (("4", *["right_square_bracket"] * 4), "expires:"),
+        (("5",), "slot:"),
+        (("5", "right_square_bracket"), "tag:"),
+        (("6",), "type:"),
+        (("6", "right_square_bracket"), "enc:"),
     ],
-    ids=["pattern", "namespace", "bucket", "slot", "type"],
+    ids=["pattern", "no-ttl", "bucket", "slot", "tag", "type", "encoding"],
 )
-async def test_enter_says_what_a_row_is_that_leads_nowhere(keys: tuple[str, ...], said: str) -> None:
+async def test_enter_shows_the_keys_that_a_row_is_about(keys: tuple[str, ...], query: str) -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
         await user.until_shown("shop:")
         await user.press(*keys)
-        await user.until(lambda: Condition.ON_ENTRY not in user.screen.conditions)
-        await user.until(lambda: not any("Open" in span.text for span in user.screen.footer_bar.lines[0]))
-        before = user.screen.view.state
+        await user.until(lambda: any("Open" in span.text for span in user.screen.footer_bar.lines[0]))
         await user.press("enter")
-        await user.until(lambda: any(said in notice for notice in notices(user)))
-        assert user.screen.view.state == before
+        await user.until(lambda: isinstance(user.screen.app.screen, FindScreen))
+        found = user.screen.app.screen
+        assert isinstance(found, FindScreen)
+        assert query in str(found.search.query)
+        await user.press("escape")
+        await user.until(lambda: user.screen.app.screen is user.screen)
 
 
 async def test_a_key_in_a_table_of_namespaces_opens() -> None:

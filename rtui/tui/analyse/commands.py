@@ -74,6 +74,11 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run("leave", ("a",), "Tree", "Go back to the tree; the analysis goes on.", when=(Condition.LIVE,)),
     *MOVE_COMMANDS,
+    _table(
+        "keys", ("K",), "Its keys",
+        "Show the keys that the row is about, by the query that stands for them; it can be changed there.",
+        when=(Condition.ON_ENTRY,), footer=2,
+    ),
     _panel(
         "zoom_out", ("left", "h", "backspace"), "Zoom out", "Go back to the namespace above.",
         when=(Condition.ZOOMED,), footer=4,

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Mapping
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -37,7 +37,7 @@ from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
 from rtui.tui.kit.history import Leaving, PanelPlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
@@ -45,6 +45,9 @@ from rtui.tui.kit.status_lines import analyse_banner
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, TableRows, write_table
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.behind import Behind
 
 
 class AnalyseScreen(CommandScreen[bytes | None]):
@@ -193,9 +196,7 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             Condition.READY: is_ready,
             Condition.SCANNING: is_running and not is_paused,
             Condition.PAUSED: is_running and is_paused,
-            Condition.ON_ENTRY: status.is_live
-            and self.report is not None
-            and screen_lines.key_of(self.view.subject) is not None,
+            Condition.ON_ENTRY: self.report is not None and len(self.view.table.rows) > 0,
             Condition.HOT_SESSION: is_ready and self.view.panel.shows_hot_keys and self.source.offers_hot_session,
         }
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
@@ -335,14 +336,30 @@ class AnalyseScreen(CommandScreen[bytes | None]):
                 self.app.post_message(Leaving(before))
                 return
             key = screen_lines.key_of(self.view.subject)
-            if key is None:
-                title = self.view.panel.table(self.report, self.view.state).title
-                self.notify(screen_lines.meaning(self.view.subject, title), markup=False, timeout=4)
-            elif self.source.status.is_live:
+            if key is not None and self.source.status.is_live:
                 self.leave_place()
                 self.dismiss(key)
             else:
-                self.notify("This report was opened from a file: there is no tree to go to.", markup=False, timeout=3)
+                self.action_keys()
+
+    def action_keys(self) -> None:
+        """Show the keys that the row under the cursor is about, by the query that stands for them."""
+        found = self._behind
+        if found is not None:
+            self.post_message(KeysWanted(found.query, found.note))
+        elif self.report is not None and len(self.view.table.rows):
+            self.notify(screen_lines.UNKNOWN_KEYS, markup=False, timeout=4)
+
+    @property
+    def _behind(self) -> Behind | None:
+        """The query behind the row under the cursor; None where the report does not say which keys that is about."""
+        rows, line = self.view.table.rows, self.view.table.body.cursor_line
+        if self.report is None or not 0 <= line < len(rows):
+            return None
+        from rtui.analysis.query.rows_behind import behind_key, behind_row  # noqa: PLC0415 - when it is wanted
+
+        key = screen_lines.key_of(self.view.subject)
+        return behind_row(self.report, rows.table, rows.index(line)) if key is None else behind_key(key)
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""

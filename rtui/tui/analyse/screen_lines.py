@@ -22,7 +22,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.clipboard import Copy
-from rtui.tui.kit.layout import MARGIN, Piece, ago, display, display_text, fitted, prose, tab_line
+from rtui.tui.kit.layout import MARGIN, Piece, ago, display_text, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import (
     MIN_LABEL_CELLS,
     NAME,
@@ -342,19 +342,8 @@ def key_of(subject: Subject) -> bytes | None:
     return label(subject) if all(step.kind is NodeKind.LITERAL for step in subject) else None
 
 
-def meaning(subject: Subject, title: SafeText) -> SafeText:
-    """Return why there is nothing behind a row; `title` is that of its table."""
-    if isinstance(subject, int):
-        return SafeText(f"Slot {subject} only counts its keys: the report does not keep their names.")
-    if not isinstance(subject, tuple):
-        return SafeText(f"A row of “{title}” only adds up keys: the report does not keep their names.")
-    name = display(label(subject), limit=NAME_LIMIT)
-    kinds = {step.kind for step in subject}
-    if NodeKind.OTHER in kinds:
-        return SafeText("This row adds up what was too much to be kept apart: it has no names of its own.")
-    if NodeKind.PATTERN in kinds:
-        return SafeText(f"{name} is a pattern: it stands for all names that differ only there, and lists none of them.")
-    return SafeText(f"{name} is a namespace: the Memory panel shows what it holds.")
+UNKNOWN_KEYS: Final = literal("The report does not say which keys this row is about.")
+"""Instead of the keys behind a row, where there is no query for them."""
 
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:

@@ -55,6 +55,9 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _rows("filter", ("slash",), "Find",
         "Find keys: plain text is searched in what is loaded, an exact name is looked up, a glob such as user:*:cart "
         "is asked of the server, and terms such as ttl:none size>1M list what they find.", footer=3),
+    _rows("keys", ("K",), "Its keys",
+        "List the keys of the namespace, with columns, by the query that stands for them; add terms with /.",
+        when=(Condition.ON_NAMESPACE,)),
     _rows("clear_filter", (), "Clear the filter", "Show everything again; scans all keys where that was never done.",
         when=(Condition.FILTERED,)),
     _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),

@@ -328,6 +328,18 @@ class BrowseScreen(CommandScreen[None]):
         if match is None and self.session.store is before:
             self.tree_pane.reset_for_scan()
 
+    def action_keys(self) -> None:
+        """List the keys of the namespace under the cursor, of those that the tree shows."""
+        row = self.tree_pane.key_tree.cursor
+        if row is None or row.kind is not RowKind.NAMESPACE:
+            return
+        from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
+
+        status, needle = self.session.status, self.tree_pane.names.needle
+        shown = (("glob", status.match), ("type", status.key_type), ("text", needle))
+        terms = [one_of(name, [] if value is None else [value]) for name, value in shown]
+        self.post_message(KeysWanted(query_of(one_of("in", [row.namespace.path()]), *terms)))
+
     def action_clear_filter(self) -> None:
         """Clear the filter: show everything again."""
         if self.tree_pane.names.needle is not None:

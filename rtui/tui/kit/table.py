@@ -51,7 +51,8 @@ MOVE_COMMANDS: Final = (
     _command("first", ("home", "g"), "First row", "Move to the first row."),
     _command("last", ("end", "G"), "Last row", "Move to the last row."),
     _command(
-        "open", ("enter", "right", "l"), "Open", "Zoom into a namespace, or go to a key in the tree.",
+        "open", ("enter", "right", "l"), "Open",
+        "Zoom into a namespace, go to a key in the tree, or else show the keys that the row is about.",
         when=(Condition.ON_ENTRY,), footer=1,
     ),
 )  # fmt: skip

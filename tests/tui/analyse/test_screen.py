@@ -21,6 +21,7 @@ from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.find.screen import FindScreen
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis
@@ -140,7 +141,11 @@ async def test_zooming_in_and_out() -> None:
         await user.press("down", "right")
         assert user.rows == ["shop:user:{id}:profile", "shop:user:{id}:orders"]
         await user.press("enter")
-        assert len(user.rows) == 2, "there is nothing below"
+        found = user.screen.app.screen
+        assert isinstance(found, FindScreen), "there is nothing below but keys"
+        assert str(found.search.query) == "pattern:shop:user:{id}:profile"
+        await user.press("escape")
+        await user.until(lambda: user.screen.app.screen is user.screen)
         await user.press("escape")
         assert user.rows[0] == "shop:session:"
         assert user.screen.view.table.rows.texts(user.screen.view.table.body.cursor_line)[0] == "shop:user:"
