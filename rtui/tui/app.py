@@ -393,11 +393,12 @@ class RtuiApp(Navigation):
         self.call_later(self.begin)
 
     def action_help(self) -> None:
-        """Show every command."""
+        """Show every command, those of what has the keyboard first."""
         from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
 
         if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen(all_commands()))
+            owners = self.screen.focused_owners if isinstance(self.screen, CommandScreen) else ()
+            self.push_screen(HelpScreen(all_commands(), owners))
 
     def _fatal_error(self) -> None:
         """Exit with a short message instead of a traceback that shows values."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
@@ -70,24 +70,63 @@ GLOSSARY: Final = (
 """Terms that need a word, and what they mean."""
 
 
+PAGES: Final = {
+    Group.VALUE: (literal(
+        "A value is shown by what its bytes are: gzip, zlib, zstd, LZ4, snappy and brotli are unpacked; msgpack, CBOR, "
+        "BSON, Avro, protobuf, JSON, base64, tokens, UUIDs and times are read, one within the other. The layers are "
+        "named above the rows; d chooses others. Pickle and objects of PHP, Java and Ruby are disassembled and never "
+        "run, tokens are never verified, and what a decoder makes is bounded in size, depth and time."
+    ),),
+    Group.FIND: (literal(
+        "A key is found if all terms apply to it: a part of its name, a glob, re:, in: a namespace, pattern:, tag:, "
+        "slot:, type:, enc:, and ttl, expires, idle, freq, size and len with a figure, such as ttl<10m or size>1M. "
+        "An exclamation mark before a term turns it round. A fact is asked only of keys that may still be found."
+    ),),
+}  # fmt: skip
+"""What has to be said of a group besides its commands."""
+
+FOCUSED: Final[dict[str, SafeText]] = {
+    Owner.TREE: literal("tree"),
+    Owner.ROWS: literal("value"),
+    Owner.TABLE: literal("tables of an analysis"),
+    Owner.FOUND: literal("keys found by a query"),
+    Owner.ENTRIES: literal("command log"),
+}
+"""How what has the keyboard is called, by an owner of commands that it is."""
+
+
+def groups_for(commands: Sequence[ScreenCommand], owners: Sequence[str]) -> list[Group]:
+    """Return the groups in the order in which somebody wants them for whom `owners` carry commands out.
+
+    `owners` begin with what has the keyboard and end with the screen around it; what belongs to other screens follows.
+    """
+    first: dict[Group, None] = {}
+    for owner in owners:
+        of_owner = {command.group for command in commands if command.owner == owner} - {Group.APP}
+        first |= dict.fromkeys(group for group in Group if group in of_owner)
+    return list(first | dict.fromkeys(Group))
+
+
 class HelpScreen(CardScreen[None]):
-    """Lists the commands; any of the usual keys closes it."""
+    """Lists the commands, those of what has the keyboard first; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,question_mark,f1", "dismiss", "Close", show=False)]
 
-    def __init__(self, commands: Sequence[ScreenCommand]) -> None:
-        super().__init__("Help", "help")
-        self._commands = commands
+    def __init__(self, commands: Sequence[ScreenCommand], owners: Sequence[str] = ()) -> None:
+        """`owners` of commands are what has the keyboard, what that is in, and last the screen."""
+        focused = next((FOCUSED[owner] for owner in owners if owner in FOCUSED), None)
+        super().__init__("Help" if focused is None else f"Help: {focused}", "help")
+        self._commands, self._groups = commands, groups_for(commands, owners)
 
     def lines(self, width: int) -> list[Line]:
         """Return the list."""
-        return help_lines(self._commands, width)
+        return help_lines(self._commands, width, self._groups)
 
 
-def help_lines(commands: Sequence[ScreenCommand], width: int) -> list[Line]:
+def help_lines(commands: Sequence[ScreenCommand], width: int, groups: Iterable[Group] = Group) -> list[Line]:
     """Return the commands under their headings, then the marks and terms, for a panel of this width."""
     lines: list[Line] = []
-    for group in Group:
+    for group in groups:
         lines += [(), (gap(1), Span(SafeText(group.value), Role.ACCENT))]
         for command in commands:
             if command.group is not group or command.owner is Owner.CONNECT:
@@ -98,6 +137,8 @@ def help_lines(commands: Sequence[ScreenCommand], width: int) -> list[Line]:
                 Span(left(SafeText(command.title), TITLE_CELLS)),
             )
             lines += _described(head, SafeText(command.help), width)
+        for paragraph in PAGES.get(group, ()):
+            lines += [(), *prose(paragraph, width, Role.MUTED)]
     lines += [(), (gap(1), Span(literal("Figures"), Role.ACCENT))]
     for sentence in LEGEND:
         lines += prose(sentence, width, Role.MUTED)

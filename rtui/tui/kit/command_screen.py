@@ -142,6 +142,13 @@ class CommandScreen(FocusScreen[ScreenResultType]):
         raise NotImplementedError
 
     @property
+    def focused_owners(self) -> list[str]:
+        """The owners of commands from the widget that has the keyboard out to the screen."""
+        inside = [] if self.focused is None else self.focused.ancestors_with_self
+        found = [owner for node in inside for owner, its in self.action_owners.items() if its is node]
+        return found or [owner for owner, its in self.action_owners.items() if its is self]
+
+    @property
     def place(self) -> Place | None:
         """Where the user is, to come back to; None on a screen that is no such place."""
         return None
