@@ -22,7 +22,8 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.kit.selectable import SelectScreen
 from tests.tui.analysed_session import analysed_session
-from tests.tui.browsing import is_settled, until
+from tests.tui.browse.test_watching import Growing, refreshed
+from tests.tui.browsing import BrowseUser, is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS, ConsoleApp
 
@@ -111,6 +112,31 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
         await until(pilot, lambda: screen.detail_pane.detail.key == keys.encode() and is_settled(screen))
 
     assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("name", [b"jobs", b"q:2"], ids=["key", "rows"])
+def test_watching(snap_compare: Compare, size: tuple[int, int], name: bytes) -> None:
+    session = Growing()
+
+    async def look(pilot: Pilot[int]) -> None:
+        await doing()(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, BrowseScreen)
+        screen.tree_pane.reveal(name)
+        await until(pilot, lambda: screen.detail_pane.detail.key == name and is_settled(screen))
+        if name != b"jobs":
+            await pilot.press("u")
+        await pilot.press("W")
+        user = BrowseUser(pilot, screen, session)
+        await refreshed(user)
+        session.length, session.memory = 700, 9_000
+        await refreshed(user)
+        screen.watcher.pace_s = 3.0
+        screen._watch(is_ready=False)
+        await pilot.pause()
+
+    assert snap_compare(app(session), terminal_size=size, run_before=look)
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,9 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run("cost", ("i",), "Cost", "Show what the analysis has cost the server: commands, bytes, time."),
     _run(
+        "watch", ("W",), "Watch", "Say how the figures of this panel are kept up to date.", when=(Condition.LIVE,)
+    ),
+    _run(
         "compare", ("D",), "Changes",
         "Show ▲▼ what has changed since an earlier report of this server, in every panel; again ends that.",
     ),

@@ -236,6 +236,14 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
             self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
 
+    def action_watch(self) -> None:
+        """Say how the panel is kept up to date: most figures need a pass over all keys."""
+        if self.view.panel.shows_hot_keys and self.source.reports_hot_keys:
+            text = f"The hot keys are asked every {HOT_EVERY_S:g} s while they are shown."
+        else:
+            text = "These figures come from asking all keys, too much to be repeated: r asks again, D shows changes."
+        self.notify(text, markup=False, timeout=5)
+
     def action_compare(self) -> None:
         """Choose an earlier report to show the changes since, or show them no more."""
         if self.view.states.baseline is not None:

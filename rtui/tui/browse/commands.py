@@ -69,6 +69,9 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _detail("previous_page", ("b",), "Page before", "Go back a page of the value.", when=(Condition.PAGES,)),
     _detail("reload", ("r",), "Look again", "Fetch the facts and the value of this key again.",
         when=(Condition.ON_KEY,)),
+    _key("watch", ("W",), "Watch",
+        "Ask about this key, or the keys in view below an open namespace, every few seconds, and mark what changes; "
+        "again ends that.", when=(Condition.ON_ROW,)),
     _key("copy_name", ("y",), "Copy", "Copy the name as text.", when=(Condition.ON_ROW,), footer=5),
     _key("copy_menu", ("Y",), "Copy as…",
         "Copy the name as escaped bytes, or a redis-cli command for what rtui will not do.", when=(Condition.ON_ROW,)),

@@ -24,6 +24,7 @@ from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, position_text, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.browse.value_rows import RowOrder, ValueRow
+from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
 
@@ -77,10 +78,12 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
     return [*pieces, Piece(5, (Span(literal("Enter shows the details"), Role.FAINT),))]
 
 
-def head_lines(detail: Detail, totals: Totals, now_s: float | None, width: int) -> Sequence[Line]:
+def head_lines(
+    detail: Detail, totals: Totals, now_s: float | None, width: int, changes: FactChanges = UNCHANGED
+) -> Sequence[Line]:
     """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time that they age by."""
     if detail.facts is not None:
-        return fact_lines(detail.facts, width, now_s=now_s)
+        return fact_lines(detail.facts, width, now_s=now_s, changes=changes)
     if detail.key is not None:
         return loading_lines(detail.key, width)
     return [] if detail.row is None else namespace_lines(detail.row.namespace, totals, width)

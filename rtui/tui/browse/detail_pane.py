@@ -17,6 +17,7 @@ from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_writer import Run
+from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.line_view import LinePanel
 
@@ -48,6 +49,8 @@ class DetailPane(Vertical):
         self.tab = Tab.VALUE
         self.shown: Detail | None = None
         """The detail on the screen."""
+        self.changes: FactChanges = UNCHANGED
+        """What has changed of the key, while it is watched."""
         self._head = LinePanel(id="detail-head")
         self._tabs = TabBar(id="detail-tabs")
         self._clock = session.clock
@@ -86,7 +89,7 @@ class DetailPane(Vertical):
     def _show_facts(self, detail: Detail) -> None:
         """Show all but the body: what changes as time goes by."""
         totals, now_s = self._totals(), self._clock()
-        self._head.set_content(partial(head_lines, detail, totals, now_s))
+        self._head.set_content(partial(head_lines, detail, totals, now_s, changes=self.changes))
         self._tabs.set_content(partial(tab_lines, detail, self.tab, now_s, state=self.value.state))
         self.summary.set_line(partial(summary_line, detail, totals, now_s))
 

@@ -12,6 +12,7 @@ from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.tree_lines import REASONS
+from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import MARGIN, ago, display, display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, wrap
 
@@ -67,10 +68,13 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     return [*name_lines(full_name(key), width), *(fact_line(width, *pair) for pair in pairs)]
 
 
-def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> list[Line]:
+def fact_lines(
+    facts: KeyFacts, width: int, *, now_s: float | None = None, changes: FactChanges = UNCHANGED
+) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places.
 
     `now_s`, in seconds since the epoch, says how far the time to live has run down; None: it is as it was asked.
+    `changes` are those of a key that is watched.
     """
     if facts.is_gone:
         return [
@@ -106,11 +110,20 @@ def fact_lines(facts: KeyFacts, width: int, *, now_s: float | None = None) -> li
         use = _fact(label, facts.idle_s, lambda idle_s: fmt.duration(idle_s * fmt.SECOND_MS))
     return [
         *name_lines(full_name(facts.key), width),
-        fact_line(width, type_name, length),
-        fact_line(width, encoding, memory),
-        fact_line(width, ttl, expiry),
-        fact_line(width, use, _slot(facts.key)),
+        fact_line(width, _changed(type_name, changes), _changed(length, changes)),
+        fact_line(width, _changed(encoding, changes), _changed(memory, changes)),
+        fact_line(width, _changed(ttl, changes), expiry),
+        fact_line(width, _changed(use, changes), _slot(facts.key)),
     ]
+
+
+def _changed(fact: Fact, changes: FactChanges) -> Fact:
+    """Return a fact with how it changes: marked where it just has, its rate behind it."""
+    change = changes.get(fact.label)
+    if change is None:
+        return fact
+    text = joined([part for part in (SafeText(change.mark + fact.value), change.rate) if part], " ")
+    return fact._replace(value=text, role=Role.ACCENT if change.mark else fact.role)
 
 
 def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], role: Role = Role.TEXT) -> Fact:

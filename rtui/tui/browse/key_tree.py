@@ -21,7 +21,7 @@ from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.row_weights import RowWeights
-from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import Totals, flashing, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -71,6 +71,8 @@ class TreeView(RowsView, can_focus=True):
         """Cells of the longest name seen in these rows, with its indent: columns are removed for it once, for good."""
         self._rows_reported: list[Row] = []
         """The rows in view at the last `ViewChanged`."""
+        self.flashing: frozenset[bytes] = frozenset()
+        """Keys whose rows are marked, since they have just changed."""
         self._key_lines: dict[Row, tuple[RowFacts | None, RowLayout, Line]] = {}
 
     @property
@@ -184,11 +186,14 @@ class TreeView(RowsView, can_focus=True):
             is_open = self.rows.is_expanded(row.namespace)
             return row_line(row, self.row_layout, self.totals, is_open=is_open, figures=self.figures)
         facts = self._facts.get(row.key())
+        is_flashing = bool(self.flashing) and row.key() in self.flashing
         known = self._key_lines.get(row)
-        if known is not None and known[0] is facts and known[1] is self.row_layout:
+        if known is not None and known[0] is facts and known[1] is self.row_layout and not is_flashing:
             return known[2]
         idle_s = self._weights.idle_s(row.namespace, row.name) if self.rows.sort_order is Sort.IDLE else None
         line = row_line(row, self.row_layout, self.totals, facts=facts, idle_s=idle_s)
+        if is_flashing:
+            return flashing(line)
         if len(self._key_lines) >= KEPT_LINES:
             self._key_lines.clear()
         if len(row.name) <= KEPT_LINE_BYTES:

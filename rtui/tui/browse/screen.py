@@ -31,10 +31,11 @@ from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.value_commands import SHARED
 from rtui.tui.browse.value_prompt import prompt_hint
+from rtui.tui.browse.watching import REFUSED, UNCHANGED, Watcher
 from rtui.tui.kit.bars import Banner, Bar, FilterInput
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen, KeysWanted
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
 from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
@@ -104,6 +105,8 @@ class BrowseScreen(CommandScreen[None]):
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
         self._told_log_failure = False
+        self.watcher = Watcher()
+        self._watch_began_s = 0.0
         self._returns_to = ""
         """The action of Escape where the user came to a key from another screen: it leads back there."""
 
@@ -181,6 +184,7 @@ class BrowseScreen(CommandScreen[None]):
         if isinstance(status.link, Online) and not is_fetching:
             self.tree_pane.refresh_expired()
             self.detail_pane.refresh_expired()
+        self._watch(is_ready=isinstance(status.link, Online) and not is_fetching)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
@@ -214,6 +218,9 @@ class BrowseScreen(CommandScreen[None]):
         async def fetch() -> None:
             found = await self.session.row_facts(event.keys)
             self.tree_pane.put_facts(found)
+            if self.watcher.node is not None:
+                self.tree_pane.flash(frozenset(self.watcher.learn_rows(found)))
+                self._end_refresh()
             shown = self.detail_pane.detail.facts
             if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
                 self.detail_pane.fetcher.refresh()
@@ -227,8 +234,63 @@ class BrowseScreen(CommandScreen[None]):
         facts = event.detail.facts
         if facts is not None and facts is not self._listed_facts:
             self._listed_facts = facts
+            if facts.key == self.watcher.key and self.watcher.learn(facts):
+                self._end_refresh()
+                self.detail_pane.changes = self.watcher.changes
+                self.detail_pane.tick()
             self.tree_pane.put_facts([facts.row])
         self._offer_commands()
+
+    # watching
+
+    def action_watch(self) -> None:
+        """Watch the key under the cursor or in the details, or the keys in view of an open namespace; or end that."""
+        detail, row, now_s = self.detail_pane.detail, self.tree_pane.key_tree.cursor, self.session.clock()
+        if self.watcher.is_on:
+            self._end_watch()
+        elif detail.key is not None:
+            self.watcher.watch_key(detail.key, detail.facts, now_s)
+        elif row is not None and self.tree_pane.key_tree.rows.is_expanded(row.namespace):
+            self.watcher.watch_rows(row.namespace, now_s)
+        else:
+            self.notify(REFUSED, title="Not watched", markup=False, timeout=8)
+        self._ticked_at_s = 0.0
+        self.flush_after(AT_ONCE_S)
+
+    def _end_watch(self) -> None:
+        self.watcher.stop()
+        self.tree_pane.flash(frozenset())
+        self.detail_pane.changes = UNCHANGED
+        self.detail_pane.tick()
+
+    def _watch(self, *, is_ready: bool) -> None:
+        """Ask again about what is watched when it is time; a key is watched as long as its details are shown."""
+        watcher, now_s = self.watcher, self.session.clock()
+        if watcher.is_on:
+            is_elsewhere = watcher.key is not None and self.detail_pane.detail.key != watcher.key
+            has_gone = watcher.node is not None and not self.tree_pane.key_tree.rows.is_expanded(watcher.node)
+            if is_elsewhere or has_gone:
+                self._end_watch()
+        if watcher.is_on and watcher.settle(now_s):
+            self.tree_pane.flash(frozenset())
+            self.detail_pane.changes = watcher.changes
+            self.detail_pane.tick()
+        if is_ready and watcher.is_due(now_s):
+            watcher.begin(now_s)
+            self._watch_began_s = asyncio.get_running_loop().time()
+            if watcher.key is not None:
+                self.detail_pane.fetcher.refresh()
+            elif keys := watcher.keys_in(self.tree_pane.key_tree.rows_in_view):
+                self.post_message(TreePane.FactsWanted(keys))
+        is_online = isinstance(self.session.status.link, Online)
+        text = watcher.text(is_online=is_online)
+        if text != self.status_bar.watching:
+            self.status_bar.watching = text
+            self.status_bar.show_status()
+
+    def _end_refresh(self) -> None:
+        """Choose when to ask again, by how long this took."""
+        self.watcher.end(self.session.clock(), asyncio.get_running_loop().time() - self._watch_began_s)
 
     def action_rescan(self) -> None:
         """Forget what was counted and scan again."""

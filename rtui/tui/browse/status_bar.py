@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.tui.browse.session import Session
@@ -22,13 +23,17 @@ class StatusBar(Bar):
         self._session = session
         self._is_filling = is_filling
         self._shows_cost = False
+        self.watching = SafeText("")
+        """What is watched; empty for nothing."""
 
     def show_status(self) -> None:
         """Show how the scan is doing now."""
         status, now_s = self._session.status, asyncio.get_running_loop().time()
         note = literal("the demo is being loaded") if self._is_filling is not None else None
-        shows_cost = self._shows_cost
-        self.set_line(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note))
+        shows_cost, watching = self._shows_cost, self.watching
+        self.set_line(
+            lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note, watching=watching)
+        )
 
     @property
     def is_at_rest(self) -> bool:

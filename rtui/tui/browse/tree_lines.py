@@ -319,3 +319,14 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
     for paragraph in filter(None, (text, more)):
         lines += [(), *prose(paragraph, width, Role.MUTED)]
     return lines
+
+
+FLASH: Final = literal("•")
+"""Stands before a row that has just changed."""
+
+
+def flashing(line: Line) -> Line:
+    """Return the line of a key that has just changed: marked in its margin, and in another colour."""
+    first, *rest = line
+    spans = [Span(SafeText(FLASH + first.text[1:]), Role.ACCENT) if first.text[:1] == " " else first, *rest]
+    return tuple(span._replace(role=Role.ACCENT) for span in spans)

@@ -269,6 +269,12 @@ class TreePane(Vertical):
         self._facts.put(found)
         self.key_tree.repaint_changes()
 
+    def flash(self, keys: frozenset[bytes]) -> None:
+        """Mark the rows of these keys, which have just changed, and no others."""
+        if keys != self.key_tree.flashing:
+            self.key_tree.flashing = keys
+            self.key_tree.repaint_changes()
+
     def refresh_expired(self) -> None:
         """Fetch again the facts of keys in view whose time to live has run out, and of those that are in doubt."""
         self._fetch(self._facts.due_again(self.key_tree.rows_in_view))

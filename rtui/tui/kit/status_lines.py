@@ -109,13 +109,26 @@ STATES: Final = {
 }
 
 
+NOT_WATCHING: Final = literal("")
+
+
 def status_line(
-    status: BrowsingStatus, now_s: float, width: int, *, shows_cost: bool = False, note: SafeText | None = None
+    status: BrowsingStatus,
+    now_s: float,
+    width: int,
+    *,
+    shows_cost: bool = False,
+    note: SafeText | None = None,
+    watching: SafeText = NOT_WATCHING,
 ) -> Line:
-    """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop."""
+    """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop.
+
+    `watching` says what is asked again and again.
+    """
     word, role = STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
     head = link_words(status.link, now_s) or (Span(word, role),)
-    pieces = [*progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
+    watched = [Piece(0, (Span(watching, Role.ACCENT),))] if watching else []
+    pieces = [*watched, *progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
 
 
