@@ -27,6 +27,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import FACT_COLUMNS, SORTS, sort_at
+from rtui.tui.browse.crumbs import Crumb, path_around, title_of
 from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
@@ -35,7 +36,7 @@ from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.layout import ago, display
+from rtui.tui.kit.layout import MARGIN, ago, display
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import literal
 
@@ -141,6 +142,8 @@ class TreePane(Vertical):
         self._header = LinePanel(id="tree-header")
         self._notice = LinePanel(id="notice")
         self._session = session
+        self._crumbs: list[Crumb] = []
+        """The path in the header, as it is shown."""
         self._is_touched = False
         """Whether the user has moved or opened anything, so that rows must keep their places."""
         self._shown_age = literal("")
@@ -237,18 +240,25 @@ class TreePane(Vertical):
 
     def _show_header(self) -> None:
         needle = self.names.needle
-        if needle is None:
+        order, layout = self.names.rows.sort_order, self.key_tree.row_layout
+        path = path_around(self.key_tree.cursor, self.names.rows)
+        self._crumbs = []
+        if needle is not None:
+            title = SafeText(f"Names with {display(needle, limit=40)}")
+        elif path:
+            title, self._crumbs = title_of(path, layout.name_cells - 2 * MARGIN)
+        else:
             separators = b" ".join(self._session.store.separators.values)
             title = SafeText(f"Namespaces split at {display(separators)}")
-        else:
-            title = SafeText(f"Names with {display(needle, limit=40)}")
-        order, layout = self.names.rows.sort_order, self.key_tree.row_layout
         note = self._age_note()
         if self.ranking.is_under_way:
             note = self.ranking.note
         elif self.ranking.missing(self.names.rows):
             note = literal("keys by name, S asks them")
-        self._header.show([header_line(layout, order, title, is_filter=needle is not None, note=note)])
+        line = header_line(layout, order, title, is_filter=needle is not None, note=note)
+        if not line[0].text.startswith(f" {title}"):
+            self._crumbs = []
+        self._header.show([line])
 
     def _age_note(self) -> SafeText:
         """Return how old the figures of the analysis are that the columns show."""
@@ -306,6 +316,7 @@ class TreePane(Vertical):
     @on(KeyTree.Highlighted)
     def _cursor_moved(self) -> None:
         self._is_touched = self._is_touched or self.key_tree.cursor_line > 0
+        self._show_header()
 
     @on(KeyTree.OpenRequested)
     def _open(self, event: KeyTree.OpenRequested) -> None:
@@ -361,6 +372,10 @@ class TreePane(Vertical):
     @on(events.Click, "#tree-header")
     def _header_clicked(self, event: events.Click) -> None:
         event.stop()
+        crumb = next((one for one in self._crumbs if one.start <= event.x < one.end), None)
+        if crumb is not None:
+            self.key_tree.call_later(self.key_tree.move_to_row, self.names.rows.row_of(crumb.node))
+            return
         sort = sort_at(self.key_tree.row_layout, event.x)
         if sort is not None and len(self.key_tree.rows):
             self.sort_by(sort)

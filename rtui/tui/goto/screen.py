@@ -49,9 +49,6 @@ NAME_CELLS: Final = 20
 NOTE_CELLS: Final = 12
 """A note that would get fewer cells is left out."""
 
-LOW: Final = 14
-"""Lines of the list at most."""
-
 
 SHOW_S: Final = 0.15
 """How often what was found so far is shown while names are searched."""
@@ -252,7 +249,6 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
     def _show(self, found: Sequence[Ranked], last: Sequence[Entry] = (), *, not_searched: int = 0) -> None:
         entries = [entry for _, _, entry in found][: MOST_SHOWN - len(last)]
         self.list.show([*entries, *last], keeps_cursor=True)
-        self.list.styles.height = max(1, min(LOW, len(self.list.entries)))
         hint = literal("enter goes · tab completes · esc closes")
         if self._search is not None:
             hint = literal("searching the names…")
