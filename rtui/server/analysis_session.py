@@ -33,6 +33,10 @@ ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""
 
 
+LEFT: Final = "rtui was left meanwhile"
+"""Why a report is partial that was kept when rtui ended."""
+
+
 @dataclass(frozen=True, slots=True)
 class AnalysisStatus:
     """An analysis at one moment: everything but its numbers."""
@@ -57,6 +61,8 @@ class AnalysisStatus:
     """Why the figures do not hold any more; None while they may."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""
+    is_kept: bool = False
+    """Whether reports are kept, when rtui ends that of what was found so far."""
 
     @property
     def is_under_way(self) -> bool:
@@ -70,7 +76,9 @@ class AnalysisStatus:
         elapsed_s, asked = self.cost.elapsed_s, counted(self.progress.keys, "key")
         if not self.is_under_way or elapsed_s < ASK_FROM_S:
             return None
-        return SafeText(f"An analysis is under way: {asked} in {duration(round(elapsed_s * 1000))}. Quitting loses it.")
+        lost = "ends it: what it has found is kept as a partial report, but it" if self.is_kept else "loses it: it"
+        took = duration(round(elapsed_s * 1000))
+        return SafeText(f"An analysis is under way: {asked} in {took}. Quitting {lost} can't go on later.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +164,7 @@ class AnalysisSession:
             age_s=None if stamp is None else max(0.0, now_s - stamp.at_s),
             outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
             notes=self._notes,
+            is_kept=self.kept is not None,
         )
 
     def choose_columns(self, columns: Columns | None) -> None:
@@ -197,9 +206,13 @@ class AnalysisSession:
             await self._analysis.ask_hot()
 
     async def close(self) -> None:
-        """End everything without sending anything more."""
+        """End everything without sending anything more; of an analysis that has run for long, keep what there is."""
         task, self._task = self._task, None
+        found = None if task is None or self.status.lost_by_leaving is None else self.report
         await end_task(task)
+        if found is not None:
+            coverage = structs.replace(found.head.coverage, reason=LEFT)
+            await self._keep(structs.replace(found, head=structs.replace(found.head, coverage=coverage)))
 
     async def _run(self, before: asyncio.Task[None] | None, analysis_run: AnalysisRun) -> None:
         """Run an analysis once the one before has ended, with other work suspended."""

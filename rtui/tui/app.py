@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.console import Console
@@ -451,8 +451,10 @@ class ReportApp(RtuiApp):
         *,
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
+        clock: Callable[[], float] = time,
     ) -> None:
-        """Of the options only those of the look count."""
+        """Of the options only those of the look count; `clock` gives seconds since the epoch."""
+        self._epoch_clock = clock
         super().__init__(options, palette=palette, settings=settings)
         self._report: Report | None = report
 
@@ -471,7 +473,7 @@ class ReportApp(RtuiApp):
 
         server = report.head.server
         source = FixedAnalysis(report, KeptReports(server.label, server.db))
-        await self.push_screen(AnalyseScreen(source, settings=self.settings))
+        await self.push_screen(AnalyseScreen(source, settings=self.settings, clock=self._epoch_clock))
 
 
 def run(options: BrowseOptions) -> int:

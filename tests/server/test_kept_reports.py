@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.server import kept_reports
-from rtui.server.analysis_session import AnalysisSession
+from rtui.server.analysis_session import LEFT, AnalysisSession
 from rtui.server.kept_reports import KeptReports, NotKeptError, all_kept, read_kept, split_reference, thinned
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from tests.made_report import made_report
-from tests.server.targets import target_of
+from tests.server.targets import eventually, target_of
 from tests.servers import Server
 
 NOON_S = datetime(2026, 11, 22, 12, tzinfo=UTC).timestamp()
@@ -171,4 +171,31 @@ async def test_each_analysis_is_kept(server: Server, tmp_path: Path) -> None:
         assert session.report.summary.root.stats.keys == 50
     finally:
         await session.close()
+        await connection.close()
+
+
+async def test_what_a_long_analysis_has_found_is_kept_when_it_is_left(
+    valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.analysis_session.ASK_FROM_S", 0.0)
+    valkey.admin.eval("for i=1,150000 do redis.call('SET', 'k:'..i, i) end", 0)
+    connection = Connection(target_of(valkey))
+    await connection.open()
+    kept = KeptReports(connection.target.label, 0, tmp_path)
+    session = AnalysisSession(connection, AnalysisOptions, kept=kept)
+    try:
+        session.begin()
+        await eventually(lambda: session.report is not None and session.report.head.coverage.keys)
+        session.control.pause()
+        said = session.status.lost_by_leaving
+        assert said is not None
+        assert "partial report" in said
+        await session.close()
+        (listed,) = kept.reports()
+        assert listed.head.coverage.kind is CoverageKind.PARTIAL
+        assert listed.head.coverage.reason == LEFT
+        assert 0 < listed.head.coverage.keys < 150_000
+        await session.close()
+        assert len(kept.files()) == 1
+    finally:
         await connection.close()

@@ -59,7 +59,7 @@ def doing(*keys: str) -> Callable[[Pilot[int]], Awaitable[None]]:
 @SIZES
 @pytest.mark.parametrize("panel", ["1", "2"], ids=["memory", "big"])
 def test_a_report_from_a_file(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
-    app = ReportApp(made_report(), BrowseOptions())
+    app = ReportApp(made_report(), BrowseOptions(), clock=lambda: MADE_AT_S + 3 * 86_400)
     assert snap_compare(app, terminal_size=size, run_before=doing(panel, "down"))
 
 

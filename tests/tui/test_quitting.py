@@ -35,6 +35,15 @@ def test_only_what_took_long_is_lost(status: AnalysisStatus, said: str | None) -
     assert said is None if lost is None else said is not None and said in lost
 
 
+def test_it_says_what_becomes_of_the_figures() -> None:
+    kept, lost = (replace(LONG, is_kept=is_kept).lost_by_leaving for is_kept in (True, False))
+    assert kept is not None
+    assert lost is not None
+    assert "kept as a partial report" in kept
+    assert "loses it" in lost
+    assert all("can't go on later" in said for said in (kept, lost))
+
+
 @asynccontextmanager
 async def asked(key: str) -> AsyncIterator[AnalyseUser]:
     """The question that the key brings up during a long analysis."""

@@ -158,7 +158,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self._shows_cost
         now_s = asyncio.get_running_loop().time()
-        self.title_bar.set_line(lambda width: screen_lines.title_line(status, report, width, self._label))
+        self.title_bar.set_line(
+            lambda width: screen_lines.title_line(status, report, width, self._label, clock_s=self.clock())
+        )
         self.status_bar.set_line(
             lambda width: screen_lines.status_line(status, report, now_s, width, shows_cost=shows_cost)
         )

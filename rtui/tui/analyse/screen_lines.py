@@ -130,10 +130,18 @@ def _intro(columns: Columns | None, *, has_lengths: bool) -> SafeText:
     return SafeText(" ".join((*sentences, _WHILE_IT_RUNS)))
 
 
-def title_line(status: AnalysisStatus, report: Report | None, width: int, label: SafeText | None = None) -> Line:
+def title_line(
+    status: AnalysisStatus,
+    report: Report | None,
+    width: int,
+    label: SafeText | None = None,
+    *,
+    clock_s: float | None = None,
+) -> Line:
     """Return the title bar in exactly `width` cells: the server, its keys in question, how exact the figures are.
 
-    `label` replaces the server's own. A server is only read; a report from a file says when it was made.
+    `label` replaces the server's own. A server is only read; a report from a file says when it was made, and by the
+    clock, in seconds since the epoch, how long ago that is.
     """
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
@@ -149,6 +157,9 @@ def title_line(status: AnalysisStatus, report: Report | None, width: int, label:
     elif report is not None:
         made = SafeText(f"{fmt.moment(report.head.made_at_s)} UTC")
         pieces.append(Piece(1, (Span(literal("report of "), Role.MUTED), Span(made, Role.ACCENT))))
+        age = ago(None if clock_s is None else clock_s - report.head.made_at_s)
+        if age:
+            pieces.append(Piece(2, (Span(age, Role.STRONG),)))
     if report is not None:
         pieces += scope_pieces(report.head.scope.match, report.head.scope.key_type)
     right = (*_coverage(status, report), gap(1))
