@@ -54,6 +54,7 @@ Terms; all of them have to apply, and a ! before one turns it round
   type:hash,set  enc:listpack
   ttl:none  ttl<10m  ttl:10m..1h  expires:2026-11-22T21:31..21:33
   idle>30d  freq>100  size>1M  len>10000
+  @name               a query saved for this server or profile on screen (^S)
 Names with spaces, quotes or other bytes stand in double quotes: "two words", "\\xff".
 Put terms in single quotes for the shell.
 
@@ -102,11 +103,12 @@ def command(connection: ConnectionOptions, form: str, demo: bool, demo_keys: int
     place, terms = split_target(connection)
     if not terms:
         raise click.UsageError("Say what to find: one TERM at least.")
-    query = _query(" ".join(terms))
+    given = replace(connection, place=place)
+    query = _query(_with_saved(" ".join(terms), None if demo else given))
     options = _options(query, **asked)
     find = partial(_find, query=query, options=options, form=form, counts_only=asked["counts_only"])
     if not demo:
-        sys.exit(find(replace(connection, place=place).target()))
+        sys.exit(find(given.target()))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(demo_keys) as server:
@@ -135,6 +137,20 @@ def _is_target(text: str) -> bool:
         return text.startswith(("/", "./")) and stat.S_ISSOCK(Path(text).stat().st_mode)
     except OSError:
         return False
+
+
+def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
+    """Return a line with saved queries in place of their names; a name that is nearly one is said."""
+    if "@" not in line or connection is None:
+        return line
+    from rtui.tui.kit.saved_queries import expanded, saved_queries, unknown_names  # noqa: PLC0415 - few want it
+    from rtui.tui.kit.settings import SettingsFile, settings_path  # noqa: PLC0415
+
+    saved = saved_queries(SettingsFile.opened(settings_path()).settings, connection.target())
+    for name, near in unknown_names(line, saved).items():
+        if near is not None:
+            click.echo(f"rtui: there is no query @{name}, so names with that are found; @{near} is one.", err=True)
+    return expanded(line, saved)
 
 
 def _query(line: str) -> Query:

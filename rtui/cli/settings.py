@@ -21,7 +21,7 @@ from rtui.tui.kit.settings import (
 @click.command("settings")
 @click.argument("name", required=False)
 @click.argument("value", required=False)
-@click.option("--reset", is_flag=True, help="Forget NAME, or everything but the keys.")
+@click.option("--reset", is_flag=True, help="Forget NAME, or everything but keys and queries.")
 @click.option("--path", is_flag=True, help="Print where the file is.")
 @click.help_option("--help")
 def command(name: str | None, value: str | None, *, reset: bool, path: bool) -> None:
@@ -71,7 +71,7 @@ def _reset(file: SettingsFile, name: str | None) -> None:
         file.choose(name, None)
         return
     for one, _ in list(current_values(file.settings)):
-        if not one.startswith("keys."):
+        if not one.startswith(("keys.", "queries.")):
             file.choose(one, None)
 
 

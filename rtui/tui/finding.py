@@ -13,6 +13,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.found_rows import USUAL, FoundRows
 from rtui.tui.find.screen import FindScreen, new_rows
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
@@ -25,9 +26,9 @@ BACK: Final = "app.found"
 class Finding:
     """Shows found keys over the tree or over the analysis, and keeps the latest list."""
 
-    def __init__(self, app: App[Any], session: Session, label: SafeText | None) -> None:
+    def __init__(self, app: App[Any], session: Session, label: SafeText | None, settings: SettingsFile) -> None:
         self.session = session
-        self._app, self._label = app, label
+        self._app, self._label, self._settings = app, label, settings
         self._rows: FoundRows | None = None
         self._is_over_analysis = False
 
@@ -54,7 +55,9 @@ class Finding:
 
     def _push(self, rows: FoundRows) -> None:
         self._rows = rows
-        screen = FindScreen(self.session, rows, self.vocabulary, label=self._label, keep=self._keep)
+        screen = FindScreen(
+            self.session, rows, self.vocabulary, label=self._label, settings=self._settings, keep=self._keep
+        )
 
         def left(key: bytes | None) -> None:
             if key is not None:

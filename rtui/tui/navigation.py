@@ -22,6 +22,7 @@ from rtui.tui.kit.command import ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
 from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.saved_queries import saved_queries
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 
@@ -123,7 +124,7 @@ class Navigation(App[int]):
         from rtui.tui.finding import Finding  # noqa: PLC0415 - when it is wanted
 
         if self._finding is None or self._finding.session is not session:
-            self._finding = Finding(self, session, self._label)
+            self._finding = Finding(self, session, self._label, self.settings)
         return self._finding
 
     async def action_found(self) -> None:
@@ -180,6 +181,7 @@ class Navigation(App[int]):
             yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
             yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
             yield from self._databases(self._session)
+            yield from self._saved_queries(self._session)
         for command in screen.offered():
             if command.id not in ("goto", "log") and not command.call.startswith("show_panel"):
                 go = partial(self._run_command, screen, command)
@@ -189,6 +191,14 @@ class Navigation(App[int]):
         for theme in sorted(self.available_themes):
             note = literal("in use") if theme == self.theme else literal("")
             yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, self, "theme", theme))
+
+    def _saved_queries(self, session: Session) -> Iterator[Entry]:
+        """Yield the queries that were saved for the server."""
+        from rtui.analysis.query.parsing import read  # noqa: PLC0415 - when it is wanted
+
+        for name, line in saved_queries(self.settings.settings, session.target).items():
+            go = partial(self._show_keys, KeysWanted(read(line).query))
+            yield Entry(Kind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), go)
 
     def _databases(self, session: Session) -> Iterator[Entry]:
         """Yield the databases that hold keys, and the one that is browsed."""

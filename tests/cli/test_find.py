@@ -19,6 +19,9 @@ import pytest
 from rtui.analysis.query.parsing import read
 from rtui.cli.find import marked, split_target
 from rtui.cli.main import INTERRUPTED, run
+from rtui.server.wire.target import parse_target
+from rtui.tui.kit.saved_queries import save_query
+from rtui.tui.kit.settings import SettingsFile
 from tests.cli.test_options import given_by
 from tests.servers import Server
 
@@ -274,3 +277,20 @@ def test_what_was_found_before_ctrl_c_is_written(valkey: Server, form: str) -> N
         assert not written["complete"]
     else:
         assert 0 < len(out.splitlines()) < MANY
+
+
+def test_a_saved_query_is_found_by_its_name(
+    valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "settings.toml"
+    monkeypatch.setattr("rtui.tui.kit.settings.settings_path", lambda: path)
+    settings = SettingsFile(path)
+    save_query(settings, parse_target(valkey.url), "profiles", "in:shop type:hash")
+    settings.flush()
+    plant(valkey)
+    found(valkey, "@profiles", "!:1", "--count")
+    assert capfd.readouterr().out == "9\n"
+    found(valkey, "@profile", "--count")
+    out, err = capfd.readouterr()
+    assert out == "0\n"
+    assert "@profiles is one" in err

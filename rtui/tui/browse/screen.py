@@ -97,7 +97,10 @@ class BrowseScreen(CommandScreen[None]):
         self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
         self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
-        self.banner, self.filter_input = Banner(), QueryLine(FILTER_PLACEHOLDER, self._vocabulary)
+        self.banner, self.filter_input = (
+            Banner(),
+            QueryLine(FILTER_PLACEHOLDER, self._vocabulary, self.settings, session.target),
+        )
         self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0

@@ -36,6 +36,7 @@ from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScree
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table_rows import TableFileError, write_names, write_table
 
@@ -98,6 +99,7 @@ class FindScreen(CommandScreen[bytes | None]):
         vocabulary: Callable[[], Vocabulary],
         *,
         label: SafeText | None = None,
+        settings: SettingsFile | None = None,
         keep: Callable[[FoundRows], object] = lambda rows: None,
     ) -> None:
         """`rows` are those of a search, new or as they were left; `label` replaces the server's own in the title.
@@ -113,7 +115,13 @@ class FindScreen(CommandScreen[bytes | None]):
         self.title_bar, self.query_bar = Bar(id="title"), Bar(id="found-query")
         self.status_bar, self.notes = Bar(id="status"), LinePanel(id="found-notes")
         self.nothing = LinePanel(id="found-nothing")
-        self.query_input = QueryLine("text, a glob, or terms such as ttl:none size>1M", vocabulary, id="query")
+        self.query_input = QueryLine(
+            "text, a glob, or terms such as ttl:none size>1M",
+            vocabulary,
+            SettingsFile() if settings is None else settings,
+            session.target,
+            id="query",
+        )
         self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
         self._seen: object = None
         self._shows_cost = False

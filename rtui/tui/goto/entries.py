@@ -18,6 +18,7 @@ class Kind(Enum):
     LIST = literal("list")
     PANEL = literal("panel")
     SCREEN = literal("screen")
+    QUERY = literal("query")
     DATABASE = literal("database")
     PROFILE = literal("profile")
     SERVER = literal("server")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from rtui.analysis.query.completion import Completion
+from rtui.analysis.query.completion import Candidate, Completion
 from rtui.analysis.query.parsing import Reading, word_end
 from rtui.analysis.query.query import HEAD
+from rtui.analysis.query.query import Span as Part
 from rtui.analysis.query.terms import GLOB, TERMS, TEXT
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.layout import display_text
@@ -29,6 +31,22 @@ def is_query(reading: Reading, line: str) -> bool:
             return True
         at = word_end(line, at) + 1
     return False
+
+
+_SAVED: Final = re.compile(r"(?<!\S)@[A-Za-z0-9_-]*$")
+
+
+def saved_completion(line: str, cursor: int, saved: Mapping[str, str]) -> Completion | None:
+    """Return the names of saved queries where one is being typed at a cursor; None elsewhere, or where none fits."""
+    found = _SAVED.search(line, 0, cursor)
+    if found is None:
+        return None
+    names = sorted(name for name in saved if f"@{name}".startswith(found[0]))
+    if not names:
+        return None
+    help_text = display_text(saved[names[0]], limit=300) if len(names) == 1 else literal("queries that were saved")
+    candidates = tuple(Candidate(SafeText(f"@{name}"), display_text(saved[name], limit=80)) for name in names)
+    return Completion(Part(found.start(), cursor), candidates, help_text)
 
 
 def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]:

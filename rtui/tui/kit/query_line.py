@@ -8,7 +8,7 @@ The language is not needed for the first paint, so it is imported a little later
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from importlib import import_module
@@ -17,14 +17,23 @@ from typing import TYPE_CHECKING, ClassVar, Final
 from rich.highlighter import Highlighter
 from rich.style import Style
 from rich.text import Text
+from textual import on
+from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.screen import ModalScreen
+from textual.widgets import Input
 
+from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import FilterInput
+from rtui.tui.kit.command_screen import FocusScreen
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.saved_queries import expanded, save_query, saved_queries
+from rtui.tui.kit.settings import SettingsError, SettingsFile
 from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, Span, literal
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.completion import Vocabulary
+    from rtui.analysis.query.completion import Completion, Vocabulary
     from rtui.analysis.query.parsing import Reading
 
 MAX_QUERY: Final = 4096
@@ -38,10 +47,40 @@ QUERY_HINT: Final[Line] = (
     Span(literal(" finds the keys"), Role.MUTED),
     Span(literal("  tab"), Role.ACCENT),
     Span(literal(" completes"), Role.MUTED),
+    Span(literal("  ^s"), Role.ACCENT),
+    Span(literal(" saves it as @name"), Role.MUTED),
     Span(literal("  esc"), Role.ACCENT),
     Span(literal(" goes back"), Role.MUTED),
 )
 """Stands in the footer while a query is typed."""
+
+
+class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
+    """Asks for the name of a query; returns it, None where the user has changed their mind."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Close", show=False)]
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        """`names` are those that there are: one of them is replaced."""
+        super().__init__()
+        known = f", or one of {', '.join(names)} to replace it" if names else ""
+        self.line = Input(placeholder=f"a name{known}", id="query-name", max_length=40)
+        self.line.cursor_blink = False
+        self.line.border_title, self.line.border_subtitle = "Save the query as @", "enter saves · esc closes"
+
+    @property
+    def focus_home(self) -> Input:
+        """The line."""
+        return self.line
+
+    def compose(self) -> ComposeResult:
+        """Show the line."""
+        yield self.line
+
+    @on(Input.Submitted)
+    def _named(self, event: Input.Submitted) -> None:
+        event.stop()
+        self.dismiss(event.value.strip().removeprefix("@") or None)
 
 
 class QueryHighlighter(Highlighter):
@@ -52,7 +91,7 @@ class QueryHighlighter(Highlighter):
 
     def highlight(self, text: Text) -> None:
         """Style the parts that stand out."""
-        if text.plain != self._line.value or not text.plain:
+        if not text.plain or text.plain != self._line.value or self._line.text != text.plain:
             return
         from rtui.tui.kit.query_hints import styled_parts  # noqa: PLC0415 - not for the first paint
 
@@ -80,14 +119,24 @@ class QueryLine(FilterInput):
         Binding("tab", "complete(1)", show=False),
         Binding("shift+tab", "complete(-1)", show=False),
         Binding("down", "screen.leave_filter", show=False),
+        Binding("ctrl+s", "save", show=False),
     ]
 
-    def __init__(self, placeholder: str, vocabulary: Callable[[], Vocabulary], *, id: str = "filter") -> None:
+    def __init__(
+        self,
+        placeholder: str,
+        vocabulary: Callable[[], Vocabulary],
+        settings: SettingsFile,
+        target: Target,
+        *,
+        id: str = "filter",
+    ) -> None:
+        """`settings` have the queries that were saved for the server `target`."""
         super().__init__(placeholder, id=id)
         self.max_length = MAX_QUERY
         self.highlighter = QueryHighlighter(self)
         self.hint = LinePanel(id=f"{id}-hint", classes="query-hint")
-        self._vocabulary = vocabulary
+        self._vocabulary, self._settings, self._target = vocabulary, settings, target
         self._tried: _Tried | None = None
         self._read: tuple[str, Reading] | None = None
 
@@ -97,12 +146,23 @@ class QueryLine(FilterInput):
         self.set_timer(IMPORT_AFTER_S, partial(self.run_worker, load, thread=True, group="import"))
 
     @property
+    def saved(self) -> Mapping[str, str]:
+        """The queries that were saved for the server, by their names."""
+        return saved_queries(self._settings.settings, self._target)
+
+    @property
+    def text(self) -> str:
+        """What is typed, with saved queries in place of their names."""
+        return expanded(self.value, self.saved) if "@" in self.value else self.value
+
+    @property
     def reading(self) -> Reading:
         """What the line says."""
-        if self._read is None or self._read[0] != self.value:
+        text = self.text
+        if self._read is None or self._read[0] != text:
             from rtui.analysis.query.parsing import read  # noqa: PLC0415 - not for the first paint
 
-            self._read = self.value, read(self.value)
+            self._read = text, read(text)
         return self._read[1]
 
     @property
@@ -110,7 +170,7 @@ class QueryLine(FilterInput):
         """Whether it has terms, and not just a text or a glob that names may have."""
         from rtui.tui.kit.query_hints import is_query  # noqa: PLC0415 - not for the first paint
 
-        return is_query(self.reading, self.value)
+        return self.text != self.value or is_query(self.reading, self.value)
 
     def open(self, value: str = "") -> None:
         """Show the line with a text to change, and take the keyboard at once."""
@@ -126,14 +186,13 @@ class QueryLine(FilterInput):
 
     def show_hint(self) -> None:
         """Show what the term at the cursor takes, or what is wrong; to be called when the text has changed."""
-        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
-        from rtui.tui.kit.query_hints import hint_lines  # noqa: PLC0415
+        from rtui.tui.kit.query_hints import hint_lines  # noqa: PLC0415 - not for the first paint
 
         reading = self.reading
         if self._tried is not None and self._tried.value != self.value:
             self._tried = None
         tried = None if self._tried is None else (self._tried.texts, self._tried.at)
-        completion = complete(self.value, self.cursor_position, self._vocabulary())
+        completion = self._completion()
         self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width))
 
     def watch_cursor_position(self) -> None:
@@ -141,13 +200,40 @@ class QueryLine(FilterInput):
         if self.is_open and self.hint.is_attached:
             self.show_hint()
 
+    def _completion(self) -> Completion:
+        """Return what may stand at the cursor: names of saved queries behind an @."""
+        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
+        from rtui.tui.kit.query_hints import saved_completion  # noqa: PLC0415
+
+        found = saved_completion(self.value, self.cursor_position, self.saved)
+        return found or complete(self.value, self.cursor_position, self._vocabulary())
+
+    def action_save(self) -> None:
+        """Ask for a name and save the query under it."""
+        text = self.text
+        if not text or self.reading.problems:
+            self.app.notify("There is no query yet that could be saved.", markup=False, timeout=3)
+            return
+
+        def named(name: str | None) -> None:
+            if name is None:
+                return
+            try:
+                save_query(self._settings, self._target, name, text)
+            except SettingsError as error:
+                self.app.notify(error.happened, title="Not saved", severity="error", markup=False)
+            else:
+                saved = display_text(f"@{name} stands for {text}", limit=300)
+                self.app.notify(saved, title="Saved", markup=False, timeout=4)
+            self.screen.set_focus(self)
+
+        self.app.push_screen(NameScreen(self.saved), named)
+
     def action_complete(self, step: int) -> None:
         """Put in what may stand at the cursor; again, the next candidate."""
-        from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
-
         tried = self._tried
         if tried is None or tried.value != self.value:
-            found = complete(self.value, self.cursor_position, self._vocabulary())
+            found = self._completion()
             if not found.candidates:
                 return
             texts = tuple(str(one.text) for one in found.candidates)

@@ -39,6 +39,11 @@ WIDEST_TREE: Final = 80
 
 KeyNames: TypeAlias = str | tuple[str, ...]
 
+NAMED: Final = r"[A-Za-z0-9_-]{1,40}"
+"""The name of a saved query."""
+
+QueryText: TypeAlias = Annotated[str, Meta(max_length=4096)]
+
 
 class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """How the tree is shown."""
@@ -66,10 +71,13 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         Meta(description="Column that a table is sorted by, by panel and table; with - before it in reverse."),
     ] = {}
     keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by the commands' ids.")] = {}
+    queries: Annotated[
+        dict[str, dict[str, QueryText]], Meta(description="Saved queries, by profile or server, by name.")
+    ] = {}
 
 
-OPEN_TABLES: Final = frozenset({"keys", "tables"})
-"""Settings whose members are named elsewhere: by commands, and by tables of panels."""
+OPEN_TABLES: Final = frozenset({"keys", "tables", "queries"})
+"""Settings whose members are named elsewhere: by commands, by tables of panels, by servers and the user."""
 
 
 class SettingsError(ValueError):
@@ -197,8 +205,10 @@ def read_settings(text: str, path: Path) -> Settings:
 
 
 def split_name(name: str) -> list[str]:
-    """Return the parts of a dotted name; the names of commands and of tables hold a dot themselves."""
+    """Return the parts of a dotted name; the names of commands, of tables and of servers hold dots themselves."""
     first, _, rest = name.partition(".")
+    if first == "queries" and "." in rest:
+        return [first, *rest.rsplit(".", 1)]
     return [first, rest] if first in OPEN_TABLES and rest else name.split(".")
 
 

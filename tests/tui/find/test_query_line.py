@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.query.completion import complete
 from rtui.analysis.query.parsing import read
+from rtui.server.wire.target import Target
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
-from rtui.tui.kit.query_line import QueryLine
+from rtui.tui.kit.query_line import NameScreen, QueryLine
+from rtui.tui.kit.saved_queries import expanded, save_query, unknown_names
+from rtui.tui.kit.settings import SettingsError, SettingsFile
 from rtui.tui.kit.styled_text import line_width
 from tests.tui.browsing import browsing, until
 from tests.tui.find.test_find_screen import keys_for
@@ -104,3 +110,35 @@ def test_hints_of_any_line_are_safe_and_fit(line: str, cursor: int, width: int) 
         check_text("".join(span.text for span in shown))
     for start, end, _ in styled_parts(reading, line):
         assert 0 <= start <= end <= max(len(line), 1)
+
+
+async def test_a_query_is_saved_under_a_name_and_found_by_it(tmp_path: Path) -> None:
+    settings = SettingsFile(tmp_path / "settings.toml")
+    async with browsing(notifications=True, settings=settings) as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *keys_for("in:lock !9"), "ctrl+s")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, NameScreen))
+        await user.pilot.press(*"busy", "enter")
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        assert settings.settings.queries == {"10.0.0.5:6379": {"busy": "in:lock !9"}}
+        assert line.has_focus
+        await user.pilot.press("escape", "slash", "@", "tab")
+        assert line.value == "@busy"
+        await until(user.pilot, lambda: "in:lock !9" in said(line))
+        await user.pilot.press("enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+        assert str(user.session.searches[0].query) == "in:lock !9"
+    assert SettingsFile(tmp_path / "settings.toml").settings.queries == {"10.0.0.5:6379": {"busy": "in:lock !9"}}
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a.b", 'a"b', "x" * 41, "é"])
+def test_what_is_no_name_is_refused(name: str) -> None:
+    with pytest.raises(SettingsError):
+        save_query(SettingsFile(), Target(), name, "ttl:none")
+
+
+def test_only_known_names_are_replaced() -> None:
+    saved = {"big": "size>1M", "old": "idle>30d"}
+    assert expanded("@big in:shop @old", saved) == "size>1M in:shop idle>30d"
+    assert expanded("me@big @other x@old", saved) == "me@big @other x@old"
+    assert unknown_names("@bigg @zzz @big", saved) == {"bigg": "big", "zzz": None}

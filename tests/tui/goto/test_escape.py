@@ -40,7 +40,7 @@ PLACES = {
     "an entry of the log": ("L", "enter"),
     "the log over the analysis": ("a", "L", "enter"),
     "the analysis": ("a",),
-    "memory, zoomed": ("a", "1", "enter", "enter"),
+    "memory, zoomed": ("a", "1", "enter"),
     "big keys": ("a", "2", "right_square_bracket", "down"),
     "a key from the analysis": ("a", "2", "enter"),
     "hot keys": ("a", "3"),
