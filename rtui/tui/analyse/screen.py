@@ -33,7 +33,7 @@ from rtui.tui.analyse.icicle_colours import Colouring
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
+from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
@@ -41,7 +41,7 @@ from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScree
 from rtui.tui.kit.history import Leaving, PanelPlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.status_lines import analyse_banner
+from rtui.tui.kit.status_lines import analyse_banner, run_action_of
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, TableRows, write_table
@@ -74,7 +74,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self.clock = clock
         self.source = source
         self.settings = SettingsFile() if settings is None else settings
-        self.title_bar, self.status_bar, self.tab_bar = Bar(id="title"), Bar(id="status"), TabBar(id="panels")
+        self.title_bar, self.tab_bar = Bar(id="title"), TabBar(id="panels")
+        self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.ANALYSE), id="status")
         self.banner, self.against_bar = Banner(), Bar(id="against")
         first = self.settings.settings.panel or PANELS[0].id
         self.view = PanelView(states or self._remembered(first), id="panel")

@@ -32,7 +32,7 @@ from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.value_commands import SHARED
 from rtui.tui.browse.value_prompt import prompt_hint
 from rtui.tui.browse.watching import REFUSED, UNCHANGED, Watcher
-from rtui.tui.kit.bars import Banner, Bar, FilterInput
+from rtui.tui.kit.bars import Banner, FilterInput, LinkedBar
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
@@ -40,7 +40,7 @@ from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.status_lines import browse_banner, title_line
+from rtui.tui.kit.status_lines import browse_banner, title_action_of, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 if TYPE_CHECKING:
@@ -96,11 +96,10 @@ class BrowseScreen(CommandScreen[None]):
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
-        self.title_bar, self.status_bar = Bar(id="title"), StatusBar(session, is_filling)
-        self.banner, self.filter_input = (
-            Banner(),
-            QueryLine(FILTER_PLACEHOLDER, self._vocabulary, self.settings, session.target),
-        )
+        self.title_bar = LinkedBar(lambda span: title_action_of(span, session.status.db), id="title")
+        self.status_bar = StatusBar(session, is_filling)
+        self.banner = Banner()
+        self.filter_input = QueryLine(FILTER_PLACEHOLDER, self._vocabulary, self.settings, session.target)
         self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0

@@ -9,17 +9,18 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.tui.browse.session import Session
-from rtui.tui.kit.bars import Bar
-from rtui.tui.kit.status_lines import status_line
+from rtui.tui.kit.bars import LinkedBar
+from rtui.tui.kit.command import Owner
+from rtui.tui.kit.status_lines import run_action_of, status_line
 from rtui.tui.kit.styled_text import literal
 
 
-class StatusBar(Bar):
+class StatusBar(LinkedBar):
     """Shows the figures of a session's scan and controls the scan."""
 
     def __init__(self, session: Session, is_filling: Callable[[], bool] | None) -> None:
         """`is_filling` returns whether keys are still being added, as while the demo loads; None: they are not."""
-        super().__init__(id="status")
+        super().__init__(lambda span: run_action_of(span, Owner.SCAN), id="status")
         self._session = session
         self._is_filling = is_filling
         self._shows_cost = False

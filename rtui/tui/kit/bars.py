@@ -30,6 +30,26 @@ class Bar(LinePanel):
         self.set_content(lambda width: [make(width)])
 
 
+class LinkedBar(Bar):
+    """A bar with pieces that run actions when they are clicked."""
+
+    def __init__(self, action_of: Callable[[Span], str | None], *, id: str | None = None) -> None:
+        """`action_of` returns the action of a piece of the line as it is shown, None for one that has none."""
+        super().__init__(id=id)
+        self._action_of = action_of
+
+    async def on_click(self, event: events.Click) -> None:
+        """Run the action of the piece under the mouse."""
+        end = 0
+        for span in self.lines[0] if self.lines else ():
+            end += line_width((span,))
+            if event.x < end:
+                action = self._action_of(span)
+                if action is not None:
+                    await self.screen.run_action(action)
+                return
+
+
 class Banner(Bar):
     """A warning above everything else; displayed only while there is one."""
 

@@ -14,6 +14,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, State
 from rtui.server.wire.identity import NoTouch
@@ -132,6 +133,25 @@ def status_line(
     return bar_line(head, pieces, width)
 
 
+def run_action_of(span: Span, owner: str) -> str | None:
+    """Return the action of a piece of a status bar: pausing a run or going on with it, and the next faster pace."""
+    if span.text in _PAUSABLE:
+        return f"{owner}.pause"
+    return f"{owner}.faster" if span.text == _PACE or span.text in _PACES else None
+
+
+_PAUSABLE: Final = frozenset(STATES[state][0] for state in (ScanState.RUNNING, ScanState.PAUSED))
+_PACE: Final = literal("pace ")
+_PACES: Final = frozenset(pace.value for pace in Pace)
+
+
+def title_action_of(span: Span, db: int) -> str | None:
+    """Return the action of a piece of the title: other servers behind the name, other databases behind that."""
+    if span.text == f"db{db}":
+        return "app.databases"
+    return "app.servers" if span.role is Role.STRONG else None
+
+
 def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
     """Return a bar of exactly `width` cells: its first words, and behind them as much as fits."""
     room = width - 4 - line_width(head)
@@ -173,7 +193,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
         pieces.append(Piece(3, (Span(SafeText(f"seen {age}"), Role.MUTED),)))
     pieces += [*scope_pieces(status.match, status.key_type), *speed_pieces(progress, shows_cost=shows_cost)]
     if not is_over:
-        pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(status.pace.value)))))
+        pieces.append(Piece(1, (Span(_PACE, Role.MUTED), Span(SafeText(status.pace.value)))))
         pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(fmt.share(status.cost.server_share)))))
     if shows_cost:
         pieces += cost_pieces(status.cost)
