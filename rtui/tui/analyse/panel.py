@@ -204,6 +204,8 @@ class PanelStates:
     report: Report | None = None
     baseline: Report | None = None
     """The earlier report that all tables are compared with."""
+    earlier_tables: dict[str, Table] = field(default_factory=dict)
+    """Its tables, by panel and table."""
     changes: Changes | None = None
     """The comparison of both, as long as the reports stay."""
     charts: Charts = field(default_factory=Charts)
@@ -225,8 +227,11 @@ class PanelStates:
             if before is not None:
                 if self.changes is None:
                     self.changes = Changes(before, report)
-                same = next((one for one in panel.tables(before, state) if one.id == wanted.id), None)
-                table = self.changes.table(table, replace(table, rows=(), subjects=()) if same is None else same.make())
+                if name not in self.earlier_tables:
+                    same = next((one for one in panel.tables(before, state) if one.id == wanted.id), None)
+                    nothing = replace(table, rows=(), subjects=())
+                    self.earlier_tables[name] = nothing if same is None else same.make()
+                table = self.changes.table(table, self.earlier_tables[name])
             self.tables[name] = table
         return self.tables[name]
 
@@ -234,3 +239,4 @@ class PanelStates:
         """Compare with another earlier report, or with none."""
         self.baseline, self.changes = baseline, None
         self.tables.clear()
+        self.earlier_tables.clear()
