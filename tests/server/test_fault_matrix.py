@@ -22,6 +22,8 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.preview.page import Find, Page
+from rtui.server.facts.values import find_place
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
@@ -191,6 +193,28 @@ async def _facts_and_values(
         proxy.seen |= seen_before
 
 
+PLACES = ("1", "#1", "member7", "1..2", "[a..[b", "field3", "2026-11-22")
+"""What may be typed to go to a place in a value: each is one in some type, and none in others."""
+
+
+async def look_inside(proxy: FaultProxy, server: Server) -> None:
+    """Search values, and go to places in them."""
+    async with opened(proxy, server) as connection:
+        if connection is None:
+            return
+        capabilities = Capabilities()
+        for name in [b"hash:table", b"set:table", b"zset:skiplist"]:
+            try:
+                facts = await key_facts(connection, name, capabilities)
+                found = await key_preview(connection, facts, Page(find=Find(b"member7")), capabilities=capabilities)
+                assert found.looked_at is None or found.looked_at >= 0
+                for text in PLACES:
+                    place = await find_place(connection, facts, text, capabilities=capabilities, now_s=1e9)
+                    assert isinstance(place, Page | Unknown)
+            except RtuiError as failed:
+                assert failed.happened
+
+
 async def _analyse(proxy: FaultProxy, server: Server, estimate_keys: int | None) -> None:
     options = AnalysisOptions(pace=Pace.FULL, estimate_keys=estimate_keys, columns=EVERYTHING)
     async with opened(proxy, server) as connection:
@@ -274,13 +298,14 @@ WORKS: dict[str, Work] = {
     "connect": connect,
     "browse": browse,
     "details": details,
+    "look inside": look_inside,
     "inspect": inspect,
     "estimate": estimate,
     "hot keys": hot_keys,
 }
 
 
-ELSEWHERE = frozenset((b"CONFIG GET", b"READONLY", b"SRANDMEMBER"))
+ELSEWHERE = frozenset((b"CONFIG GET", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
 """Commands that only other servers, policies, replicas and values are sent, with tests of their own."""
 
 

@@ -165,7 +165,7 @@ async def find_in_zset(reader: ValueReader) -> Preview:
     has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
     if not reader.start and has_exact:
         (rank,) = await reader.querier.run(guard.zrank(reader.key, find.text, evidence=evidence))
-        if isinstance(rank, int) and not isinstance(rank, bool):
+        if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
             (reply,) = await reader.querier.run(guard.zrange(reader.key, rank, rank))
             rows = [(rank, cell(member), score(points)) for member, points in pairs(expect_items(reply))]
 

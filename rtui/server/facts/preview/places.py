@@ -23,6 +23,7 @@ from rtui.server.facts.preview.value_reader import (
     PAGE_ITEMS,
     Refused,
     ValueReader,
+    expect_count,
     expect_items,
     pairs,
     score,
@@ -31,8 +32,6 @@ from rtui.server.guard.closed_list import MAX_ARRAY_INDEX
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import LEX_LOOK_UPS
 from rtui.server.guard.spec import MAX_FIELD_BYTES, MAX_INDEX
-from rtui.server.wire.capability import unknown_from
-from rtui.server.wire.replies import ServerError
 
 RANGE: Final = ".."
 """Stands between the two ends of a range, each of which may be left out."""
@@ -134,15 +133,8 @@ def parse_score(text: str) -> float | None:
 
 
 async def _ask(reader: ValueReader, *commands: Command) -> list[int | None]:
-    """Return the numbers that commands answer, None for nil; raises Refused for what the server refuses."""
-    numbers: list[int | None] = []
-    for reply in await reader.begin(*commands):
-        if isinstance(reply, ServerError):
-            raise Refused(unknown_from(reply))
-        if reply is not None and not isinstance(reply, int):
-            raise Refused(NO_ANSWER)
-        numbers.append(reply)
-    return numbers
+    """Return the counts that commands answer, None for nil; raises Refused for what the server refuses."""
+    return [None if reply is None else expect_count(reply) for reply in await reader.begin(*commands)]
 
 
 async def _in_zset(reader: ValueReader, text: str) -> Page:

@@ -247,6 +247,13 @@ def expect_bytes(reply: Reply) -> bytes:
     raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
 
 
+def expect_count(reply: Reply) -> int:
+    """Return a count or an index; raises Refused for anything else, such as a number below zero."""
+    if isinstance(reply, int) and not isinstance(reply, bool) and reply >= 0:
+        return reply
+    raise Refused(unknown_from(reply) if isinstance(reply, ServerError) else NO_ANSWER)
+
+
 def element_page(reply: Reply) -> tuple[int, list[Reply]]:
     """Return the next cursor and the elements of an HSCAN or SSCAN reply; raises Refused for what is no page."""
     parts = expect_items(reply)
