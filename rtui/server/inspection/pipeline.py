@@ -34,13 +34,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from random import randrange
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
 from rtui.server import guard
+from rtui.server.chance import new_random
 from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
@@ -145,7 +145,7 @@ class InspectionPipeline:
     def skip(self) -> int:
         """How many keys are passed over before the next one that is sampled."""
         if self._skip is None:
-            self._skip = randrange(self.plan.sample_every)
+            self._skip = new_random("which of eight").randrange(self.plan.sample_every)
         return self._skip
 
     @property

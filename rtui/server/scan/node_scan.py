@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
+from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
@@ -402,7 +403,7 @@ class NodeScan:
         self._send_probe(lane, self._loop.time())
         commands = []
         if self.ranges.dialect is Dialect.STANDALONE and not self.table.is_sure and self.table.bits > 1:
-            rng = Random()
+            rng = new_random("table")
             random_cursors = [self.ranges.dialect.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
             commands = [guard.scan(cursor, count=1) for cursor in random_cursors]
         replies = await lane.run(*commands)

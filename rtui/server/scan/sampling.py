@@ -19,6 +19,7 @@ from typing import Final
 from rtui.analysis.estimates import Z_95, Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
+from rtui.server.chance import new_random
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.run_control import RunControl
@@ -135,7 +136,7 @@ async def sample(
     limits = control.pace.limits
     batch = max(1, min(MAX_BATCH, int(limits.call_us / CALL_US)))
     gap_s = batch * CALL_US / 1e6 / limits.duty
-    rng = rng if rng is not None else Random()
+    rng = rng if rng is not None else new_random("sample")
     writes: deque[tuple[list[int], asyncio.Future[list[Reply]]]] = deque()
     left = max(1, keys // CALL_KEYS)
     report_at = keys // 10
