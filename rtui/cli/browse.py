@@ -18,6 +18,7 @@ from rtui.cli.options import (
     demo_keys_option,
     keep_option,
     log_option,
+    record_options,
     require_terminal,
     scope_options,
     terminal_options,
@@ -63,6 +64,7 @@ def _has_places() -> bool:
 @columns_option
 @keep_option
 @log_option
+@record_options
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
 @demo_keys_option
@@ -78,6 +80,8 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     """
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()
+    if given["is_sanitised"] and given["record_file"] is None:
+        raise click.UsageError("--sanitise says how --record records.")
     options = BrowseOptions(target=target, chooses_server=chooses_server, **terminal_options(), **given)
     require_terminal("browsing needs one")
     if not options.demo:

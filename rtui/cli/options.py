@@ -315,6 +315,23 @@ keep_option: Final = click.option(
 )
 """Decorate a command: it gets `keep`."""
 
+record_options: Final = grouped(
+    click.option(
+        "--record",
+        "record_file",
+        metavar="FILE",
+        type=click.Path(path_type=Path),
+        help="Record the session for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
+    ),
+    click.option(
+        "--sanitise",
+        "is_sanitised",
+        is_flag=True,
+        help="Record stand-ins of the same form for names, and neither values nor addresses.",
+    ),
+)
+"""Decorate a command: it gets `record_file`, a path or None, and `is_sanitised`."""
+
 demo_keys_option: Final = click.option(
     "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
 )

@@ -54,6 +54,10 @@ class BrowseOptions:
     """Where the command log is written to."""
     keep: bool = False
     """Keep the report of each analysis for later comparison."""
+    record_file: Path | None = None
+    """Where the session is recorded."""
+    is_sanitised: bool = False
+    """Record stand-ins for names, and no values."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
 

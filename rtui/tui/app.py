@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -13,6 +14,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+import msgspec
 from rich.console import Console
 from rich.text import Text
 from textual import events, on
@@ -52,6 +54,8 @@ from rtui.tui.navigation import Navigation
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
     from rtui.server.recent import RecentServers
+    from rtui.server.recording.document import Header
+    from rtui.server.recording.recorder import Recorder
     from rtui.server.wire.target import Target
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
@@ -65,6 +69,9 @@ QUICK_S: Final = 0.05
 
 CONNECT_POLL_S: Final = 0.2
 """How often the state of a connection that is being made is shown."""
+
+RECORDER_POLL_S: Final = 0.1
+"""How often it is looked where the cursor is, and whether the recording goes on."""
 
 REDRAW_AFTER_S: Final = 0.05
 """The whole terminal is painted again so long after it was last resized."""
@@ -104,10 +111,12 @@ class RtuiApp(Navigation):
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
         recent: RecentServers | None = None,
+        *,
+        recorder: Recorder | None = None,
     ) -> None:
         """`session` replaces the one that the options describe; `palette` is what the terminal can show.
 
-        `recent` remembers the servers that were browsed, unless it is None.
+        `recent` remembers the servers that were browsed, unless it is None; `recorder` records the session.
         """
         self.settings = SettingsFile() if settings is None else settings
         is_ascii = options.ascii_only or self.settings.settings.ascii
@@ -124,6 +133,7 @@ class RtuiApp(Navigation):
         if self.settings.failure is not None:
             self._messages.append(("Settings", self.settings.failure))
         self.recent = recent
+        self.recorder = recorder
         self._given_session = session
         self._session: Session | None = None
         self._start: tuple[Session, asyncio.Task[None]] | None = None
@@ -132,6 +142,7 @@ class RtuiApp(Navigation):
         self._panel_states: PanelStates | None = None
         self.history = History()
         self._redraw_timer: Timer | None = None
+        self._recorder_timer: Timer
         self._keys = KeySerialiser(self, monotonic)
         self._register_themes(palette)
         self._choose_keys()
@@ -154,6 +165,8 @@ class RtuiApp(Navigation):
 
     async def on_load(self) -> None:
         """Connect; go on with the first screen once that is done, or takes too long."""
+        if self.recorder is not None:
+            self.recorder.begin(recording_header(self))
         if self.options.chooses_server:
             return
         session = self._new_session()
@@ -170,13 +183,15 @@ class RtuiApp(Navigation):
             session, start = self._start
             if start.done() and start.exception() is None:
                 return self._browse(session)
-        return ConnectScreen(self.options.target.label)
+        return ConnectScreen(self._label or self.options.target.label)
 
     def on_mount(self) -> None:
         """Begin after the first paint."""
         for title, message in self._messages:
             self.notify(message, title=title, severity="warning", markup=False)
         self.theme_changed_signal.subscribe(self, self._remember_theme)
+        if self.recorder is not None:
+            self._recorder_timer = self.set_interval(RECORDER_POLL_S, self._watch_recorder)
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:
@@ -198,8 +213,11 @@ class RtuiApp(Navigation):
         if isinstance(event, events.Key) and not self.screen_stack:
             return
         if not isinstance(event, events.Key) or event.is_forwarded:
+            if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+                self._record(event)
             await super().on_event(event)
         elif self._keys.accept(event):
+            self._record(event)
             target = self.focused or self.screen
             await super().on_event(event)
             self._keys.follow(event, target)
@@ -243,7 +261,10 @@ class RtuiApp(Navigation):
             return self._given_session
         from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
 
-        return BrowsingSession(self.options)
+        session = BrowsingSession(self.options)
+        if self.recorder is not None:
+            self.recorder.attach(session.log, session.target.db)
+        return session
 
     def _browse(self, session: Session) -> BrowseScreen:
         """Return the screen of a session that is connected."""
@@ -297,12 +318,13 @@ class RtuiApp(Navigation):
 
             self._show_error(as_rtui_error(error, "connecting"))
 
-    def on_resize(self) -> None:
+    def on_resize(self, event: events.Resize) -> None:
         """Paint everything again once the terminal keeps its size.
 
         Textual paints nothing when a terminal comes back to its size before the size in between was handled, though
         both changes moved or cleared cells.
         """
+        self._record(event)
         if self._redraw_timer is not None:
             self._redraw_timer.stop()
         self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
@@ -333,6 +355,8 @@ class RtuiApp(Navigation):
         if self._session is not None:
             await self._session.close()
         await self.settings.close()
+        if self.recorder is not None:
+            await asyncio.to_thread(self.recorder.close)
         self.exit(0)
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
@@ -376,6 +400,8 @@ class RtuiApp(Navigation):
 
     async def browse_other(self, target: Target) -> None:
         """Leave the server that is browsed, saving where its scan stands, and connect to another one."""
+        if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
+            self.recorder.end("server")
         old, self._session, self._panel_states = self._session, None, None
         self.history.clear()
         if self._start is not None:
@@ -391,6 +417,24 @@ class RtuiApp(Navigation):
         if old is not None:
             await old.close()
         self.call_later(self.begin)
+
+    def _record(self, event: events.Event) -> None:
+        """Record an input."""
+        if self.recorder is not None:
+            from rtui.tui.kit.input_recording import record_input  # noqa: PLC0415 - few sessions are recorded
+
+            record_input(self.recorder, self, event)
+
+    def _watch_recorder(self) -> None:
+        """Record where the cursor is; say when nothing is recorded any more, and why."""
+        if self.recorder is None:
+            return
+        from rtui.tui.kit.input_recording import record_cursor  # noqa: PLC0415 - few sessions are recorded
+
+        record_cursor(self.recorder, self)
+        if self.recorder.ended is not None:
+            self._recorder_timer.stop()
+            self.notify(self.recorder.why_ended, title="Recording", severity="warning", markup=False)
 
     def action_help(self) -> None:
         """Show every command, those of what has the keyboard first."""
@@ -481,8 +525,43 @@ def run(options: BrowseOptions) -> int:
     from rtui.server.recent import RecentServers  # noqa: PLC0415 - not for reports
 
     settings = SettingsFile.opened(settings_path())
+    if options.record_file is not None:
+        return _run_recorded(options, options.record_file, settings)
     app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers())
     return app.run() or 0
+
+
+def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
+    """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
+    from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
+    from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
+    from rtui.server.recent import RecentServers  # noqa: PLC0415
+    from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
+
+    os.environ[ENVIRONMENT] = "pure"
+    recorder = Recorder(path, sanitise=options.is_sanitised)
+    options = replace(options, resume=False)
+    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)
+    try:
+        with seeded(recorder.seed):
+            return app.run() or 0
+    finally:
+        recorder.close()
+
+
+def recording_header(app: RtuiApp) -> Header:
+    """Return the first line of the recording of a session that is about to connect."""
+    import rtui  # noqa: PLC0415 - few sessions are recorded
+    from rtui.server.recording.recorder import session_header  # noqa: PLC0415
+    from rtui.server.wire.target import Target  # noqa: PLC0415
+    from rtui.tui.kit.saved_queries import place_of, saved_queries  # noqa: PLC0415
+
+    assert app.recorder is not None  # noqa: S101 - only called where one is
+    chosen = app.settings.settings
+    queries = {} if app.options.is_sanitised else saved_queries(chosen, app.options.target)
+    kept = msgspec.structs.replace(chosen, queries={place_of(Target()): queries} if queries else {})
+    settings = msgspec.to_builtins(kept)
+    return session_header(app.recorder, app.options, size=app.size, settings=settings, version=rtui.__version__)
 
 
 def run_report(report: Report, options: BrowseOptions) -> int:

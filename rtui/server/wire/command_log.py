@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, Literal, ParamSpec, TypeVar
+from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.command import Command, SecretBytes
@@ -159,6 +159,9 @@ class LogEntry:
         return "error" if self.error else "answered"
 
 
+RepliesReport: TypeAlias = Callable[[Sequence[Command], Sequence[Reply], float], object]
+
+
 class CommandLog:
     """The latest entries of all lanes of a session, oldest first."""
 
@@ -174,6 +177,9 @@ class CommandLog:
         """Why it is not written to the file that was asked for, a sentence; None while it is."""
         self.on_over: list[Callable[[LogEntry], object]] = []
         """Called with each entry once it is over."""
+        self.on_replies: list[RepliesReport] = []
+        """Called with what was written at once, the replies to it, and the seconds that took; not for what the compiled
+        engine sends."""
         self._most_entries, self._most_bytes = most_entries, most_bytes
         self._kept_bytes = 0
         self._opened: dict[str, int] = {}
@@ -238,6 +244,11 @@ class LaneLog:
     _counted_in: int = 0
     """Bytes that had arrived at the lane when they were last counted."""
     _timer: asyncio.TimerHandle | None = None
+
+    @property
+    def on_replies(self) -> Sequence[RepliesReport]:
+        """What is called with the replies to each write."""
+        return self._log.on_replies
 
     def ready(self, bytes_in: int) -> None:
         """Add up from now on if the lane is for bulk work; `bytes_in` have arrived at it so far."""

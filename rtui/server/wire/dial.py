@@ -6,6 +6,9 @@ import asyncio
 import contextlib
 import socket
 import ssl
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final, cast
 
@@ -26,6 +29,22 @@ LEAST_SHARE_S: Final = 0.1
 """Least time for each address of a name."""
 
 
+_DIALLER: Final[ContextVar[Callable[[], socket.socket] | None]] = ContextVar("dialler", default=None)
+
+
+@contextmanager
+def dialled_by(dialler: Callable[[], socket.socket]) -> Iterator[None]:
+    """Have all connections within the block, and in tasks that are started in it, made by a function.
+
+    It returns a connected, non-blocking socket. No server is reached, whatever the target.
+    """
+    token = _DIALLER.set(dialler)
+    try:
+        yield
+    finally:
+        _DIALLER.reset(token)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerAddress:
     """The address that a connection reached, so that a second one reaches the same server behind the same name."""
@@ -43,6 +62,8 @@ async def dial(
     one after another, and each gets its share of the time that is left. Raises `ConnectFailure`: the last one, without
     those that say only what this machine can't do.
     """
+    if (dialler := _DIALLER.get()) is not None:
+        return dialler(), None
     if target.socket_path is not None:
         return await _connect(socket.AF_UNIX, target.socket_path, target, timeout_s), None
     if first is not None:

@@ -67,6 +67,8 @@ class _PendingWrite:
     done: asyncio.Future[list[Reply]]
     purpose: Purpose
     replies: list[Reply] = field(default_factory=list)
+    sent_s: float = 0.0
+    """When it was sent, on the clock of the event loop."""
 
 
 class Lane(asyncio.BufferedProtocol):
@@ -287,6 +289,7 @@ class Lane(asyncio.BufferedProtocol):
                 if self._silence_timer is None:
                     self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
             self._pending.append(write)
+            write.sent_s = self._loop.time()
             self.traffic.bytes_out += len(packed)
             self.log.sent(write.commands, write.purpose)
             self._transport.write(packed)
@@ -320,6 +323,8 @@ class Lane(asyncio.BufferedProtocol):
                 pending.popleft()
                 self._incomplete_bytes = 0
                 self.log.answered(replies, self.traffic.bytes_in)
+                for report in self.log.on_replies:
+                    report(write.commands, replies, self._loop.time() - write.sent_s)
                 if len(write.commands) == write.expected:  # one reply each
                     for command, reply in zip(write.commands, replies, strict=True):
                         if isinstance(reply, ServerError) and reply.denies_command:

@@ -37,6 +37,10 @@ KEPT_LINE_BYTES: Final = 4096
 """The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
 
 
+MOST_SOUGHT: Final = 5_000
+"""A row is looked for by its name among so many."""
+
+
 class TreeView(RowsView, can_focus=True):
     """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
 
@@ -163,6 +167,20 @@ class TreeView(RowsView, can_focus=True):
             if not top - height <= line < top + 2 * height:
                 self.scroll_top_to(line - height // 2)
             self.move_to(line)
+
+    @property
+    def cursor_place(self) -> tuple[bool, bytes] | None:
+        """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
+        return None if self.cursor is None else (self.cursor.kind is RowKind.KEY, self.cursor.key())
+
+    def move_to_place(self, place: tuple[bool, bytes]) -> None:
+        """Put the cursor on the row of a place, if it is among the first `MOST_SOUGHT`."""
+        if self.cursor_place == place:
+            return
+        for row in self.rows.window(0, min(len(self.rows), MOST_SOUGHT)):
+            if (row.kind is RowKind.KEY, row.key()) == place:
+                self.move_to_row(row)
+                return
 
     def on_resize(self) -> None:
         """Divide the rows for the new width."""
@@ -348,6 +366,11 @@ class KeyTree(TreeView):
     def action_sort_again(self) -> None:
         """Sort the same way again."""
         self.post_message(self.SortRequested())
+
+    @property
+    def typed_text(self) -> str | None:
+        """What was typed of a name to jump to, None while no name is being typed."""
+        return self._typed
 
     def action_jump(self) -> None:
         """Take the next characters as the beginning of a name."""

@@ -448,6 +448,15 @@ class BrowseScreen(CommandScreen[None]):
             self.session.status.match is not None and self.session.keeps_all_keys
         )
 
+    @property
+    def cursor_place(self) -> tuple[bool, bytes] | None:
+        """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
+        return self.tree_pane.key_tree.cursor_place
+
+    def move_to_place(self, place: tuple[bool, bytes]) -> None:
+        """Move to the row of that place, if it is listed."""
+        self.tree_pane.key_tree.move_to_place(place)
+
     def return_from_analysis(self, key: bytes | None) -> None:
         """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
         if key is not None:

@@ -1,0 +1,257 @@
+"""Answering from a recorded session, in place of a server.
+
+A reply is looked up by its command line and by the time of the replay, not by its place in the file, so it does not
+matter that a replay asks in a slightly different order: of several replies to one command it gets the latest that was
+asked for until now, or a moment later. What was never asked is answered with an error that says so.
+
+SCAN is answered by its cursor. A cursor that was not recorded stands within some page or between two, since how many
+keys are asked for at once depends on how fast a server is:
+
+    recorded:  cursor 0 ──── page 1 ────► 48 ──── page 2 ────► 0
+    asked:                cursor 20, the keys from there on
+
+Positions of cursors only grow (see `rtui.server.scan.cursor`), so the answer is the page that contains the position,
+with the cursor that followed it. Keys of it that another page has shown to be before the position are left out; others
+may come a second time, as with SCAN they may.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from bisect import bisect_right
+from collections.abc import Awaitable, Callable, Sequence
+from typing import AnyStr, Final
+
+import hiredis
+
+from rtui.server.recording.document import Exchange, Recording, reply_of
+from rtui.server.scan.cursor import POSITION_END, Dialect
+from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.target import ProtocolVersion
+
+SOON_MS: Final = 250.0
+"""A reply that was asked for so much later is given, too: a replay may be a moment ahead."""
+
+NOT_RECORDED: Final = ServerError("ERR this was not asked in the recorded session")
+
+_READ_BYTES: Final = 1 << 18
+
+Argv = tuple[bytes, ...]
+
+
+class _Pages:
+    """The pages of a SCAN with certain filters."""
+
+    def __init__(self, exchanges: Sequence[Exchange]) -> None:
+        self._by_cursor: dict[bytes, list[Exchange]] = {}
+        self._ends: dict[str, int] = {}
+        """By key, the first position that is known to be behind it."""
+        placed: list[tuple[int, int, Exchange]] = []
+        for exchange in exchanges:
+            cursor = exchange.command[1].encode("latin-1")
+            self._by_cursor.setdefault(cursor, []).append(exchange)
+            start, reached = _position(cursor), _reached(exchange)
+            if start is None or reached <= start:
+                continue
+            placed.append((start, reached, exchange))
+            for key in _keys(exchange):
+                self._ends[key] = min(self._ends.get(key, POSITION_END), reached)
+        self._starts: list[int] = []
+        self._chain: list[Exchange] = []
+        """Pages that together go furthest with the fewest repeats: from each position the longest."""
+        furthest = -1
+        for start, reached, exchange in sorted(placed, key=lambda one: (one[0], -one[1])):
+            if reached > furthest:
+                self._starts.append(start)
+                self._chain.append(exchange)
+                furthest = reached
+
+    def at(self, cursor: bytes, count: bytes | None, now_ms: float) -> Exchange | None:
+        """Return the page for a cursor, None where what comes there was not recorded."""
+        exact = self._by_cursor.get(cursor)
+        if exact is not None:
+            wanted = None if count is None else count.decode("latin-1")
+            same = [one for one in exact if _count(one.command) == wanted]
+            return _latest(same, now_ms) if same else max(exact, key=_reached)
+        position = _position(cursor)
+        if position is None or not self._chain:
+            return None
+        at = bisect_right(self._starts, position) - 1
+        if at < 0 or _reached(self._chain[at]) <= position:
+            return None
+        page = self._chain[at]
+        keys = [key for key in _keys(page) if self._ends.get(key, POSITION_END) > position]
+        return Exchange(page.at, page.took, page.db, page.command, [page.reply[0], keys])
+
+
+class Player:
+    """Answers connections from a recording."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        clock_ms: Callable[[], float],
+        wait_until: Callable[[float], Awaitable[None]] | None = None,
+    ) -> None:
+        """`clock_ms` is the time of the replay; `wait_until` returns when it has come so far, for replies that take
+        as long as they took."""
+        self.answered = 0
+        """Commands that were answered so far."""
+        self.missing = 0
+        """How many of them were not in the recording."""
+        self._clock_ms, self._wait_until = clock_ms, wait_until
+        self._replies: dict[tuple[int, Argv], list[Exchange]] = {}
+        scans: dict[tuple[int, Argv], list[Exchange]] = {}
+        for exchange in recording.exchanges:
+            argv = tuple(word.encode("latin-1") for word in exchange.command)
+            if _is_scan(argv):
+                scans.setdefault((exchange.db, _filters(argv)), []).append(exchange)
+            else:
+                self._replies.setdefault((exchange.db, argv), []).append(exchange)
+        self._pages = {scan: _Pages(found) for scan, found in scans.items()}
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def dial(self) -> socket.socket:
+        """Return a socket to the player, connected; only on a running event loop."""
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        far.setblocking(False)
+        task = asyncio.get_running_loop().create_task(self._serve(far), name="rtui replay")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return near
+
+    async def _serve(self, sock: socket.socket) -> None:
+        """Answer one connection, in order, until it is closed."""
+        loop, reader = asyncio.get_running_loop(), hiredis.Reader()
+        db: int = 0
+        protocol: ProtocolVersion = 2
+        try:
+            while data := await loop.sock_recv(sock, _READ_BYTES):
+                reader.feed(data)
+                arrived_ms = self._clock_ms()
+                out = bytearray()
+                while isinstance(request := reader.gets(), list):
+                    argv: Argv = tuple(request)
+                    if argv[0] == b"SELECT" and argv[1].isdigit():
+                        db = int(argv[1])
+                    reply, took_ms = self.reply(db, argv)
+                    if argv[0] == b"HELLO" and not isinstance(reply, ServerError) and argv[1:2] == (b"3",):
+                        protocol = 3
+                    if self._wait_until is not None and arrived_ms + took_ms > self._clock_ms():
+                        await loop.sock_sendall(sock, out)
+                        out.clear()
+                        await self._wait_until(arrived_ms + took_ms)
+                    out += packed(reply, protocol)
+                    if len(out) > _READ_BYTES:
+                        await loop.sock_sendall(sock, out)
+                        out.clear()
+                await loop.sock_sendall(sock, out)
+        except (OSError, hiredis.ProtocolError):  # closed by the other side
+            pass
+        finally:
+            sock.close()
+
+    def reply(self, db: int, argv: Argv) -> tuple[Reply, float]:
+        """Return the reply to a command, and how many milliseconds it took when it was recorded."""
+        self.answered += 1
+        exchange: Exchange | None = None
+        if _is_scan(argv):
+            pages = self._pages.get((db, _filters(argv)))
+            exchange = None if pages is None else pages.at(argv[1], _count(argv), self._clock_ms())
+        else:
+            has_password = argv[0] == b"AUTH" or (argv[0] == b"HELLO" and b"AUTH" in argv)
+            found = self._replies.get((db, argv[:1] if has_password else argv))
+            exchange = None if found is None else _latest(found, self._clock_ms())
+        if exchange is None:
+            self.missing += 1
+            return NOT_RECORDED, 0.0
+        return reply_of(exchange.reply), exchange.took
+
+
+def _latest(exchanges: Sequence[Exchange], now_ms: float) -> Exchange:
+    """Return the latest exchange that has begun by now, else the first."""
+    after = bisect_right(exchanges, now_ms + SOON_MS, key=lambda one: one.at)
+    return exchanges[max(0, after - 1)]
+
+
+def _filters(argv: Argv) -> Argv:
+    """Return what a SCAN filters by: all but its cursor and its count."""
+    rest = list(argv[2:])
+    at = _count_at(rest)
+    return tuple(rest[:at] + rest[at + 2 :])
+
+
+def _is_scan(argv: Argv) -> bool:
+    return argv[0] == b"SCAN" and len(argv) >= 2
+
+
+def _count_at(words: Sequence[AnyStr]) -> int:
+    """Return where COUNT stands, behind the last word where it does not; a pattern may be the same word."""
+    at = len(words) - 1
+    while at >= 0 and words[at] not in (b"COUNT", "COUNT"):
+        at -= 1
+    return at if at >= 0 else len(words)
+
+
+def _count(words: Sequence[AnyStr]) -> AnyStr | None:
+    """Return the number behind COUNT."""
+    at = _count_at(words) + 1
+    return words[at] if at < len(words) else None
+
+
+def _keys(exchange: Exchange) -> list[str]:
+    """Return the keys of a page."""
+    reply = exchange.reply
+    if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[1], list):
+        return []
+    return [key for key in reply[1] if isinstance(key, str)]
+
+
+def _position(cursor: bytes) -> int | None:
+    if not cursor.isdigit() or len(cursor) > 20 or int(cursor) >= POSITION_END:
+        return None
+    return Dialect.STANDALONE.position(int(cursor))
+
+
+def _reached(exchange: Exchange) -> int:
+    """Return the position that a page went to, -1 for what is no page."""
+    reply = exchange.reply
+    if not isinstance(reply, list) or len(reply) != 2 or not isinstance(reply[0], str):
+        return -1
+    cursor = reply[0].encode("latin-1")
+    position = _position(cursor)
+    return -1 if position is None else position or POSITION_END
+
+
+def packed(reply: Reply, protocol: ProtocolVersion) -> bytes:
+    """Return a reply as it goes over the wire."""
+    out = bytearray()
+    _pack(reply, protocol, out)
+    return bytes(out)
+
+
+def _pack(reply: Reply, protocol: ProtocolVersion, out: bytearray) -> None:
+    if reply is None:
+        out += b"_\r\n" if protocol == 3 else b"$-1\r\n"
+    elif isinstance(reply, bytes):
+        out += b"$%d\r\n%b\r\n" % (len(reply), reply)
+    elif isinstance(reply, bool):
+        out += (b"#t\r\n" if reply else b"#f\r\n") if protocol == 3 else b":%d\r\n" % reply
+    elif isinstance(reply, int):
+        out += b":%d\r\n" % reply
+    elif isinstance(reply, float):
+        text = repr(reply).encode()
+        out += b",%b\r\n" % text if protocol == 3 else b"$%d\r\n%b\r\n" % (len(text), text)
+    elif isinstance(reply, ServerError):
+        out += b"-%b\r\n" % " ".join(str(reply.args[0]).split()).encode("utf-8", "replace")
+    elif isinstance(reply, dict):
+        out += b"%%%d\r\n" % len(reply) if protocol == 3 else b"*%d\r\n" % (2 * len(reply))
+        for pair in reply.items():
+            for one in pair:
+                _pack(one, protocol, out)
+    else:
+        out += b"*%d\r\n" % len(reply)
+        for one in reply:
+            _pack(one, protocol, out)

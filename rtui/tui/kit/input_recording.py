@@ -1,0 +1,90 @@
+"""What of a user's input is recorded: keys, clicks, pasted text and sizes, never a password.
+
+What is typed into a field for passwords is recorded as asterisks. In a sanitised recording what is typed elsewhere is
+recorded as its stand-in, as if it were a name.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from textual import events
+from textual.app import App
+from textual.keys import _character_to_key
+from textual.widgets import Input as InputField
+
+from rtui.server.recording.document import Cursor, Key, Mouse, Paste, Resize
+from rtui.server.recording.recorder import Recorder
+
+_MOUSE: Final[dict[type[events.MouseEvent], Any]] = {
+    events.MouseDown: "down",
+    events.MouseUp: "up",
+    events.MouseScrollDown: "scroll_down",
+    events.MouseScrollUp: "scroll_up",
+    events.MouseScrollLeft: "scroll_left",
+    events.MouseScrollRight: "scroll_right",
+}
+
+MAX_NAME_BYTES: Final = 1 << 15
+"""The cursor on a longer name is not recorded."""
+
+MOUSE_EVENTS: Final = {what: event for event, what in _MOUSE.items()}
+"""The classes of events by the words for them in a recording."""
+
+
+def record_input(recorder: Recorder, app: App[Any], event: events.Event) -> None:
+    """Record an event that reaches the application, if it is an input."""
+    if recorder.ended is not None:
+        return
+    record_cursor(recorder, app)
+    at_ms = recorder.at_ms
+    if isinstance(event, events.Key):
+        key, character = _kept_key(recorder, app, event)
+        recorder.add(Key(at_ms, key[:64], None if character is None else character[:16]))
+    elif isinstance(event, events.Paste):
+        recorder.add(Paste(at_ms, _kept_paste(recorder, app, event.text)))
+    elif isinstance(event, events.Resize):
+        recorder.add(Resize(at_ms, min(1000, max(1, event.size.width)), min(1000, max(1, event.size.height))))
+    elif isinstance(event, events.MouseEvent) and type(event) in _MOUSE:
+        what, x, y = _MOUSE[type(event)], min(1000, int(event.x)), min(1000, int(event.y))
+        recorder.add(Mouse(at_ms, what, x, y, event.button, event.shift, event.meta, event.ctrl))
+
+
+def record_cursor(recorder: Recorder, app: App[Any]) -> None:
+    """Record on which row of the tree the cursor is, where that has changed."""
+    place = getattr(app.screen, "cursor_place", None) if app.screen_stack else None
+    if recorder.ended is not None or place is None or place == recorder.cursor_place:
+        return
+    recorder.cursor_place = place
+    is_key, name = place
+    kept = name if recorder.sanitiser is None else recorder.sanitiser.stand_ins.name(name)
+    if len(kept) <= MAX_NAME_BYTES:
+        recorder.add(Cursor(recorder.at_ms, is_key, kept.decode("latin-1")))
+
+
+def _kept_key(recorder: Recorder, app: App[Any], event: events.Key) -> tuple[str, str | None]:
+    """Return the name of a key and its character, or others in their place."""
+    focused = app.focused
+    if not event.is_printable or event.character is None:
+        return event.key, event.character
+    if isinstance(focused, InputField) and focused.password:
+        return "asterisk", "*"
+    before = typed_before(focused)
+    if before is None or recorder.sanitiser is None:
+        return event.key, event.character
+    character = recorder.sanitiser.stand_ins.typed(before, event.character)
+    return _character_to_key(character), character
+
+
+def _kept_paste(recorder: Recorder, app: App[Any], text: str) -> str:
+    if isinstance(app.focused, InputField) and app.focused.password:
+        return "*"
+    return text[: 1 << 20] if recorder.sanitiser is None else recorder.sanitiser.stand_ins.text(text[: 1 << 16])
+
+
+def typed_before(focused: object) -> str | None:
+    """Return the text before the cursor where characters are typed as text, None where keys are commands."""
+    if isinstance(focused, InputField):
+        return focused.value[: focused.cursor_position]
+    typed = getattr(focused, "typed_text", None)
+    return typed if isinstance(typed, str) else None

@@ -1,0 +1,1 @@
+"""Playing a recorded session."""

@@ -1,0 +1,277 @@
+"""The application of a replay: the interface itself, over a player instead of a server, driven by recorded input.
+
+The interface has its recorded size, and so many rows of the terminal; the line below it, which is not the interface's,
+says where the replay is and what was pressed. The keys of whoever watches go to the replay alone. What recorded keys
+could do beside showing is refused: the clipboard here, everything else by `rtui.server.recording.confinement`.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final, NoReturn
+
+import msgspec
+from textual import events
+from textual.app import SuspendNotSupported
+from textual.driver import Driver
+from textual.geometry import Size
+from textual.message import Message
+from textual.timer import Timer
+
+from rtui.analysis.columns import parse_columns
+from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.glob import check_pattern
+from rtui.server.browsing import BrowsingSession
+from rtui.server.options import BrowseOptions
+from rtui.server.recording.clock import ReplayClock
+from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Paste, Recording, RecordingError, Resize
+from rtui.server.recording.player import Player
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.browse.session import Session
+from rtui.tui.kit.input_recording import MOUSE_EVENTS
+from rtui.tui.kit.settings import Settings, SettingsFile
+from rtui.tui.kit.themes import Palette
+from rtui.tui.replay.replay_line import REPLAY_KEYS, replay_line
+
+FOREVER_S: Final = 1e7
+"""A replay may be paused: no reply is late."""
+
+LINE_S: Final = 0.1
+"""How often the line of the replay is written."""
+
+SPEEDS: Final = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
+
+_TO_CLIPBOARD: Final = re.compile(r"\x1b\]52;|\x1bP")
+
+
+class ReplayApp(RtuiApp):
+    """Plays a recording; `exit` code 0."""
+
+    def __init__(
+        self,
+        recording: Recording,
+        *,
+        clock: ReplayClock,
+        player: Player,
+        palette: Palette = Palette.TRUE,
+        feeds_itself: bool = True,
+    ) -> None:
+        """`feeds_itself`: the recorded input comes by the clock; otherwise somebody else calls `feed`."""
+        header = recording.header
+        settings = SettingsFile()
+        try:
+            settings.settings = msgspec.convert(header.settings, Settings)
+        except msgspec.ValidationError:
+            settings.settings = Settings()
+        super().__init__(replay_options(header), palette=palette, settings=settings)
+        self._label = display_text(f"replay of {header.server}")
+        self.recording, self.clock, self.player = recording, clock, player
+        self.fed = 0
+        """How many inputs have been fed."""
+        self.frame_size = Size(*recording.size)
+        """Of the interface, as recorded; a smaller terminal shows a smaller one."""
+        self.terminal: ReplayTerminal | None = None
+        """None without one."""
+        self._feeds_itself = feeds_itself
+        self._feed_timer: Timer
+        self._line_timer: Timer
+
+    async def begin(self) -> None:
+        """Connect to the player, and begin to feed."""
+        await super().begin()
+        if self._feeds_itself:
+            self._feed_timer = self.set_interval(0.02, self._feed_due)
+            self._line_timer = self.set_interval(LINE_S, self._write_line)
+
+    def _new_session(self) -> Session:
+        connection = Connection(self.options.target, connect_timeout_s=FOREVER_S, reply_timeout_s=FOREVER_S)
+        began_s = self.recording.header.began
+        return BrowsingSession(self.options, connection=connection, clock=lambda: began_s + self.clock.now_ms() / 1000)
+
+    @property
+    def next_input(self) -> Input | None:
+        """What is fed next, None at the end."""
+        inputs = self.recording.inputs
+        return inputs[self.fed] if self.fed < len(inputs) else None
+
+    def feed(self) -> None:
+        """Feed the next input."""
+        line = self.next_input
+        if line is None:
+            return
+        self.fed += 1
+        if isinstance(line, Key):
+            self.post_message(events.Key(line.key, line.character))
+        elif isinstance(line, Paste):
+            self.post_message(events.Paste(line.text))
+        elif isinstance(line, Cursor):
+            if isinstance(self.screen, BrowseScreen):
+                self.screen.move_to_place((line.is_key, line.name.encode("latin-1", "replace")))
+        elif isinstance(line, Resize):
+            self.frame_size = Size(line.width, line.height)
+            self._resize_frame()
+        else:
+            self.post_message(mouse_event(line))
+
+    def _resize_frame(self) -> None:
+        """Take the recorded size, as far as the terminal has it."""
+        size = self.frame_size
+        if self.terminal is not None:
+            size = Size(*self.terminal.interface_size(size.width, size.height))
+        self.post_message(events.Resize(size, size))
+
+    def _feed_due(self) -> None:
+        """Feed an input whose time has come; the next one a moment later."""
+        line = self.next_input
+        if line is not None and line.at <= self.clock.now_ms():
+            self.feed()
+        elif line is None and not self.clock.is_paused and self.clock.now_ms() > self.recording.length_ms:
+            self.clock.pause()
+
+    def _write_line(self) -> None:
+        """Write the line below the interface."""
+        if self.terminal is not None:
+            fed = reversed(self.recording.inputs[: self.fed])
+            pressed = next((one for one in fed if not isinstance(one, Cursor)), None)
+            width, _ = self.terminal.terminal_size()
+            self.terminal.write_below(replay_line(self.recording, self.clock, pressed, width))
+
+    def control(self, key: str) -> None:
+        """Do what a key of whoever watches is for."""
+        clock, speeds = self.clock, SPEEDS
+        if key in REPLAY_KEYS["leave"]:
+            self.call_later(self._leave)
+        elif key in REPLAY_KEYS["pause"]:
+            clock.pause(is_paused=not clock.is_paused)
+        elif key in REPLAY_KEYS["step"]:
+            line = self.next_input
+            clock.jump(self.recording.length_ms if line is None else line.at)
+            clock.pause()
+        elif key in REPLAY_KEYS["faster"]:
+            clock.set_speed(next((speed for speed in speeds if speed > clock.speed), clock.speed))
+        elif key in REPLAY_KEYS["slower"]:
+            clock.set_speed(next((speed for speed in reversed(speeds) if speed < clock.speed), clock.speed))
+
+    def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
+        """Return a driver whose last row is not the interface's and whose keys are the replay's."""
+        return replay_driver(super().extend_driver(driver_class), self)
+
+    async def action_quit(self) -> None:
+        """Do nothing: the recorded session ended, the replay stays."""
+
+    def action_help_quit(self) -> None:
+        """Do nothing, as above."""
+
+    def action_suspend_process(self) -> None:
+        """Do nothing: a recorded key doesn't suspend whoever watches."""
+
+    def action_servers(self) -> None:
+        """Say that there is no other server."""
+        self.notify("A replay has only the server that was recorded.", markup=False, timeout=3)
+
+    async def browse_other(self, target: Target) -> None:
+        """Stay with what was recorded."""
+        self.action_servers()
+
+    def suspend(self) -> NoReturn:
+        """Leave the terminal to nobody."""
+        raise SuspendNotSupported("a replay runs no other program")
+
+    def copy_to_clipboard(self, text: str) -> None:
+        """Leave the clipboard alone."""
+
+
+class ReplayTerminal:
+    """What the driver of a replay adds; a mark by which it is known."""
+
+    def terminal_size(self) -> tuple[int, int]:
+        """Return columns and rows of the terminal."""
+        raise NotImplementedError
+
+    def interface_size(self, width: int, height: int) -> tuple[int, int]:
+        """Return what the terminal has of a size, its last row left out."""
+        columns, rows = self.terminal_size()
+        return max(1, min(width, columns)), max(1, min(height, rows - 1))
+
+    def write_below(self, line: str) -> None:
+        """Write a line, which is safe, on the last row."""
+        raise NotImplementedError
+
+
+def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
+    """Return a subclass of a terminal's driver for a replay."""
+    base: Any = driver_class
+
+    class ReplayDriver(ReplayTerminal, base):  # type: ignore[misc]
+        """Keeps the last row, gives keys to the replay, and writes nothing to the clipboard."""
+
+        def __init__(self, *given: Any, **options: Any) -> None:
+            super().__init__(*given, **options)
+            app.terminal = self
+
+        def terminal_size(self) -> tuple[int, int]:
+            """Return columns and rows of the terminal."""
+            size: tuple[int, int] = super()._get_terminal_size()
+            return size
+
+        def _get_terminal_size(self) -> tuple[int, int]:
+            return self.interface_size(app.frame_size.width, app.frame_size.height)
+
+        def send_message(self, message: Message) -> None:
+            """Give keys to the replay, and drop all else that a user does."""
+            if isinstance(message, events.Key):
+                app.call_later(app.control, message.key)
+            elif isinstance(message, events.Resize):
+                app.call_later(app._resize_frame)
+            elif not isinstance(message, events.InputEvent):
+                super().send_message(message)
+
+        def write(self, data: str) -> None:
+            """Write what is not for the clipboard."""
+            if not _TO_CLIPBOARD.search(data):
+                super().write(data)
+
+        def write_below(self, line: str) -> None:
+            """Write a line on the last row; the frames above it know nothing of it."""
+            _, rows = self.terminal_size()
+            below_diff: Any = super(base, self)
+            below_diff.write(f"\x1b7\x1b[{rows};1H\x1b[0;7m{line}\x1b[0m\x1b8")
+            self.flush()
+
+    return ReplayDriver
+
+
+def replay_options(header: Header) -> BrowseOptions:
+    """Return the options of the recorded session; raises RecordingError for what can't be any."""
+    match = None if header.match is None else header.match.encode("latin-1", "replace")
+    try:
+        if match is not None:
+            check_pattern(match)
+        columns = None if header.columns is None else parse_columns(header.columns)
+        separators = tuple(one.encode("latin-1") for one in header.separators)
+        key_type = None if header.key_type is None else header.key_type.encode("ascii")
+    except ValueError:
+        raise RecordingError("Its options are none of this version.") from None
+    return BrowseOptions(
+        target=Target(db=header.db, protocol=header.protocol),
+        separators=separators,
+        match=match,
+        key_type=key_type,
+        pace=header.pace,
+        columns=columns,
+        ascii_only=header.ascii,
+        no_color=header.no_color,
+        resume=False,
+    )
+
+
+def mouse_event(line: Mouse) -> events.MouseEvent:
+    """Return what the mouse did, as an event."""
+    delta = {"scroll_down": (0, 1), "scroll_up": (0, -1), "scroll_left": (-1, 0), "scroll_right": (1, 0)}
+    delta_x, delta_y = delta.get(line.what, (0, 0))
+    return MOUSE_EVENTS[line.what](
+        None, line.x, line.y, delta_x, delta_y, line.button, line.shift, line.meta, line.ctrl, line.x, line.y
+    )

@@ -1,0 +1,86 @@
+"""Frames of a replay: what stood on the screen at a moment, without a terminal and as fast as it can be made.
+
+The clock jumps from input to input, and each one is fed once all replies before it have come and are painted. So the
+same recording makes the same frames, whatever the machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from rtui.server.chance import seeded
+from rtui.server.recording.clock import ReplayClock
+from rtui.server.recording.document import Cursor, Recording
+from rtui.server.recording.player import Player
+from rtui.server.wire.dial import dialled_by
+from rtui.tui.kit.themes import Palette
+from rtui.tui.replay.app import ReplayApp
+
+LOOK_S: Final = 0.02
+QUIET_LOOKS: Final = 10
+"""So many looks without any change, and the screen is as it will be: ten a second is how often screens look."""
+
+PATIENCE_S: Final = 30.0
+"""How long it may take until nothing changes any more."""
+
+
+class Frames:
+    """A replay that stands between two inputs."""
+
+    def __init__(self, app: ReplayApp) -> None:
+        self.app = app
+
+    async def play(self, until_ms: float = float("inf"), each: Callable[[], object] | None = None) -> None:
+        """Feed all inputs up to a time, and wait until the screen is as it was then; `each` is called after each."""
+        app = self.app
+        while (line := app.next_input) is not None and line.at <= until_ms:
+            app.clock.jump(line.at)
+            await self.settle()
+            app.feed()
+            if isinstance(line, Cursor):
+                continue
+            await self.settle()
+            if each is not None:
+                each()
+        app.clock.jump(min(until_ms, app.recording.length_ms))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until everything that was asked is answered and painted."""
+        before, looks = -1, 0
+        async with asyncio.timeout(PATIENCE_S):
+            while looks < QUIET_LOOKS:
+                if self.app._exception is not None:
+                    raise self.app._exception
+                await asyncio.sleep(LOOK_S)
+                is_painted = bool(self.app.screen_stack) and not self.app.screen._dirty_widgets
+                now = self.app.player.answered
+                looks = looks + 1 if now == before and is_painted else 0
+                before = now
+
+    def text(self) -> str:
+        """Return what stands on the screen, a line a row."""
+        with self.app._context():
+            strips = list(self.app.screen._compositor.render_strips())
+        lines = ["".join(segment.text for segment in strip if not segment.control) for strip in strips]
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+    def svg(self) -> str:
+        """Return a picture of the screen."""
+        return self.app.export_screenshot(title="rtui", simplify=True)
+
+
+@asynccontextmanager
+async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> AsyncIterator[Frames]:
+    """Give a replay without a terminal that stands at its beginning."""
+    clock = ReplayClock(is_paused=True)
+    player = Player(recording, clock.now_ms)
+    app = ReplayApp(recording, clock=clock, player=player, palette=palette, feeds_itself=False)
+    with dialled_by(player.dial), seeded(recording.header.seed):
+        async with app.run_test(size=recording.size, notifications=True):
+            shown = Frames(app)
+            await shown.settle()
+            yield shown

@@ -1,0 +1,236 @@
+"""A session recorded on a real server is played without one: the same texts on the same screens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from rtui.cli.replay import command as replay_command
+from rtui.server.chance import seeded
+from rtui.server.options import BrowseOptions
+from rtui.server.recording.document import End, Key, Recording, Resize, read_recording
+from rtui.server.recording.recorder import Recorder
+from rtui.server.wire.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.kit.settings import Settings, SettingsFile
+from rtui.tui.replay.frames import frames
+from rtui.tui.replay.replay_line import minutes
+from tests.server import every_type
+from tests.servers import Server
+from tests.tui.visiting import Visitor, private_folders, visiting
+
+SIZE = (100, 30)
+
+PAUSE_S = 0.3
+"""Between one step and the next, as somebody who looks at what came of it; a replay keeps steps apart by it."""
+
+
+@pytest.fixture(autouse=True)
+def pure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions that are recorded and replayed ask by themselves, not by the compiled engine."""
+    monkeypatch.setenv("RTUI_ENGINE", "pure")
+
+
+TOUR: tuple[tuple[str, ...], ...] = (
+    *(("right",), ("down",), ("right",), ("down",), ("question_mark",), ("escape",), ("L",), ("escape",)),
+    *(("slash",), tuple("zset"), ("enter",), ("escape",)),
+)
+"""Keys of each step."""
+
+SHOWN: dict[tuple[str, ...], str] = {("question_mark",): "Help", ("L",): "DBSIZE"}
+"""What some of them bring."""
+
+
+class Taker:
+    """Somebody whose session is recorded, with what stood on the screen after each step."""
+
+    def __init__(self, visitor: Visitor, recorder: Recorder) -> None:
+        self.visitor = visitor
+        self.recorder = recorder
+        self.seen: list[tuple[float, list[str]]] = []
+
+    async def step(self, *keys: str, shows: str = "") -> None:
+        """Press keys, and look at the screen when it has changed no more for a while."""
+        for key in keys:
+            await self.visitor.press(key)
+        if shows:
+            await self.visitor.until_shown(shows)
+        before = ""
+        while (now := self.visitor.text()) != before:
+            before = now
+            await asyncio.sleep(PAUSE_S)
+        self.seen.append((self.recorder.at_ms, middle(now)))
+
+
+def middle(text: str) -> list[str]:
+    """The lines between the title and the status, which tell loads, without an idle time, which goes on."""
+    return re.sub(r"idle +\d+s", "idle", text).splitlines()[1:-3]
+
+
+async def record(server: Server, path: Path, folder: Path, *, sanitise: bool = False, is_short: bool = False) -> Taker:
+    """Take a tour of some screens, or of the tree alone."""
+    recorder = Recorder(path, sanitise=sanitise)
+    target = Target(port=server.port)
+    settings = SettingsFile()
+    settings.settings = Settings(theme="light", queries={str(target.label): {"mine": "in:customer"}})
+    options = BrowseOptions(target=target, resume=False, is_sanitised=sanitise)
+    app = RtuiApp(options, recorder=recorder, settings=settings)
+    with seeded(recorder.seed):
+        async with visiting(target, folder, size=SIZE, app=app) as visitor:
+            taker = Taker(visitor, recorder)
+            await visitor.whole()
+            await taker.step()
+            for keys in TOUR[: 1 if is_short else None]:
+                await taker.step(*keys, shows=SHOWN.get(keys, ""))
+            await visitor.press("q")
+            await visitor.until(lambda: not app.is_running, "the end")
+    recorder.close()
+    return taker
+
+
+async def replayed(recording: Recording, folder: Path, times_ms: list[float]) -> list[list[str]]:
+    """What stands on the screen at those times."""
+    found = []
+    with private_folders(folder):
+        async with frames(recording) as shown:
+            for at_ms in times_ms:
+                await shown.play(at_ms)
+                found.append(middle(shown.text()))
+    return found
+
+
+def plant(server: Server) -> None:
+    with server.client() as client:
+        every_type.fill(server, client)
+        for number in range(60):
+            client.set(f"customer:{number}:profile", "private-content")
+            client.hset(f"{{tenant{number % 3}}}:basket:{number}", mapping={"private-field": "private-content"})
+
+
+@pytest.mark.slow
+def test_the_same_screens_without_a_server(redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    path = tmp_path / "tour.jsonl"
+    taker = asyncio.run(record(redis70, path, tmp_path))
+    recording = read_recording(path)
+    assert recording.end is not None
+    with redis70.client() as client:
+        before = client.info("commandstats")
+        times = [at_ms for at_ms, _ in taker.seen]
+        found = asyncio.run(replayed(recording, tmp_path, times))
+        after = client.info("commandstats")
+    assert {name: one["calls"] for name, one in after.items() if name != "cmdstat_info"} == {
+        name: one["calls"] for name, one in before.items() if name != "cmdstat_info"
+    }
+    log = TOUR.index(("L",)) + 1  # times differ
+    for number, ((_, wanted), shown) in enumerate(zip(taker.seen, found, strict=True)):
+        if number != log:
+            assert shown == wanted, f"step {number}"
+
+
+@pytest.mark.slow
+def test_a_sanitised_tour_holds_nothing_private(redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    path = tmp_path / "tour.jsonl"
+    taker = asyncio.run(record(redis70, path, tmp_path, sanitise=True))
+    kept = path.read_text()
+    assert '"theme":"light"' in kept
+    for private in ("customer", "profile", "tenant", "basket", "private", "content", "127.0.0.1", str(redis70.port)):
+        assert private not in kept, private
+    recording = read_recording(path)
+    found = asyncio.run(replayed(recording, tmp_path, [at_ms for at_ms, _ in taker.seen]))
+    assert "".join(key.character or "" for key in recording.inputs if isinstance(key, Key)).find("zset") < 0
+    assert len({"\n".join(one) for one in found}) > 5
+    assert not any("customer" in line for one in found for line in one)
+
+
+@pytest.mark.slow
+def test_a_file_that_is_cut_off_plays_up_to_there(redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    path, cut = tmp_path / "tour.jsonl", tmp_path / "cut.jsonl"
+    taker = asyncio.run(record(redis70, path, tmp_path, is_short=True))
+    data = path.read_bytes()
+    cut.write_bytes(data[: data.index(b'"kind":"key"') + 20])
+    recording = read_recording(cut)
+    assert recording.end is None
+    assert recording.exchanges
+    (shown,) = asyncio.run(replayed(recording, tmp_path, [taker.seen[0][0]]))
+    assert shown == taker.seen[0][1]
+
+
+HOSTILE = (
+    *(Key(100.0 * at, key, character) for at, (key, character) in enumerate([
+        ("right", None), ("down", None), ("w", "w"), ("enter", None), ("Y", "Y"), ("enter", None), ("P", "P"),
+        ("O", "O"), ("escape", None), ("ctrl+z", None), ("ctrl+p", None), ("escape", None), ("ctrl+q", None),
+    ])),
+    Resize(2000, 1, 1), Resize(2001, 1000, 1000), Resize(2002, 100, 30),
+)  # fmt: skip
+
+
+@pytest.mark.slow
+def test_keys_of_a_hostile_file_do_nothing_but_show(redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    path, folder = tmp_path / "tour.jsonl", tmp_path / "home"
+    asyncio.run(record(redis70, path, tmp_path, is_short=True))
+    recording = read_recording(path)
+    lines = [recording.header, *recording.exchanges, *HOSTILE, End(3000, "left")]
+    hostile = tmp_path / "hostile.jsonl"
+    hostile.write_bytes(b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+    folder.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "PYTHONPATH": os.pathsep.join(sys.path)}
+    line = [sys.executable, "-m", "rtui", "replay", str(hostile), "--to", "-"]
+    done = subprocess.run(line, env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert "replay of" in done.stdout
+    assert list(folder.rglob("*")) == []
+
+
+def test_confinement_refuses_what_writes_runs_or_connects() -> None:
+    program = """
+import os, socket, subprocess, tempfile
+from rtui.server.recording.confinement import confine
+confine()
+for step in (
+    lambda: open("written", "w"), lambda: os.open("written", os.O_CREAT | os.O_WRONLY),
+    lambda: tempfile.mkstemp(dir="."),
+    lambda: subprocess.run(["true"]), lambda: os.system("true"), lambda: os.mkdir("made"), lambda: os.remove("there"),
+    lambda: socket.create_connection(("127.0.0.1", 6379)), lambda: os.execv("/bin/true", ["true"]), lambda: os.fork(),
+):
+    try:
+        step()
+    except PermissionError:
+        print("refused")
+print(open(os.devnull).read(), end="")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout.count("refused") == 10, done.stderr
+
+
+@pytest.mark.slow
+def test_a_session_is_recorded_to_a_picture(redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    path = tmp_path / "tour.jsonl"
+    asyncio.run(record(redis70, path, tmp_path, is_short=True))
+    for name, begins in (("a.svg", "<svg"), ("a.txt", " rtui")):
+        program = [sys.executable, "-m", "rtui", "replay", str(path), "--to", str(tmp_path / name), "--at", "1"]
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert (tmp_path / name).read_text().startswith(begins)
+
+
+def test_options_that_say_nothing_together_are_refused(tmp_path: Path) -> None:
+    for line in (["a", "--at", "1"], ["a", "--to", "a.png"], ["missing", "--to", "-"]):
+        result = CliRunner().invoke(replay_command, [str(tmp_path / line[0]), *line[1:]])
+        assert result.exit_code != 0
+
+
+def test_minutes() -> None:
+    assert [minutes(at_ms) for at_ms in (0, 999, 62_500, 3_600_000)] == ["0:00.0", "0:00.9", "1:02.5", "60:00.0"]
