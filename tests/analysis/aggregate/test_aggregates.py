@@ -111,7 +111,7 @@ def test_types_equal_a_brute_force_count(batches: Batches) -> None:
             assert (kind.length.max, kind.length.mean) == (max(lengths), sum(lengths) / len(lengths))
 
 
-@settings(deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_the_order_of_batches_says_nothing(batches: Batches, random: Random) -> None:
     shuffled = list(batches)
