@@ -74,7 +74,11 @@ class Navigation(App[int]):
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
 
         screen = AnalyseScreen(
-            browse.session.analysis, states=self._panel_states, label=self._label, settings=self.settings
+            browse.session.analysis,
+            states=self._panel_states,
+            label=self._label,
+            settings=self.settings,
+            clock=browse.session.clock,
         )
         self._panel_states = screen.view.states
         if place is not None:
