@@ -488,6 +488,8 @@ class RtuiApp(Navigation):
 class ReportApp(RtuiApp):
     """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
 
+    can_connect = False
+
     def __init__(
         self,
         report: Report,

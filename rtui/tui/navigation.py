@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
 from textual.app import App
@@ -50,6 +50,9 @@ class Navigation(App[int]):
     """The list of keys that was shown last."""
     _wanted_keys: KeysWanted | None = None
     """A query that waits for a server to be chosen."""
+
+    can_connect: ClassVar[bool] = True
+    """Whether servers can be browsed."""
 
     def connect_to(self, target: Target) -> None:
         """Leave the server that is browsed and connect to another one."""
@@ -152,8 +155,9 @@ class Navigation(App[int]):
                     await done
 
         self.push_screen(goto, chosen)
-        work = self._offer_servers(goto)
-        self.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
+        if self.can_connect:
+            work = self._offer_servers(goto)
+            self.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
 
     def _loaded(self) -> Loaded | None:
         """Return the names of the keyspace that is browsed."""

@@ -77,8 +77,8 @@ class Entry:
 
 
 def list_entries(kinds: Iterable[Kind]) -> list[Entry]:
-    """Return the entries that narrow the list, for the kinds of which there is any."""
-    there = frozenset(kinds) | {Kind.KEY, Kind.NAMESPACE}
+    """Return the entries that narrow the list to kinds of which there is any."""
+    there = frozenset(kinds)
     return [
         Entry(Kind.LIST, SafeText(f"{word} …"), word.encode(), note, fill=f"{word} ")
         for word, (narrowed, note) in NARROWING.items()

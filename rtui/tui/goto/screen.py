@@ -218,7 +218,8 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
             self._search.cancel()
             self._search = None
         query = wanted(typed)
-        lists = list_entries(entry.kind for entry in self._entries)
+        names = () if self._loaded is None else (Kind.NAMESPACE, Kind.KEY)
+        lists = list_entries([*names, *(entry.kind for entry in self._entries)])
         found = matching([*lists, *self._entries], query)
         is_about_names = query.text and query.kinds & {Kind.NAMESPACE, Kind.KEY}
         if self._loaded is None or not is_about_names:

@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.goto.entries import NARROWING, Entry, Kind, Wanted, matching, wanted
 from rtui.tui.goto.screen import GotoScreen, entry_line
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.screen import LogScreen
+from tests.made_report import made_report
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import check_text
@@ -165,6 +168,25 @@ async def test_hostile_names_are_listed_safely() -> None:
         assert len(screen.list.entries) == 6
         for line in screen.list.lines_in_view:
             check_text("".join(span.text for span in line))
+
+
+async def test_a_report_from_a_file_has_panels_and_no_servers() -> None:
+    app = ReportApp(made_report(), BrowseOptions())
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))
+        await pilot.press("colon")
+        await until(pilot, lambda: isinstance(app.screen, GotoScreen))
+        screen = app.screen
+        assert isinstance(screen, GotoScreen)
+        await app.workers.wait_for_complete()
+        kinds = {kind for kind, _ in listed(screen)}
+        assert {Kind.PANEL, Kind.COMMAND} <= kinds <= {Kind.LIST, Kind.PANEL, Kind.COMMAND, Kind.THEME}
+        assert {text for kind, text in listed(screen) if kind is Kind.LIST} == {"panel …", "theme …", "cmd …"}
+        screen.line.value = "expiry"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))
+        assert isinstance(app.screen, AnalyseScreen)
+        assert app.screen.view.panel.id == "expiry"
 
 
 def test_words_that_narrow() -> None:
