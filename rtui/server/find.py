@@ -201,7 +201,8 @@ class FindRun:
                 terms = " ".join(str(term) for term in self.query.about(fact))
                 notes.append(SafeText(f"{humanize.keys(count)} could not be decided for {terms}: {why}."))
             if finder.vanished:
-                notes.append(SafeText(f"{humanize.keys(finder.vanished)} were gone when they were asked about."))
+                verb = "was gone when it was" if finder.vanished == 1 else "were gone when they were"
+                notes.append(SafeText(f"{humanize.keys(finder.vanished)} {verb} asked about."))
             if finder.touched:
                 counted = humanize.counted(finder.touched, "length")
                 notes.append(SafeText(f"{counted} were asked, which this server counts as a use of the keys."))

@@ -125,6 +125,8 @@ class FindScreen(CommandScreen[bytes | None]):
         self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
         self._seen: object = None
         self._shows_cost = False
+        self._noted: int | None = None
+        """Lines that the notes take; None before they were shown."""
 
     @property
     def rows(self) -> FoundRows:
@@ -187,7 +189,8 @@ class FindScreen(CommandScreen[bytes | None]):
         self.query_bar.set_line(lambda width: find_lines.query_line(rows, width))
         self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
         notes = find_lines.note_lines(rows, self.size.width, MOST_NOTES)
-        if self.notes.styles.height is None or len(notes) != self.notes.styles.height.value:
+        if len(notes) != self._noted:
+            self._noted = len(notes)
             self.notes.styles.height = len(notes)
         self.notes.set_content(lambda width: find_lines.note_lines(rows, width, MOST_NOTES))
         self.status_bar.set_line(lambda width: find_lines.status_line(search, width, shows_cost=shows_cost))

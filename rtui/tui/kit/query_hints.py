@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.query.completion import Candidate, Completion
@@ -14,6 +15,9 @@ from rtui.analysis.query.terms import GLOB, TERMS, TEXT
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
+
+MEANT: Final = literal("what was probably meant")
+"""The help of a completion that is not for the cursor, but for what is wrong in the line."""
 
 GRAMMAR: Final = literal("text, a glob, or terms that all have to apply; ! before one turns it round")
 
@@ -31,6 +35,15 @@ def is_query(reading: Reading, line: str) -> bool:
             return True
         at = word_end(line, at) + 1
     return False
+
+
+def meant_completion(reading: Reading) -> Completion | None:
+    """Return what is probably meant in place of the first part of a line that is wrong, or that looks so."""
+    problem = next((one for one in (*reading.problems, *reading.hints) if one.meant), None)
+    if problem is None:
+        return None
+    candidates = tuple(Candidate(display_text(text, limit=400), MEANT) for text in problem.meant)
+    return Completion(problem.span, candidates, MEANT)
 
 
 _SAVED: Final = re.compile(r"(?<!\S)@[A-Za-z0-9_-]*$")
@@ -71,16 +84,17 @@ def hint_lines(
     in, and which one that is.
     """
     is_begun = bool(completion.help) and completion.span.start == completion.span.end
-    if reading.problems and not is_begun:
-        first: Line = (gap(1), Span(reading.problems[0].sentence, Role.WARN))
-    elif reading.hints:
-        first = (gap(1), Span(reading.hints[0].sentence, Role.WARN))
+    if (reading.problems and not is_begun) or reading.hints:
+        problem = (reading.problems or reading.hints)[0]
+        said = problem.sentence if not problem.meant else replace(problem, meant=()).sentence
+        first: Line = (gap(1), Span(said, Role.WARN))
     else:
-        first = (gap(1), Span(SafeText(completion.help or GRAMMAR), Role.MUTED))
+        first = (gap(1), Span(SafeText((completion.help != MEANT and completion.help) or GRAMMAR), Role.MUTED))
     texts, chosen = ([one.text for one in completion.candidates], None) if tried is None else tried
     second: list[Span] = [gap(1)]
     if texts:
-        second += [Span(literal("tab"), Role.ACCENT), gap(1)]
+        meant = literal(" meant: ") if completion.help == MEANT else literal(" ")
+        second += [Span(literal("tab"), Role.ACCENT), Span(meant, Role.MUTED)]
     skipped = max(0, (chosen or 0) - 2)
     for at, text in enumerate(texts[skipped:], skipped):
         second += [Span(display_text(text, limit=40), Role.STRONG if at == chosen else Role.MUTED), gap(2)]

@@ -201,12 +201,15 @@ class QueryLine(FilterInput):
             self.show_hint()
 
     def _completion(self) -> Completion:
-        """Return what may stand at the cursor: names of saved queries behind an @."""
+        """Return what may stand at the cursor, names of saved queries behind an @; else what was meant instead."""
         from rtui.analysis.query.completion import complete  # noqa: PLC0415 - not for the first paint
-        from rtui.tui.kit.query_hints import saved_completion  # noqa: PLC0415
+        from rtui.tui.kit.query_hints import meant_completion, saved_completion  # noqa: PLC0415
 
         found = saved_completion(self.value, self.cursor_position, self.saved)
-        return found or complete(self.value, self.cursor_position, self._vocabulary())
+        found = found or complete(self.value, self.cursor_position, self._vocabulary())
+        if found.candidates or self.text != self.value:
+            return found
+        return meant_completion(self.reading) or found
 
     def action_save(self) -> None:
         """Ask for a name and save the query under it."""

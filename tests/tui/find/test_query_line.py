@@ -81,12 +81,14 @@ async def test_a_wrong_term_stays_in_the_line_and_says_what_was_meant() -> None:
     async with browsing(notifications=True) as user:
         line = user.screen.filter_input
         await user.pilot.press("slash", *keys_for("cart sise>1M"), "enter")
-        await until(user.pilot, lambda: "did you mean size" in said(line))
+        await until(user.pilot, lambda: "There is no term “sise”" in said(line) and "tab meant: size" in said(line))
         assert line.is_open
         assert isinstance(user.pilot.app.screen, BrowseScreen)
         assert user.session.searches == []
         parts = list(styled_parts(line.reading, line.value))
         assert (5, 9) in [(start, end) for start, end, _ in parts]
+        await user.pilot.press("tab")
+        assert line.value == "cart size>1M"
 
 
 async def test_a_query_leaves_the_tree_as_it_is() -> None:
