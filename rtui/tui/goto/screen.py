@@ -182,6 +182,8 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
         self.list = EntryList()
         self._card = Vertical(self.line, self.list, id="goto-card")
         self._card.border_title = "Go to"
+        self._hint = literal("")
+        """What stands below the list; setting the same again would paint the whole list again."""
         self._search: Worker[None] | None = None
         self._is_entered = False
         """Whether Enter was pressed before the search was over."""
@@ -257,7 +259,9 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
             hint = literal("nothing matches · esc closes")
         elif not_searched:
             hint = SafeText(f"the names of {fmt.keys(not_searched)} are not kept · esc closes")
-        self._card.border_subtitle = Content(hint)
+        if hint != self._hint:
+            self._hint = hint
+            self._card.border_subtitle = Content(hint)
 
     @on(Input.Submitted)
     @on(EntryList.Clicked)
