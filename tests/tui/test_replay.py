@@ -149,6 +149,9 @@ def test_a_sanitised_tour_holds_nothing_private(redis70: Server, tmp_path: Path)
     found = asyncio.run(replayed(recording, tmp_path, [at_ms for at_ms, _ in taker.seen]))
     assert "".join(key.character or "" for key in recording.inputs if isinstance(key, Key)).find("zset") < 0
     assert len({"\n".join(one) for one in found}) > 5
+    on_a_key = "\n".join(found[TOUR.index(("question_mark",))])
+    assert "encoding" in on_a_key
+    assert "not asked" not in on_a_key
     assert not any("customer" in line for one in found for line in one)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rtui.server.guard.command import find_spec
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.guard.spec import KEY
 from rtui.server.recording.stand_ins import StandIns
 from rtui.server.wire.replies import Reply, ServerError
@@ -78,6 +79,8 @@ class Sanitiser:
         spec = find_spec(argv)
         if spec is None:
             return [argv[0]]
+        if PROBE_KEY in argv:  # what rtui asks of itself, with the same words on every server
+            return list(argv)
         count = len(spec.words)
         words, arguments = list(argv[:count]), list(argv[count:])
         has_key = bool(spec.shape) and spec.shape[0] is KEY

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.recording.document import as_json
 from rtui.server.recording.sanitising import Sanitiser, harmless_info
 from rtui.server.wire.replies import Reply, ServerError
@@ -77,6 +78,7 @@ def test_what_the_interface_needs_is_kept() -> None:
     assert page[0] == b"48"
     assert page[1] == [sanitiser.stand_ins.name(b"user:1"), sanitiser.stand_ins.name(b"user:2")]
     assert sanitiser.command((b"PTTL", b"user:1")) == [b"PTTL", page[1][0]]
+    assert sanitiser.command((b"TYPE", PROBE_KEY)) == [b"TYPE", PROBE_KEY]
     assert sanitiser.command((b"GETRANGE", b"user:1", b"0", b"99"))[2:] == [b"0", b"99"]
     assert sanitiser.reply((b"TYPE", b"user:1"), b"string") == b"string"
     assert sanitiser.reply((b"PTTL", b"user:1"), 1234) == 1234
