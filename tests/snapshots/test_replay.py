@@ -1,0 +1,31 @@
+"""A session that was recorded on a real server, and sanitised, shows the same screens ever after."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from syrupy.assertion import SnapshotAssertion
+
+from rtui.server.recording.document import read_recording
+from rtui.tui.replay.frames import frames
+
+TOUR = Path(__file__).parent / "recordings" / "tour.jsonl.gz"
+
+MOMENTS_S = {"a key": 6.0, "found": 12.0, "big keys": 15.2, "memory": 17.2}
+
+
+async def shown_at_moments() -> dict[str, list[str]]:
+    """What stands on the screen, without title and status, which tell what the moment costs."""
+    found = {}
+    async with frames(read_recording(TOUR)) as replay:
+        for name, at_s in MOMENTS_S.items():
+            await replay.play(1000 * at_s)
+            found[name] = replay.text().splitlines()[1:-2]
+    return found
+
+
+def test_a_recorded_tour(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "pure")
+    assert asyncio.run(shown_at_moments()) == snapshot
