@@ -12,17 +12,19 @@ from pathlib import Path
 import msgspec
 import pytest
 from click.testing import CliRunner
+from rich.cells import cell_len
 
 from rtui.cli.replay import command as replay_command
 from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
-from rtui.server.recording.document import End, Key, Recording, Resize, read_recording
+from rtui.server.recording.clock import ReplayClock
+from rtui.server.recording.document import End, Header, Key, Recording, Resize, read_recording
 from rtui.server.recording.recorder import Recorder
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.kit.settings import Settings, SettingsFile
 from rtui.tui.replay.frames import frames
-from rtui.tui.replay.replay_line import minutes
+from rtui.tui.replay.replay_line import minutes, replay_line
 from tests.server import every_type
 from tests.servers import Server
 from tests.tui.visiting import Visitor, private_folders, visiting
@@ -233,6 +235,18 @@ def test_options_that_say_nothing_together_are_refused(tmp_path: Path) -> None:
     for line in (["a", "--at", "1"], ["a", "--to", "a.png"], ["missing", "--to", "-"]):
         result = CliRunner().invoke(replay_command, [str(tmp_path / line[0]), *line[1:]])
         assert result.exit_code != 0
+
+
+@pytest.mark.parametrize("width", [10, 30, 60, 80, 200])
+def test_the_line_has_the_width_of_the_terminal(width: int) -> None:
+    header = Header(rtui="1", began=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24)
+    line = replay_line(
+        Recording(header, inputs=[Key(5, "a")]), ReplayClock(is_paused=True), Key(5, "\x1b", "字"), width
+    )
+    assert cell_len(line) == width
+    assert "\x1b" not in line
+    assert ("q leave" in line) == (width == 200)
+    assert ("space" in line) == (width >= 80)
 
 
 def test_minutes() -> None:

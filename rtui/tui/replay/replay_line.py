@@ -19,7 +19,8 @@ REPLAY_KEYS: Final[dict[str, frozenset[str]]] = {
 }
 """The keys of a replay."""
 
-HELP: Final = "space pause · . next key · + - speed · q leave "
+HELP: Final = ("space pause · . next key · + - speed · q leave ", "space . + - q ", "")
+"""The keys in words, and shorter for narrow terminals."""
 
 LONGEST_PASTE: Final = 20
 
@@ -33,8 +34,9 @@ def replay_line(recording: Recording, clock: ReplayClock, pressed: Input | None,
     left = f" replay  {minutes(now_ms)} / {minutes(length_ms)}{cut}  {state}"
     if pressed is not None:
         left += f"   {input_text(pressed)}"
-    blank = width - cell_len(left) - len(HELP)
-    return set_cell_size(left + " " * blank + HELP if blank >= 2 else left, width)
+    room = width - cell_len(left) - 2
+    keys = next((one for one in HELP if len(one) <= room), "")
+    return set_cell_size(left, max(0, width - len(keys))) + keys
 
 
 def minutes(at_ms: float) -> str:
