@@ -29,8 +29,8 @@ from textual.widgets import Input
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.tui.app import all_commands
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.contents import all_commands
 from rtui.tui.kit.command_screen import FocusScreen, is_ready
 from tests.servers import Server
 

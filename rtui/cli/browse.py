@@ -85,13 +85,13 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     options = BrowseOptions(target=target, chooses_server=chooses_server, **terminal_options(), **given)
     require_terminal("browsing needs one")
     if not options.demo:
-        from rtui.tui.app import run  # noqa: PLC0415 - the help must not wait for the interface
+        from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
 
         sys.exit(run(options))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(options.demo_keys) as demo:
-        from rtui.tui.app import run  # noqa: PLC0415 - imported while the first keys arrive
+        from rtui.tui.run import run  # noqa: PLC0415 - imported while the first keys arrive
 
         options = replace(options, target=demo.target, resume=False, keep=False, is_filling=lambda: demo.is_loading)
         sys.exit(run(options))

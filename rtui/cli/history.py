@@ -60,7 +60,7 @@ def command(connection: ConnectionOptions, form: str, number: int | None, ascii_
     report = read_report(str(path))
     require_terminal("a report is shown on one")
     options = BrowseOptions(ascii_only=ascii_only, theme=theme, no_color=bool(os.environ.get("NO_COLOR")))
-    from rtui.tui.app import run_report  # noqa: PLC0415
+    from rtui.tui.run import run_report  # noqa: PLC0415
 
     sys.exit(run_report(report, options))
 

@@ -27,6 +27,6 @@ def command(file: str, ascii_only: bool, theme: str | None) -> None:
     report = read_report(file)
     require_terminal("a report is shown on one")
     options = BrowseOptions(ascii_only=ascii_only, theme=theme, **terminal_options())
-    from rtui.tui.app import run_report  # noqa: PLC0415
+    from rtui.tui.run import run_report  # noqa: PLC0415
 
     sys.exit(run_report(report, options))

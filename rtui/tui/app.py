@@ -5,17 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
-import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from time import monotonic, time
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import msgspec
-from rich.console import Console
 from rich.text import Text
 from textual import events, on
 from textual.actions import ActionParseResult
@@ -33,12 +30,13 @@ from textual.worker import Worker, WorkerState
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.connect.screen import CONNECT_COMMANDS, ConnectScreen
-from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, ScreenCommand, bindings, choose_keys
+from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.contents import CSS_FILE, all_commands, all_css, command_sets
+from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, bindings, choose_keys
 from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
 from rtui.tui.kit.history import History
 from rtui.tui.kit.layout import TERMINAL, display_text
-from rtui.tui.kit.settings import SettingsFile, settings_path
+from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import (
     AsciiFilter,
@@ -48,11 +46,10 @@ from rtui.tui.kit.terminal import (
     forget_screen,
     terminal_driver,
 )
-from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes, palette_of
+from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes
 from rtui.tui.navigation import Navigation
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.document import Report
     from rtui.server.recent import RecentServers
     from rtui.server.recording.document import Header
     from rtui.server.recording.recorder import Recorder
@@ -60,9 +57,6 @@ if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
-
-CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
-"""The application's own style sheet."""
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
@@ -485,72 +479,6 @@ class RtuiApp(Navigation):
             CHOSEN_KEYS.clear()
 
 
-class ReportApp(RtuiApp):
-    """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
-
-    can_connect = False
-
-    def __init__(
-        self,
-        report: Report,
-        options: BrowseOptions,
-        *,
-        palette: Palette = Palette.TRUE,
-        settings: SettingsFile | None = None,
-        clock: Callable[[], float] = time,
-    ) -> None:
-        """Of the options only those of the look count; `clock` gives seconds since the epoch."""
-        self._epoch_clock = clock
-        super().__init__(options, palette=palette, settings=settings)
-        self._report: Report | None = report
-
-    async def on_load(self) -> None:
-        """Connect to no server."""
-
-    async def begin(self) -> None:
-        """Show the report, instead of connecting; connect once a server was chosen."""
-        report, self._report = self._report, None
-        if report is None:
-            await super().begin()
-            return
-        from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
-        from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
-
-        server = report.head.server
-        source = FixedAnalysis(report, KeptReports(server.label, server.db))
-        await self.push_screen(AnalyseScreen(source, settings=self.settings, clock=self._epoch_clock))
-
-
-def run(options: BrowseOptions) -> int:
-    """Browse until the user leaves; returns the exit code."""
-    from rtui.server.recent import RecentServers  # noqa: PLC0415 - not for reports
-
-    settings = SettingsFile.opened(settings_path())
-    if options.record_file is not None:
-        return _run_recorded(options, options.record_file, settings)
-    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers())
-    return app.run() or 0
-
-
-def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
-    """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
-    from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
-    from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
-    from rtui.server.recent import RecentServers  # noqa: PLC0415
-    from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
-
-    os.environ[ENVIRONMENT] = "pure"
-    recorder = Recorder(path, sanitise=options.is_sanitised)
-    options = replace(options, resume=False)
-    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)
-    try:
-        with seeded(recorder.seed):
-            return app.run() or 0
-    finally:
-        recorder.close()
-
-
 def recording_header(app: RtuiApp) -> Header:
     """Return the first line of the recording of a session that is about to connect."""
     import rtui  # noqa: PLC0415 - few sessions are recorded
@@ -564,56 +492,3 @@ def recording_header(app: RtuiApp) -> Header:
     kept = msgspec.structs.replace(chosen, queries={place_of(Target()): queries} if queries else {})
     settings = msgspec.to_builtins(kept)
     return session_header(app.recorder, app.options, size=app.size, settings=settings, version=rtui.__version__)
-
-
-def run_report(report: Report, options: BrowseOptions) -> int:
-    """Show a report that was saved, without a server, until the user leaves; returns the exit code."""
-    app = ReportApp(report, options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
-    return app.run() or 0
-
-
-def all_css() -> str:
-    """Return the application's sheet and those of every widget it uses, one after the other."""
-    from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
-    from textual.scrollbar import ScrollBar  # noqa: PLC0415
-
-    from rtui.tui.analyse import panel_view  # noqa: PLC0415
-    from rtui.tui.browse import detail_pane, key_tree, value_pane, value_prompt, value_view  # noqa: PLC0415
-    from rtui.tui.find import found_view  # noqa: PLC0415
-    from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
-    from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
-    from rtui.tui.log import entries  # noqa: PLC0415
-
-    sources: tuple[type, ...] = (
-        app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
-        containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
-        CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
-        value_pane.ValuePane, value_prompt.ValuePrompt, value_view.ValueView,
-        line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
-        table.TableBody, table.ReportTable, entries.LogView,
-        found_view.FoundBody,
-    )  # fmt: skip
-    return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
-
-
-def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
-    """Return the commands that each screen has, in the order of the help screen, with those of the application."""
-    from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
-    from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
-    from rtui.tui.find.commands import FIND_COMMANDS  # noqa: PLC0415
-    from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
-
-    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, CONNECT_COMMANDS)
-    return tuple((*commands, *APP_COMMANDS) for commands in sets)
-
-
-def all_commands() -> tuple[ScreenCommand, ...]:
-    """Return all commands of the interface, in the order of the help screen."""
-    own = {one.action: one for commands in reversed(command_sets()) for one in reversed(commands)}
-    shared = {command.action for command in APP_COMMANDS}
-    return (*(one for one in reversed(own.values()) if one.action not in shared), *APP_COMMANDS)
-
-
-def terminal_palette() -> Palette:
-    """Return how many colours the terminal of this process shows."""
-    return palette_of(Console(force_terminal=True, legacy_windows=False))

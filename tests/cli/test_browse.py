@@ -24,9 +24,9 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         seen.append(options)
         return 0
 
-    app = ModuleType("rtui.tui.app")
+    app = ModuleType("rtui.tui.run")
     app.run = start  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "rtui.tui.app", app)
+    monkeypatch.setitem(sys.modules, "rtui.tui.run", app)
     for variable in ("RTUI_URL", "REDISCLI_AUTH", "NO_COLOR"):
         monkeypatch.delenv(variable, raising=False)
     for stream in (sys.stdin, sys.stdout):

@@ -27,9 +27,9 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
         seen.append((report, options))
         return 0
 
-    screen = ModuleType("rtui.tui.app")
+    screen = ModuleType("rtui.tui.run")
     screen.run_report = show  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "rtui.tui.app", screen)
+    monkeypatch.setitem(sys.modules, "rtui.tui.run", screen)
     monkeypatch.delenv("NO_COLOR", raising=False)
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)

@@ -12,7 +12,7 @@ from textual.binding import Binding
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import RtuiApp, all_commands, command_sets
+from rtui.tui.app import RtuiApp
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
@@ -22,6 +22,7 @@ from rtui.tui.browse.value_commands import SHARED, VALUE_COMMANDS
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.contents import all_commands, command_sets
 from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_view import FoundBody
 from rtui.tui.find.screen import FindScreen

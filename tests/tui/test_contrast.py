@@ -20,8 +20,9 @@ from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import RtuiApp, all_css
+from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.contents import all_css
 from rtui.tui.kit.themes import Palette, load_themes
 from tests.made_report import denied_report, estimate_report, made_report
 from tests.tui.analyse.analysing import app_on

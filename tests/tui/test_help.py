@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.tui.app import all_commands
+from rtui.tui.contents import all_commands
 from rtui.tui.help.screen import HelpScreen, groups_for, help_lines
 from rtui.tui.kit.command import Group, Owner
 from tests.tui.browsing import browsing, until

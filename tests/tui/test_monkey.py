@@ -11,7 +11,7 @@ from rtui.analysis.report.document import Report
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import ReportApp
+from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Monkey
 from tests.server.targets import target_of

@@ -15,7 +15,7 @@ from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
-from rtui.tui.app import all_commands
+from rtui.tui.contents import all_commands
 from rtui.tui.help.screen import GLOSSARY, help_lines
 from tests.made_report import made_report, partial_report
 from tests.tui.analyse.fixed_analysis import FixedAnalysis

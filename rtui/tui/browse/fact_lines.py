@@ -123,7 +123,7 @@ def _changed(fact: Fact, changes: FactChanges) -> Fact:
     if change is None:
         return fact
     text = joined([part for part in (SafeText(change.mark + fact.value), change.rate) if part], " ")
-    return fact._replace(value=text, role=Role.ACCENT if change.mark else fact.role)
+    return Fact(fact.label, text, Role.ACCENT if change.mark else fact.role)
 
 
 def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], role: Role = Role.TEXT) -> Fact:

@@ -329,4 +329,4 @@ def flashing(line: Line) -> Line:
     """Return the line of a key that has just changed: marked in its margin, and in another colour."""
     first, *rest = line
     spans = [Span(SafeText(FLASH + first.text[1:]), Role.ACCENT) if first.text[:1] == " " else first, *rest]
-    return tuple(span._replace(role=Role.ACCENT) for span in spans)
+    return tuple(Span(span.text, Role.ACCENT) for span in spans)

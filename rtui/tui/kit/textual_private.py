@@ -46,6 +46,7 @@ OVERRIDDEN: Final = (
 USED: Final = (
     PrivateName(App, "_close_messages_no_wait", "ends the application after a fatal error, as Textual does"),
     PrivateName(App, "_clipboard", "what was copied can be pasted within the interface"),
+    PrivateName(App, "_context", "a frame of a replay is rendered outside the application's tasks"),
     PrivateName(App, "_driver", "to write to the terminal, and to have all of it painted again"),
     PrivateName(App, "_exception", "the fatal error of which the message tells"),
     PrivateName(App, "_exit_renderables", "what is printed after the application has ended"),
@@ -55,6 +56,8 @@ USED: Final = (
     PrivateName(MessagePump, "_closing", "whether a screen is being removed"),
     PrivateName(DOMNode, "_bindings", "the key bindings of a widget, to run its actions without bubbling"),
     PrivateName(DOMNode, "_pruning", "whether a node is being removed"),
+    PrivateName(Screen, "_compositor", "renders the lines of a frame of a replay"),
+    PrivateName(Screen, "_dirty_widgets", "whether a frame of a replay is painted"),
     PrivateName(Screen, "_push_result_callback", "the first screen has none, without which it can't be switched"),
     PrivateName(Screen, "_result_callbacks", "whether a screen has one"),
     PrivateName(Widget, "_size", "the size of a screen before it is resized to that of the terminal"),

@@ -41,6 +41,11 @@ def palette_of(console: Console) -> Palette:
     return Palette(system) if system in ("truecolor", "256") else Palette.ANSI
 
 
+def terminal_palette() -> Palette:
+    """Return how many colours the terminal of this process shows."""
+    return palette_of(Console(force_terminal=True, legacy_windows=False))
+
+
 VARIABLE_DEFAULTS: Final[Mapping[str, str]] = {
     "ink-muted": "#98a3b5", "ink-faint": "#8290a6", "ink-strong": "#f3f6fa", "bar": "#5088c0",
     "bar-track": "#1f2836", "rule": "#29344a", "cursor": "#263a57", "cursor-blurred": "#1d2838",

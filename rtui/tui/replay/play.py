@@ -7,7 +7,7 @@ from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Recording
 from rtui.server.recording.player import Player
 from rtui.server.wire.dial import dialled_by
-from rtui.tui.app import terminal_palette
+from rtui.tui.kit.themes import terminal_palette
 from rtui.tui.replay.app import ReplayApp
 from rtui.tui.replay.frames import frames
 

@@ -25,7 +25,7 @@ from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
 from rtui.tui.analyse.panel import Charts, Panel, PanelState
 from rtui.tui.analyse.slots_panel import SlotsState
-from rtui.tui.app import ReportApp
+from rtui.tui.run import ReportApp
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server

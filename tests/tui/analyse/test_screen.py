@@ -19,9 +19,9 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import READY, RUNNING, FixedAnalysis

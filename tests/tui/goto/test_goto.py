@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.app import ReportApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.goto.entries import NARROWING, Entry, Kind, Wanted, matching, wanted
 from rtui.tui.goto.screen import GotoScreen, entry_line
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.screen import LogScreen
+from rtui.tui.run import ReportApp
 from tests.made_report import made_report
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession

@@ -10,7 +10,8 @@ from rich.console import Console
 from textual.color import Color
 
 from rtui.server.options import BrowseOptions
-from rtui.tui.app import RtuiApp, all_css
+from rtui.tui.app import RtuiApp
+from rtui.tui.contents import all_css
 from rtui.tui.kit.themes import (
     VARIABLE_DEFAULTS,
     Palette,

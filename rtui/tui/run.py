@@ -1,0 +1,90 @@
+"""Runs the application for the command line: to browse, to record that, or to show a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from time import time
+from typing import TYPE_CHECKING
+
+from rtui.server.options import BrowseOptions
+from rtui.tui.app import RtuiApp
+from rtui.tui.kit.settings import SettingsFile, settings_path
+from rtui.tui.kit.themes import Palette, terminal_palette
+
+if TYPE_CHECKING:
+    from rtui.analysis.report.document import Report
+
+
+class ReportApp(RtuiApp):
+    """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
+
+    can_connect = False
+
+    def __init__(
+        self,
+        report: Report,
+        options: BrowseOptions,
+        *,
+        palette: Palette = Palette.TRUE,
+        settings: SettingsFile | None = None,
+        clock: Callable[[], float] = time,
+    ) -> None:
+        """Of the options only those of the look count; `clock` gives seconds since the epoch."""
+        self._epoch_clock = clock
+        super().__init__(options, palette=palette, settings=settings)
+        self._report: Report | None = report
+
+    async def on_load(self) -> None:
+        """Connect to no server."""
+
+    async def begin(self) -> None:
+        """Show the report, instead of connecting; connect once a server was chosen."""
+        report, self._report = self._report, None
+        if report is None:
+            await super().begin()
+            return
+        from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
+        from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
+
+        server = report.head.server
+        source = FixedAnalysis(report, KeptReports(server.label, server.db))
+        await self.push_screen(AnalyseScreen(source, settings=self.settings, clock=self._epoch_clock))
+
+
+def run(options: BrowseOptions) -> int:
+    """Browse until the user leaves; returns the exit code."""
+    from rtui.server.recent import RecentServers  # noqa: PLC0415 - not for reports
+
+    settings = SettingsFile.opened(settings_path())
+    if options.record_file is not None:
+        return _run_recorded(options, options.record_file, settings)
+    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers())
+    return app.run() or 0
+
+
+def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
+    """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
+    from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
+    from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
+    from rtui.server.recent import RecentServers  # noqa: PLC0415
+    from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
+
+    os.environ[ENVIRONMENT] = "pure"
+    recorder = Recorder(path, sanitise=options.is_sanitised)
+    options = replace(options, resume=False)
+    app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)
+    try:
+        with seeded(recorder.seed):
+            return app.run() or 0
+    finally:
+        recorder.close()
+
+
+def run_report(report: Report, options: BrowseOptions) -> int:
+    """Show a report that was saved, without a server, until the user leaves; returns the exit code."""
+    app = ReportApp(report, options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
+    return app.run() or 0
