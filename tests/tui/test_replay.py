@@ -82,7 +82,7 @@ async def record(server: Server, path: Path, folder: Path, *, sanitise: bool = F
     recorder = Recorder(path, sanitise=sanitise)
     target = Target(port=server.port)
     settings = SettingsFile()
-    settings.settings = Settings(theme="light", queries={str(target.label): {"mine": "in:customer"}})
+    settings.settings = Settings(theme="rtui-light", queries={str(target.label): {"mine": "in:customer"}})
     options = BrowseOptions(target=target, resume=False, is_sanitised=sanitise)
     app = RtuiApp(options, recorder=recorder, settings=settings)
     with seeded(recorder.seed):
@@ -144,7 +144,7 @@ def test_a_sanitised_tour_holds_nothing_private(redis70: Server, tmp_path: Path)
     path = tmp_path / "tour.jsonl"
     taker = asyncio.run(record(redis70, path, tmp_path, sanitise=True))
     kept = path.read_text()
-    assert '"theme":"light"' in kept
+    assert '"theme":"rtui-light"' in kept
     for private in ("customer", "profile", "tenant", "basket", "private", "content", "127.0.0.1", str(redis70.port)):
         assert private not in kept, private
     recording = read_recording(path)
