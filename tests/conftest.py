@@ -13,7 +13,8 @@ from hypothesis import settings
 
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
 
-settings.register_profile("rtui", deadline=None)
+settings.register_profile("rtui", deadline=None, max_examples=40)
+settings.register_profile("thorough", deadline=None, max_examples=400)
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
 
@@ -29,12 +30,15 @@ SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="one server version, fewer examples, nothing slow")
+    parser.addoption("--thorough", action="store_true", help="ten times as many examples of each property")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
     if config.getoption("--fast"):
         settings.load_profile("fast")
+    elif config.getoption("--thorough"):
+        settings.load_profile("thorough")
 
 
 @pytest.fixture(autouse=True)
@@ -162,6 +166,13 @@ def pool() -> Iterator[Pool]:
 @pytest.fixture(params=VERSIONS)
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     """Each version there is, empty; a test that takes it runs once a version."""
+    name: str = request.param
+    return pool.take(name, name)
+
+
+@pytest.fixture(params=[name for name in VERSIONS if name in ("redis-6.2", "redis-7.0", "redis-8.10", NEWEST)])
+def oldest_or_newest(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    """The versions between which commands and rights have changed most, empty; for what is slow on each of them."""
     name: str = request.param
     return pool.take(name, name)
 

@@ -60,8 +60,9 @@ def test_a_session_of_anybody(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_session_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
+def test_a_session_of_the_minimal_user(oldest_or_newest: Server, tmp_path: Path) -> None:
     """By the user that `rtui acl` prints, on a server whose keys nobody has used for long."""
+    server = oldest_or_newest
     plant(server)
     plant_idle(server)
     user = minimal_user(server)

@@ -55,7 +55,7 @@ MISSING: Final = (
 )
 
 
-@pytest.fixture(params=["redis62", "redis810", "valkey"])
+@pytest.fixture(params=["redis62", "valkey"])
 def some_server(request: pytest.FixtureRequest) -> Server:
     """The oldest and the newest of each product."""
     found: Server = request.getfixturevalue(request.param)

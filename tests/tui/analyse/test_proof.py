@@ -74,8 +74,9 @@ def test_an_analysis_of_anybody(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_analysis_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
+def test_an_analysis_of_the_minimal_user(oldest_or_newest: Server, tmp_path: Path) -> None:
     """By the user that `rtui acl` prints, on a server whose keys nobody has used for long."""
+    server = oldest_or_newest
     plant(server)
     plant_idle(server)
     user = minimal_user(server)
