@@ -41,6 +41,11 @@ def pytest_configure(config: pytest.Config) -> None:
         settings.load_profile("thorough")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Start three test processes for two processors: each waits for servers and for screens to settle."""
+    return max(2, len(os.sched_getaffinity(0)) * 3 // 2) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+
+
 @pytest.fixture(autouse=True)
 def without_user_folders(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Have no test read or write what rtui remembers of whoever runs the tests."""
