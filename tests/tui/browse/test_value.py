@@ -46,7 +46,9 @@ from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 
 FIELDS = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
-NESTED = base64.b64encode(gzip.compress(json.dumps({"id": 106, "items": [{"sku": "A-1"}, {"sku": "B-7"}]}).encode()))
+NESTED = base64.b64encode(
+    gzip.compress(json.dumps({"id": 106, "items": [{"sku": "A-1"}, {"sku": "B-7"}]}).encode(), mtime=0)
+)
 ROWS = ((b"email", b"ada@example.com"), (b"blob", NESTED), (b"big field", Unread(300_000)), (b"raw", b"\x1b[31m\xff"))
 
 
