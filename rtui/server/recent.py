@@ -1,12 +1,11 @@
 """The servers that were browsed last, so that they can be chosen again: addresses and files, never a password.
 
-Kept in one small file of the user's state folder. What makes a server is all of its target but the password: two
-databases of it are one entry, which remembers the last of them.
+Kept in one small file of the user's state folder. A profile, or an address with a user, is one entry, whichever of its
+databases was browsed: it remembers the last one.
 """
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
@@ -29,7 +28,6 @@ MAX_FILE_BYTES: Final = 1 << 20
 class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
     """What is remembered of one server."""
 
-    used_at: float
     host: str | None = None
     port: Annotated[int, Meta(ge=1, le=MAX_PORT)] | None = None
     socket_path: str | None = None
@@ -76,7 +74,6 @@ class RecentServers:
 def _remembered(target: Target) -> _Server:
     is_socket = target.socket_path is not None
     return _Server(
-        time.time(),
         host=None if is_socket else target.host,
         port=None if is_socket else target.port,
         socket_path=target.socket_path,

@@ -58,6 +58,11 @@ def _wanted(reader: ValueReader) -> Find:
     return Find(b"") if find is None else find
 
 
+def _may_look_up(reader: ValueReader, find: Find) -> bool:
+    """Whether the name that is exactly what was typed can be looked up at a bounded cost."""
+    return bool(reader.evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+
+
 async def _scan(reader: ValueReader, name: str, command: ScanCommand) -> tuple[list[Reply], Page | None, int]:
     """Return what matches among the next elements, the page that goes on behind them, and how many they are.
 
@@ -93,7 +98,7 @@ async def find_in_hash(reader: ValueReader) -> Preview:
     pattern = find.pattern
     await reader.begin(reads_more=True)
     is_first = not reader.start
-    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    has_exact = _may_look_up(reader, find)
     exact: tuple[PreviewRow, ...] = ()
     shown = reader.preview(PreviewKind.HASH)
     if is_first and has_exact:
@@ -141,7 +146,7 @@ async def find_in_set(reader: ValueReader) -> Preview:
     pattern = find.pattern
     await reader.begin(reads_more=True)
     rows: list[PreviewRow] = []
-    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    has_exact = _may_look_up(reader, find)
     if not reader.start and has_exact:
         (is_there,) = await reader.querier.run(guard.sismember(reader.key, find.text, evidence=evidence))
         rows = [(find.text,)] if is_there == 1 else []
@@ -162,7 +167,7 @@ async def find_in_zset(reader: ValueReader) -> Preview:
     pattern = find.pattern
     await reader.begin(reads_more=True)
     rows: list[PreviewRow] = []
-    has_exact = bool(evidence.look_ups) and len(find.text) <= MAX_FIELD_BYTES
+    has_exact = _may_look_up(reader, find)
     if not reader.start and has_exact:
         (rank,) = await reader.querier.run(guard.zrank(reader.key, find.text, evidence=evidence))
         if isinstance(rank, int) and not isinstance(rank, bool) and rank >= 0:
