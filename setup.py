@@ -1,4 +1,4 @@
-"""What pyproject.toml can't say: whether the compiled engine has to be built, may be built, or is left out.
+"""What pyproject.toml can't say: whether the compiled engine has to be built, may be built, is there or is left out.
 
 RTUI_BUILD_ENGINE is `required` for the wheels of single platforms, which must not lack it, or `none` for the wheel of
 all platforms. Otherwise rtui is installed without the engine where it can't be built.
@@ -7,10 +7,39 @@ all platforms. Otherwise rtui is installed without the engine where it can't be 
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
-from setuptools import Distribution, setup
+from setuptools import Distribution, Extension, setup
+from setuptools.command.build_ext import build_ext
 
 ENGINE = os.environ.get("RTUI_BUILD_ENGINE", "optional")
+
+SOURCES = ("pyproject.toml", "setup.py", "rtui/server/engine/*.pyx", "rtui/server/engine/*.pxd")
+"""Files that an extension is built of."""
+
+
+class BuildChanged(build_ext):
+    """Builds extensions side by side; one of a checkout that is installed again only when a source is newer than it."""
+
+    def initialize_options(self) -> None:
+        """Let each processor compile an extension of its own."""
+        super().initialize_options()
+        self.parallel = os.cpu_count()
+
+    def build_extension(self, ext: Extension) -> None:
+        """Build the extension, or keep the one that lies in the checkout."""
+        built = Path(self.get_ext_filename(ext.name))
+        if self.editable_mode and built.exists() and built.stat().st_mtime > newest():
+            kept = Path(self.get_ext_fullpath(ext.name))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            self.copy_file(str(built), str(kept))
+        else:
+            super().build_extension(ext)
+
+
+def newest() -> float:
+    """When a source was changed last."""
+    return max(path.stat().st_mtime for pattern in SOURCES for path in Path().glob(pattern))
 
 
 class EngineDistribution(Distribution):
@@ -25,6 +54,8 @@ class EngineDistribution(Distribution):
             self.ext_modules = None
         for extension in self.ext_modules or ():
             extension.optional = ENGINE == "optional"
+            if "-O" in os.environ.get("CFLAGS", ""):
+                extension.extra_compile_args = []  # they would come after it, and win
 
 
-setup(distclass=EngineDistribution)
+setup(distclass=EngineDistribution, cmdclass={"build_ext": BuildChanged})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -127,14 +128,29 @@ PICTURES: Final = (
     Picture("awkward", (120, 36), awkward),
     Picture("search", (120, 36), search),
     Picture("help", (120, 36), help_page),
-    Picture("analyse-memory", (120, 36), panel("1")),
-    Picture("analyse-memory-80x24", (80, 24), panel("1")),
-    Picture("analyse-big", (120, 36), panel("2")),
-    Picture("analyse-hot", (120, 36), panel("3")),
-    Picture("analyse-expiry", (120, 36), panel("4"), theme="rtui-light"),
-    Picture("analyse-slots", (120, 36), panel("5")),
-    Picture("analyse-types", (120, 36), panel("6")),
+    Picture("analyse-findings", (120, 36), panel("1")),
+    Picture("analyse-memory", (120, 36), panel("2")),
+    Picture("analyse-memory-80x24", (80, 24), panel("2")),
+    Picture("analyse-big", (120, 36), panel("3")),
+    Picture("analyse-hot", (120, 36), panel("4")),
+    Picture("analyse-expiry", (120, 36), panel("5"), theme="rtui-light"),
+    Picture("analyse-slots", (120, 36), panel("6")),
+    Picture("analyse-types", (120, 36), panel("7")),
 )
+
+
+RECORDING: Final = HERE.parent / "tests" / "snapshots" / "recordings" / "tour.jsonl.gz"
+"""The session that `tour.svg` plays."""
+
+
+def make_tour() -> None:
+    """Make the animation at the top of the README from a recorded session."""
+    from rtui.server.recording.document import read_recording  # noqa: PLC0415 - only here
+    from rtui.tui.replay.play import animation_of  # noqa: PLC0415
+
+    os.environ["RTUI_ENGINE"] = "pure"
+    (HERE / "tour.svg").write_text(asyncio.run(animation_of(read_recording(RECORDING))), encoding="utf-8")
+    print("tour.svg")  # noqa: T201 - what a script says
 
 
 async def make(picture: Picture, target: Target, folder: Path) -> None:
@@ -154,6 +170,10 @@ async def make(picture: Picture, target: Target, folder: Path) -> None:
 
 def main(wanted: list[str]) -> None:
     """Make the pictures with these names, or all."""
+    if not wanted or "tour" in wanted:
+        make_tour()
+    if wanted == ["tour"]:
+        return
     with demo_server() as demo, tempfile.TemporaryDirectory() as folder:
         if not demo.wait_loaded():
             sys.exit("the demo keyspace did not load")

@@ -5,16 +5,21 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import zlib
+from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
 
 import pytest
 from hypothesis import settings
+from xdist.remote import Producer
+from xdist.scheduler import WorkStealingScheduling
 
+from tests.clusters import TestCluster, start_cluster, stop_cluster
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
 
-settings.register_profile("rtui", deadline=None, max_examples=40)
-settings.register_profile("thorough", deadline=None, max_examples=400)
+settings.register_profile("rtui", deadline=None, max_examples=25)
+settings.register_profile("thorough", deadline=None, max_examples=250)
 settings.register_profile("fast", deadline=None, max_examples=10)
 settings.load_profile("rtui")
 
@@ -30,11 +35,14 @@ SLOW_FOLDERS = ("tests/snapshots", "tests/oracles")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fast", action="store_true", help="one server version, fewer examples, nothing slow")
-    parser.addoption("--thorough", action="store_true", help="ten times as many examples of each property")
+    parser.addoption("--thorough", action="store_true", help="every version and value, ten times as many examples")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes more than half a second of processor time; left out by --fast")
+    config.addinivalue_line(
+        "markers", "sampled(*names): without --thorough takes every third value of these parameters"
+    )
     if config.getoption("--fast"):
         settings.load_profile("fast")
     elif config.getoption("--thorough"):
@@ -42,8 +50,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """Start three test processes for two processors: each waits for servers and for screens to settle."""
-    return max(2, len(os.sched_getaffinity(0)) * 3 // 2) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+    """Start two test processes a processor: each waits for servers and for screens to settle."""
+    return max(2, 2 * len(os.sched_getaffinity(0))) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 2
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WorkStealingScheduling | None:
+    """Let a test process that has nothing left take tests of another one, unless a way to distribute them is given."""
+    return WorkStealingScheduling(config, log) if config.getvalue("dist") == "load" else None
 
 
 @pytest.fixture(autouse=True)
@@ -69,23 +82,84 @@ def without_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.Temp
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
 
 
+@pytest.fixture(autouse=True)
+def without_freezing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the garbage of one application be collected while the next one runs."""
+    monkeypatch.setattr("rtui.tui.kit.garbage.begin", lambda: None)
+
+
+LOOKS_AT_EVERYTHING = 100
+"""After so many looks at older containers the garbage collector looks at all of them, instead of after ten.
+
+An application leaves some 50,000 containers, and every other test of one paid a tenth of a second for those of all.
+"""
+
+
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector what all tests have imported."""
+    """Spare the garbage collector what all tests have imported, and most of its looks at what they keep."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(2_000, 10, LOOKS_AT_EVERYTHING)
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what `--fast` leaves out."""
-    if not config.getoption("--fast"):
+    """Deselect what `--fast` leaves out, and without `--thorough` most versions, seeds and sizes.
+
+    A test of every version then runs on the oldest, on the newest of both servers, and on one of those between, and a
+    test that is marked as sampled takes one value in three. Which ones differs from test to test and from value to
+    value of the other parameters, and stays the same from run to run. A test that is asked for by its whole name runs,
+    and so does every picture that is to be taken again.
+    """
+    if config.getoption("--thorough") or any("[" in argument for argument in config.args):
         return
-    newest: dict[str, int] = {}
-    for item in items:
-        test = item.nodeid.partition("[")[0]
-        newest[test] = max(newest.get(test, -1), _version_of(item))
-    kept = [item for item in items if _is_fast(item, newest[item.nodeid.partition("[")[0]])]
-    config.hook.pytest_deselected(items=[item for item in items if item not in set(kept)])
+    sampled = set(items) if config.getoption("--snapshot-update") else _sampled(items)
+    if config.getoption("--fast"):
+        newest: dict[str, int] = {}
+        for item in items:
+            test = _test_of(item)
+            newest[test] = max(newest.get(test, -1), _version_of(item))
+        kept = [item for item in items if item in sampled and _is_fast(item, newest[_test_of(item)])]
+    else:
+        kept = [item for item in items if item in sampled and _fixtures_of(item).get("server") not in _left_out(item)]
+    config.hook.pytest_deselected(items=sorted(set(items) - set(kept), key=lambda item: item.nodeid))
     items[:] = kept
+
+
+def _test_of(item: pytest.Item) -> str:
+    """The test without what it is parametrised with."""
+    return item.nodeid.partition("[")[0]
+
+
+def _fixtures_of(item: pytest.Item) -> dict[str, object]:
+    """What the test is parametrised with, by the names of arguments and fixtures."""
+    call = getattr(item, "callspec", None)
+    return {} if call is None else call.params
+
+
+def _left_out(item: pytest.Item) -> frozenset[str]:
+    """The versions on which a test of every version does not run."""
+    between = [name for name in VERSIONS if name not in ALWAYS]
+    return frozenset(between) - {between[zlib.crc32(_test_of(item).encode()) % len(between)]}
+
+
+def _sampled(items: list[pytest.Item]) -> set[pytest.Item]:
+    """What the marker `sampled` leaves: every third of the values it is about, beginning with another one each time."""
+    kept: set[pytest.Item] = set()
+    groups: defaultdict[str, defaultdict[tuple[int, ...], list[pytest.Item]]] = defaultdict(lambda: defaultdict(list))
+    for item in items:
+        marker = item.get_closest_marker("sampled")
+        if marker is None:
+            kept.add(item)
+        else:
+            values = _fixtures_of(item)
+            assert values.keys() >= set(marker.args), f"{item.nodeid} has no {' or '.join(marker.args)}"
+            others = tuple(id(value) for name, value in values.items() if name not in marker.args)
+            groups[_test_of(item)][others].append(item)
+    for test, some in groups.items():
+        for first, group in enumerate(some.values(), zlib.crc32(test.encode())):
+            kept.update(group[first % min(ONE_IN, len(group)) :: ONE_IN])
+    return kept
 
 
 def _is_fast(item: pytest.Item, newest: int) -> bool:
@@ -96,16 +170,21 @@ def _is_fast(item: pytest.Item, newest: int) -> bool:
 
 def _version_of(item: pytest.Item) -> int:
     """The place in VERSIONS of the server that a test is parametrised with, -1 for a test that runs once."""
-    call = getattr(item, "callspec", None)
-    values = () if call is None else call.params.values()
+    values = _fixtures_of(item).values()
     return next((PLACES[value] for value in values if isinstance(value, str) and value in PLACES), -1)
 
+
+ONE_IN = 3
+"""So many values a test marked as sampled has for each that it runs with."""
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""
 
 PLACES = {name: at for at, name in enumerate(VERSIONS)} | {"redis62": 0, "redis70": 1, "redis810": 4, "valkey": 7}
 """Versions and their fixtures, by the place in VERSIONS."""
+
+ALWAYS = frozenset({"redis-6.2", "redis-8.10", NEWEST})
+"""The versions that every test of all versions runs on."""
 
 IN_CI = bool(os.environ.get("CI"))
 """Whether a missing server is a failure."""
@@ -134,6 +213,7 @@ class Pool:
 
     def __init__(self) -> None:
         self._servers: dict[tuple[object, ...], Server] = {}
+        self._clusters: dict[str, TestCluster] = {}
 
     def take(
         self,
@@ -155,8 +235,20 @@ class Pool:
             server.reset()
         return server
 
+    def take_cluster(self, name: str) -> TestCluster:
+        """A cluster of three primaries and three replicas of a version, whole and empty."""
+        cluster = self._clusters.get(name)
+        if cluster is not None and not cluster.reset():
+            stop_cluster(cluster)
+            cluster = None
+        if cluster is None:
+            cluster = self._clusters[name] = start_cluster(require(name), replicas=1)
+        return cluster
+
     def close(self) -> None:
         """Stop them all."""
+        for cluster in self._clusters.values():
+            stop_cluster(cluster)
         for server in self._servers.values():
             stop(server)
 
@@ -170,14 +262,7 @@ def pool() -> Iterator[Pool]:
 
 @pytest.fixture(params=VERSIONS)
 def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    """Each version there is, empty; a test that takes it runs once a version."""
-    name: str = request.param
-    return pool.take(name, name)
-
-
-@pytest.fixture(params=[name for name in VERSIONS if name in ("redis-6.2", "redis-7.0", "redis-8.10", NEWEST)])
-def oldest_or_newest(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    """The versions between which commands and rights have changed most, empty; for what is slow on each of them."""
+    """A version, empty; a test that takes it runs on four of them, and on each with `--thorough`."""
     name: str = request.param
     return pool.take(name, name)
 
@@ -233,3 +318,9 @@ def tls_server(pool: Pool) -> Server:
 def cluster_node(pool: Pool) -> Server:
     """Valkey 9.1 as a cluster of one node that owns every slot."""
     return pool.take("cluster", NEWEST, cluster=True)
+
+
+@pytest.fixture
+def cluster(request: pytest.FixtureRequest, pool: Pool) -> TestCluster:
+    """A cluster of three primaries and a replica of each, empty; the parameter is its version."""
+    return pool.take_cluster(request.param)

@@ -38,6 +38,7 @@ from rtui.analysis.report.document import (
 )
 from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, Figure
+from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slots import key_slot
 
 MADE_AT_S = 1_790_000_000.0
@@ -58,6 +59,7 @@ def stats(keys: int, memory: int, no_ttl: int, *types: tuple[bytes, int]) -> Sta
     """Exact stats of a part of the made keyspace."""
     expiring = keys - no_ttl
     idle = (keys // 10, keys // 5, keys // 5, keys // 10, keys // 10, keys // 10, keys - 8 * keys // 10)
+    strings = sum(count for kind, count in types if kind == b"string") if types else keys
     ttl = (expiring // 8, expiring // 8, expiring // 4, expiring // 4, expiring // 4, 0, 0, 0)
     return Stats(
         keys=keys,
@@ -73,6 +75,7 @@ def stats(keys: int, memory: int, no_ttl: int, *types: tuple[bytes, int]) -> Sta
         soonest_expiry_s=MADE_AT_S + 12 if expiring else None,
         idle=idle,
         types=types or ((b"string", keys),),
+        strings=StringReport(strings, 300 * strings, strings, 0, (0,) * 9) if strings else None,
     )
 
 
@@ -423,3 +426,21 @@ def empty_report() -> Report:
     return replace(
         exact, head=replace(exact.head, coverage=coverage), summary=Summary(root=nothing), hot=HotReport(), keysizes=()
     )
+
+
+def earlier_report() -> Report:
+    """The made report a day before: `shop:` had not come yet, `gone:` was still there, all others were smaller."""
+
+    def smaller(of: Node) -> Node:
+        found = of.stats
+        assert isinstance(found.keys, int)
+        assert isinstance(found.memory_bytes, int)
+        less = replace(found, keys=found.keys * 9 // 10, memory_bytes=found.memory_bytes * 9 // 10)
+        return replace(of, stats=less, children=tuple(map(smaller, of.children)))
+
+    report = made_report()
+    root = smaller(report.summary.root)
+    gone, *others = root.children
+    root = replace(root, children=(replace(gone, name=b"gone"), *others))
+    head = replace(report.head, made_at_s=MADE_AT_S - DAY_S)
+    return replace(report, head=head, summary=replace(report.summary, root=root))

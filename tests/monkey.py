@@ -4,6 +4,10 @@
 `RTUI_MONKEY_SEEDS=200` how many there are:
 
     RTUI_MONKEY_SEEDS=50 RTUI_MONKEY_STEPS=2000 pytest tests/tui/test_monkey.py
+
+On a server keys change all the time meanwhile (`Churn`), every command is judged on its way (`tests.wire_judge`), and
+how long the event loop was held is measured (`tests.bench.holds`): `RTUI_MONKEY_REPORT=FILE` has a line for each walk
+written there, and `RTUI_MONKEY_HOLD_MS=100` has a walk fail in which the loop's thread worked longer without a break.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ import contextlib
 import os
 import random
 import string
+import threading
 from collections import deque
 from collections.abc import Awaitable, Callable
 from itertools import islice
-from typing import Final, TypeAlias
+from types import TracebackType
+from typing import Final, Self, TypeAlias
 
 import redis
 from textual import events
@@ -53,6 +59,45 @@ SIZES: Final = ((10, 3), (1, 1), (24, 6), (40, 12), (80, 24), (99, 30), (100, 30
 
 NAMES: Final = (b"shop", b"user", b"cart", b"\x1b[31m", b"[/]", b"", b"42", b"7", b"deadbeef", b"x" * 300, b"{tag}")
 
+PLACES: Final = (
+    *(
+        "clients",
+        "memory",
+        "big",
+        "hot",
+        "expiry",
+        "slots",
+        "types",
+        "command log",
+        "tree",
+        "db 1",
+        "db 0",
+        "log",
+        "many",
+    ),
+    *("theme dark", "key shop", "ns many", "cmd sort", "help", "\x1b[31m", "columns", "watch"),
+)
+"""What is typed behind a colon."""
+
+QUERIES: Final = (
+    *("ttl:none", "in:many size>1", "type:hash,string len>0", "in:shop ttl<10m", "!type:string", "slot:0-8000", "user"),
+    *(
+        "many:1:*",
+        "re:^shop",
+        "idle<1h",
+        "freq>1",
+        "enc:listpack",
+        "tag:tag",
+        "size>1Q",
+        "pattern:many:{id}:{id}",
+        "][",
+    ),
+)
+"""What is typed behind a slash."""
+
+CHURN_S: Final = 0.02
+"""Between changes of a live keyspace."""
+
 Deed: TypeAlias = Callable[[], Awaitable[None]]
 
 
@@ -76,7 +121,7 @@ class Monkey:
         setattr(self.app, "action_quit", self._take_leave)  # noqa: B010 - a method of an instance
         self._deeds: dict[Deed, int] = {
             self.press_bound: 50, self.press_other: 8, self.press_many: 8, self.scroll: 10, self.click: 10,
-            self.resize: 5, self.wait: 12,
+            self.resize: 5, self.wait: 12, self.go: 3, self.query: 3,
         }  # fmt: skip
         if server is not None:
             self._deeds |= {self.write: 8, self.flush: 1, self.kill: 2, self.hold: 1, self.freeze: 1}
@@ -135,6 +180,24 @@ class Monkey:
             character = key if len(key) == 1 else None
             self.app.post_message(events.Key(_character_to_key(key) if character else key, character))
         await asyncio.sleep(0)
+
+    async def go(self) -> None:
+        """Go to something by name."""
+        await self._type("colon", self.random.choice(PLACES))
+
+    async def query(self) -> None:
+        """Look for keys, if there is a tree; elsewhere it is a filter."""
+        await self._type("slash", self.random.choice(QUERIES))
+
+    async def _type(self, key: str, text: str) -> None:
+        """Press a key that opens a line, paste a text and press Enter, each when the one before is dealt with."""
+        self.note(f"{key} {text!r} enter")
+        await self.press(key)
+        await self.pilot.pause()
+        if isinstance(self.app.focused, Input):
+            self.app.post_message(events.Paste(text))
+            await self.pilot.pause()
+            await self.press("enter")
 
     async def scroll(self) -> None:
         """Turn the wheel somewhere."""
@@ -247,7 +310,8 @@ class Monkey:
         screen = self.app.screen
         if isinstance(screen, FocusScreen) and is_ready(screen):
             focused = screen.focused
-            if focused is None or not focused.is_attached or focused.screen is not screen:
+            needs_none = focused is None and screen.focus_home is None  # while connecting, keys are the screen's alone
+            if not needs_none and (focused is None or not focused.is_attached or focused.screen is not screen):
                 raise MonkeyError(f"the keyboard is nobody's on {screen}: {focused}")
         for browse in self.app.screen_stack:
             if isinstance(browse, BrowseScreen):
@@ -277,6 +341,45 @@ class Monkey:
             self._thaw.cancel()
             self._thaw = None
             self.server.thaw()
+
+
+class Churn:
+    """Another client that changes keys all the time, in a thread, while the block runs."""
+
+    def __init__(self, server: Server, seed: int) -> None:
+        self._client = server.client()
+        self._random = random.Random(seed)
+        self._ends = threading.Event()
+        self._thread = threading.Thread(target=self._change, name="churn", daemon=True)
+        self.rounds = 0
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ends.set()
+        self._thread.join(30)
+
+    def _change(self) -> None:
+        number = self._random.randrange
+        while not self._ends.wait(CHURN_S):
+            names = [b"live:%d:%d" % (number(20), number(2_000)) for _ in range(40)]
+            pipeline = self._client.pipeline(transaction=False)
+            pipeline.mset(dict.fromkeys(names[:10], b"x" * number(500)))
+            pipeline.set(names[10], b"soon gone", px=number(20, 2_000))
+            pipeline.hset(names[11], mapping={name: name for name in names})
+            pipeline.rpush(names[12], *names)
+            pipeline.zadd(names[13], {name: at for at, name in enumerate(names)})
+            pipeline.xadd(names[14], {b"field": names[0]})
+            pipeline.expire(names[15], number(1, 100_000))
+            pipeline.rename(names[0], names[16])
+            pipeline.delete(*names[20:])
+            with contextlib.suppress(redis.RedisError):
+                pipeline.execute(raise_on_error=False)
+                self.rounds += 1
 
 
 def check_counts(store: NamespaceStore) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 from collections import deque
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
@@ -21,13 +22,33 @@ def _current_task() -> asyncio.Task[None]:
     return task
 
 
+@dataclass
+class RoundTrips:
+    """How often one client has sent something after it was answered, and so had waited for the answer."""
+
+    count: int = 0
+    _is_answered: bool = True
+
+    def asked(self) -> None:
+        """Count a request, unless it was sent together with the one before."""
+        self.count += self._is_answered
+        self._is_answered = False
+
+    def answered(self) -> None:
+        """Have the next request count."""
+        self._is_answered = True
+
+
 class _Pipe:
     """One direction of one connection: chunks leave `delay_s` after they came in, in order."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float, trips: RoundTrips
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._delay_s = delay_s
+        self._trips = trips
         self._chunks: deque[tuple[float, bytes]] = deque()
         self._arrived = asyncio.Event()
         self._passed = 0
@@ -40,6 +61,8 @@ class _Pipe:
             data = await self._reader.read(CHUNK_BYTES)
             if seen is not None:
                 seen.feed(data)
+                if data:
+                    self._trips.asked()
             self._chunks.append((loop.time() + self._delay_s, data))
             self._arrived.set()
 
@@ -62,6 +85,8 @@ class _Pipe:
             if replies and not proxy.may_pass(self._passed, len(data)):
                 raise ConnectionResetError
             self._passed += len(data)
+            if replies:
+                self._trips.answered()
             cut = proxy.allowance(len(data)) if replies else None
             self._writer.write(data if cut is None else data[:cut])
             await self._writer.drain()
@@ -83,6 +108,8 @@ class DelayProxy:
         self.port = 0
         self.accepted = 0
         self.requests: list[Requests] = []
+        self.round_trips: list[RoundTrips] = []
+        """Of each connection, in the order in which they came, where requests are recorded."""
         self.held = 0
         self._upstream = (host, upstream_port)
         self._delay_s = delay_s
@@ -211,7 +238,10 @@ class DelayProxy:
             up_reader, up_writer = await asyncio.open_connection(*self._upstream, limit=CHUNK_BYTES)
             pair.add(up_writer)
             self._writers |= pair
-            await self._pass_on(_Pipe(reader, up_writer, self._delay_s), _Pipe(up_reader, writer, self._delay_s))
+            trips = RoundTrips()
+            self.round_trips.append(trips)
+            ahead = _Pipe(reader, up_writer, self._delay_s, trips)
+            await self._pass_on(ahead, _Pipe(up_reader, writer, self._delay_s, trips))
         except ConnectionError:
             pass
         finally:

@@ -180,6 +180,11 @@ class Server:
         return self._process.pid
 
     @property
+    def is_running(self) -> bool:
+        """Whether it was started and has not been stopped."""
+        return self._process is not None
+
+    @property
     def admin(self) -> redis.Redis:
         """A connection that no test may lock out, for preparing and looking."""
         assert self._admin is not None

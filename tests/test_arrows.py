@@ -1,4 +1,4 @@
-"""The arrows between the packages go one way: cli → tui → server → analysis, values → keyspace."""
+"""The arrows between the packages go one way: cli → tui → server → analysis, values → registry → keyspace."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import rtui
 
 SOURCE = Path(rtui.__file__).parent
 
-LAYERS = ("keyspace", "values", "analysis", "server", "tui", "cli")
+LAYERS = ("keyspace", "registry", "values", "analysis", "server", "tui", "cli")
 """Lowest first: a package may use those before it."""
 
 DEMO = "demo"
@@ -27,17 +27,19 @@ FREE = frozenset({"", "__init__", "__main__"})
 
 ALLOWED = {
     "keyspace": {"keyspace"},
+    "registry": {"keyspace", "registry"},
     "values": {"keyspace", "values"},
-    "analysis": {"keyspace", "analysis"},
-    "server": {"keyspace", "values", "analysis", "server"},
-    "tui": {"keyspace", "values", "analysis", "server", "tui", DEMO},
-    "cli": {"keyspace", "values", "analysis", "server", "tui", "cli", DEMO},
-    DEMO: {"keyspace", "values", "analysis", "server", DEMO},
+    "analysis": {"keyspace", "registry", "analysis"},
+    "server": {"keyspace", "registry", "values", "analysis", "server"},
+    "tui": {"keyspace", "registry", "values", "analysis", "server", "tui", DEMO},
+    "cli": {"keyspace", "registry", "values", "analysis", "server", "tui", "cli", DEMO},
+    DEMO: {"keyspace", "registry", "values", "analysis", "server", DEMO},
 }
 """What each package may import of rtui."""
 
 PURE: dict[str, frozenset[str]] = {
     "keyspace": frozenset(),
+    "registry": frozenset({"msgspec", "typing_extensions"}),
     "values": frozenset({"backports", "brotli", "compression", "cramjam", "lz4"}),
     "analysis": frozenset({"msgspec", "re2", "typing_extensions"}),
 }
@@ -51,13 +53,14 @@ WAITING = frozenset(
 """Modules of the standard library that no pure package imports itself."""
 
 THIRD_PARTY = frozenset({"textual", "rich", "redis", "hiredis", "click", "platformdirs"})
-"""What is installed with rtui, and the client that its tests use."""
+"""What is installed with rtui."""
 
 FORBIDDEN = {
     "keyspace": THIRD_PARTY | {"asyncio"},
+    "registry": THIRD_PARTY | {"asyncio"},
     "values": THIRD_PARTY | {"asyncio"},
     "analysis": THIRD_PARTY | {"asyncio"},
-    "server": {"textual", "rich", "click", "redis"},
+    "server": {"textual", "rich", "click"},
     DEMO: {"textual", "rich", "click", "redis"},
     "tui": {"click", "redis"},
     "cli": {"redis"},
@@ -150,14 +153,19 @@ def test_only_tui_imports_textual() -> None:
     assert not wrong
 
 
-def test_redis_py_is_the_tests_client_only() -> None:
+def test_redis_py_asks_what_a_deployment_is_made_of_and_nothing_else() -> None:
     wrong = [
         f"{path.relative_to(SOURCE)}:{line} imports {name}"
         for path in sorted(SOURCE.rglob("*.py"))
         for line, name in imports(path)
-        if name.partition(".")[0] == "redis"
+        if name.partition(".")[0] == "redis" and not path.is_relative_to(SOURCE / "server" / "deployment")
     ]
     assert not wrong
+
+
+def test_a_single_server_does_without_redis_py() -> None:
+    others = [name for name in modules("server") if not name.startswith("rtui.server.deployment.")]
+    assert "redis" not in brought_in_by(*others)
 
 
 @pytest.mark.parametrize("module", sorted(LIGHT))

@@ -12,7 +12,8 @@ import rtui
 
 ROOT = Path(rtui.__file__).parent
 MAP = (ROOT / "README.md").read_text("utf-8")
-NAMED = sorted(set(re.findall(r"`((?:keyspace|values|analysis|server|tui|cli|demo|tests|themes)/[\w/.-]*)`", MAP)))
+ROOMS = "keyspace|registry|values|analysis|server|tui|cli|demo|tests|themes"
+NAMED = sorted(set(re.findall(rf"`((?:{ROOMS})/[\w/.-]*)`", MAP)))
 
 
 def test_the_map_names_many() -> None:

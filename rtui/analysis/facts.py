@@ -48,6 +48,9 @@ class Unknown:
         return False
 
 
+NOT_ASKED: Final = Unknown(Reason.NOT_ASKED)
+"""A fact that nobody wanted to know so far."""
+
 GONE: Final = Unknown(Reason.GONE, "the key is gone")
 """Each fact of a key that is no longer there."""
 
@@ -148,7 +151,10 @@ class _Dated:
 
 @dataclass(frozen=True, slots=True)
 class RowFacts(_Dated):
-    """The three facts that are shown beside the name of a listed key."""
+    """The facts that are shown beside the name of a listed key; the last three only where there is room for them.
+
+    The encoding is known of a hash besides.
+    """
 
     key: bytes
     type: bytes | Unknown
@@ -157,6 +163,14 @@ class RowFacts(_Dated):
     """MEMORY USAGE with its default number of samples: an estimate for collections on most versions."""
     asked_at_s: float
     """When the server was asked, in seconds since the epoch by this machine's clock."""
+    length: int | Unknown = NOT_ASKED
+    encoding: bytes | Unknown = NOT_ASKED
+    idle_s: int | Unknown = NOT_ASKED
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the last three were asked as well, or need not be."""
+        return self.idle_s is not NOT_ASKED or isinstance(self.type, Unknown)
 
     def at(self, now_s: float) -> RowFacts:
         """Return the same facts with the time to live at a later moment."""
@@ -193,7 +207,16 @@ class KeyFacts(_Dated):
     @property
     def row(self) -> RowFacts:
         """The facts that are shown where the key is listed."""
-        return RowFacts(self.key, self.type, self.ttl_ms, self.memory_bytes, self.asked_at_s)
+        return RowFacts(
+            self.key,
+            self.type,
+            self.ttl_ms,
+            self.memory_bytes,
+            self.asked_at_s,
+            self.length,
+            self.encoding,
+            self.idle_s,
+        )
 
     @property
     def mean_element_bytes(self) -> float | None:

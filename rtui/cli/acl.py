@@ -41,8 +41,8 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
     type=_choice(
         [group for group in OPTIONAL_GROUPS if group in ON_REQUEST_GROUPS and group is not CommandGroup.CLUSTER]
     ),
-    help="Allow the commands of a module (a server without it rejects the line), reading settings, or starting hot-key "
-    "sessions. May be repeated.",
+    help="Allow the commands of a module (a server without it rejects the line), reading settings, starting hot-key "
+    "sessions, or health: the slow log and the list of clients. May be repeated.",
 )
 @click.option(
     "--without",

@@ -15,12 +15,15 @@ from rtui.cli.options import (
     appearance_options,
     columns_option,
     connection_options,
-    demo_keys_option,
+    demo_options,
     keep_option,
     log_option,
     record_options,
+    registry_choice,
+    registry_options,
     require_terminal,
     scope_options,
+    take_separators,
     terminal_options,
 )
 from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
@@ -62,12 +65,13 @@ def _has_places() -> bool:
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."
 )
 @columns_option
+@registry_options
 @keep_option
 @log_option
 @record_options
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
-@demo_keys_option
+@demo_options
 @click.help_option("--help")
 def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
@@ -78,11 +82,21 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
       redis:// rediss:// valkey:// valkeys:// with user:password@host:port/db
       unix:///path/to/socket?db=0, or the path of the socket
     """
+    choice = registry_choice(given)
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()
     if given["is_sanitised"] and given["record_file"] is None:
         raise click.UsageError("--sanitise says how --record records.")
-    options = BrowseOptions(target=target, chooses_server=chooses_server, **terminal_options(), **given)
+    registry = choice.load(target)
+    take_separators(given, registry)
+    options = BrowseOptions(
+        target=target,
+        chooses_server=chooses_server,
+        registry_choice=choice,
+        registry=registry,
+        **terminal_options(),
+        **given,
+    )
     require_terminal("browsing needs one")
     if not options.demo:
         from rtui.tui.run import run  # noqa: PLC0415 - the help must not wait for the interface
@@ -90,7 +104,7 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
         sys.exit(run(options))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-    with demo_server(options.demo_keys) as demo:
+    with demo_server(options.demo_keys, day=options.demo_day) as demo:
         from rtui.tui.run import run  # noqa: PLC0415 - imported while the first keys arrive
 
         options = replace(options, target=demo.target, resume=False, keep=False, is_filling=lambda: demo.is_loading)

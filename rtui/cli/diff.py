@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import click
+
+from rtui.cli.options import registry_choice, registry_options
 
 if TYPE_CHECKING:
     from rtui.analysis.report.thresholds import FailOn
@@ -23,13 +25,15 @@ Thresholds
   --fail-on 'keys<-50%'                   half of the keys are gone
   --fail-on 'memory>4GiB'                 what B has, whatever A had
   --fail-on 'new-namespaces>0'
+  --fail-on 'new-errors>0'                a rule finds an error where it found nothing before
 
 \b
   [NAMESPACE] MEASURE COMPARISON NUMBER[UNIT]
     NAMESPACE   as the comparison shows it; all keys without one
     MEASURE     keys, memory, no-ttl (share of keys that never expire),
                 new-namespaces, gone-namespaces (below NAMESPACE, down to --depth;
-                what lies within a new one is not counted again)
+                what lies within a new one is not counted again),
+                new-findings, new-errors, grown-findings, gone-findings (of all keys)
     COMPARISON  > >= < <=
     NUMBER      with a sign the change from A to B, else what B has
     UNIT        %, pt (percentage points, for a change of no-ttl); k M G T for keys
@@ -37,7 +41,13 @@ Thresholds
                 (K and KB mean KiB, and so on: 1 KiB is 1,024 bytes)
 
 \b
-  A namespace is listed as grown or shrunk from 1 % on.
+  A namespace or finding is listed as grown or shrunk from 1 % on.
+
+\b
+Findings
+  Both reports are judged by the same rules, those of rtui check, with the severities and
+  parameters of the registry. Rules that need what only one of the reports has are not
+  compared; a finding that a partial report may have missed may be new.
 
 \b
 Exit codes
@@ -80,26 +90,39 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     "--top",
     metavar="N",
     type=click.IntRange(1, 10_000),
-    help="Namespaces listed of each kind of change (20; all in JSON).",
+    help="Namespaces and findings listed of each kind of change (20; all in JSON).",
 )
+@registry_options
 @click.help_option("--help")
 def command(
-    before: str, after: str, *, depth: int | None, form: str, thresholds: tuple[FailOn, ...], top: int | None
+    before: str,
+    after: str,
+    *,
+    depth: int | None,
+    form: str,
+    thresholds: tuple[FailOn, ...],
+    top: int | None,
+    **asked: Any,
 ) -> None:
-    """Compare two reports: keys, bytes and the share without TTL, for every namespace."""
+    """Compare two reports: keys, bytes and the share without TTL of every namespace, and what is wrong."""
+    from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415
     from rtui.analysis.formats import comparison as forms  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
     from rtui.cli.report_file import STANDARD_STREAM, ReportOutput, read_report  # noqa: PLC0415
+    from rtui.server.wire.target import Target  # noqa: PLC0415
 
     if before == after == STANDARD_STREAM:
         raise click.UsageError("Only one of the reports can come from standard input.")
-    diff = compare(read_report(before), read_report(after))
-    judgements = [judge(threshold, diff, depth) for threshold in thresholds]
+    registry = registry_choice(asked).load(Target())
+    reports = read_report(before), read_report(after)
+    diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
+    judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
     if form == "json":
-        text = forms.comparison_json(diff, judgements, depth=depth, top=top)
+        text = forms.comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
     else:
-        lines = forms.comparison_lines(diff, judgements, depth=depth, top=top or forms.DEFAULT_TOP)
+        most = top or forms.DEFAULT_TOP
+        lines = forms.comparison_lines(diff, judgements, findings=findings, depth=depth, top=most)
         text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
     ReportOutput(STANDARD_STREAM).write(text)
     for outcome, code in ((Outcome.REACHED, 1), (Outcome.UNKNOWN, 3)):

@@ -16,8 +16,9 @@ from rtui.cli.main import INTERRUPTED
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
-    demo_keys_option,
+    demo_options,
     grouped,
+    log_option,
     pace_option,
     separator_option,
 )
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
     from rtui.server.find import FindOptions
+    from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "csv")
 
@@ -49,7 +51,7 @@ Terms; all of them have to apply, and a ! before one turns it round
   cart, user:*:cart   a part of the name (lower case matches capitals, too), or a glob
   re:^user:[0-9]+$    a regular expression (RE2)
   in:shop:user        below a namespace
-  pattern:user:{id}:orders   {id} {uuid} {hash} {date} {ip} {email} stand for identifiers
+  pattern:user:{id}:orders   {id} {uuid} {hash} {date} {ip} {email} stand for identifiers, {n} for a number
   tag:campaign42  slot:2734  slot:0-5460
   type:hash,set  enc:listpack
   ttl:none  ttl<10m  ttl:10m..1h  expires:2026-11-22T21:31..21:33
@@ -92,10 +94,20 @@ there are stands on standard error.
     type=click.FloatRange(min=0, min_open=True),
     help="End after so long with what there is.",
 )
+@log_option
 @click.option("--demo", is_flag=True, help="Search sample keyspaces on an embedded server.")
-@demo_keys_option
+@demo_options
 @click.help_option("--help")
-def command(connection: ConnectionOptions, form: str, demo: bool, demo_keys: int, **asked: Any) -> None:
+def command(
+    connection: ConnectionOptions,
+    form: str,
+    *,
+    demo: bool,
+    demo_keys: int,
+    demo_day: DemoDay,
+    log_file: Path | None,
+    **asked: Any,
+) -> None:
     """Find keys by terms about their names and facts.
 
     Each fact is asked only of keys that may still match, and nothing is changed.
@@ -106,12 +118,13 @@ def command(connection: ConnectionOptions, form: str, demo: bool, demo_keys: int
     given = replace(connection, place=place)
     query = _query(_with_saved(" ".join(terms), None if demo else given))
     options = _options(query, **asked)
-    find = partial(_find, query=query, options=options, form=form, counts_only=asked["counts_only"])
+    counts_only: bool = asked["counts_only"]
+    find = partial(_find, query=query, options=options, form=form, counts_only=counts_only, log_file=log_file)
     if not demo:
         sys.exit(find(given.target()))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-    with demo_server(demo_keys) as server:
+    with demo_server(demo_keys, day=demo_day) as server:
         server.wait_loaded()
         sys.exit(find(server.target))
 
@@ -239,14 +252,18 @@ def _order(text: str) -> Order:
     return Order(fact, is_descending=direction == "desc" or (not direction and not is_text))
 
 
-def _find(target: Target, *, query: Query, options: FindOptions, form: str, counts_only: bool) -> int:
+def _find(
+    target: Target, *, query: Query, options: FindOptions, form: str, counts_only: bool, log_file: Path | None
+) -> int:
     """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
+    from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_output import FoundKeys  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_run import find  # noqa: PLC0415
 
     facts = dict.fromkeys(fact for fact in options.columns)
     output = FoundKeys(form, query, tuple(facts), counts_only=counts_only)
-    result = find(target, query, options, output)
+    with command_log(log_file) as log:
+        result = find(target, query, options, output, log=log)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)
     if result.failure is not None:

@@ -17,9 +17,10 @@ from rtui.analysis.query.query import Query
 from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar
 from rtui.keyspace.text.display import SafeText
+from rtui.server.deployment.connect import connection_to
 from rtui.server.find import LIMIT_REACHED, FindOptions, FindRun
 from rtui.server.scan.progress import ScanState
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
@@ -40,22 +41,34 @@ class Result:
 
 
 def find(
-    target: Target, query: Query, options: FindOptions, output: FoundKeys, *, patience_s: float = PATIENCE_S
+    target: Target,
+    query: Query,
+    options: FindOptions,
+    output: FoundKeys,
+    *,
+    patience_s: float = PATIENCE_S,
+    log: CommandLog | None = None,
 ) -> Result:
-    """Connect, search, write and disconnect.
+    """Connect, search, write and disconnect; what is sent is kept in `log`.
 
     Raises ConnectFailure, BrokenPipeError, and KeyboardInterrupt after the second Ctrl-C.
     """
-    return asyncio.run(run_find(target, query, options, output, patience_s=patience_s))
+    return asyncio.run(run_find(target, query, options, output, patience_s=patience_s, log=log))
 
 
 async def run_find(
-    target: Target, query: Query, options: FindOptions, output: FoundKeys, *, patience_s: float
+    target: Target,
+    query: Query,
+    options: FindOptions,
+    output: FoundKeys,
+    *,
+    patience_s: float,
+    log: CommandLog | None = None,
 ) -> Result:
     """Do what `find` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    connection = Connection(target)
+    connection = connection_to(target, log)
     run: FindRun | None = None
     with Interrupts(task.cancel) as interrupts:
         try:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 _EPILOG: Final = """\
 Each analysis that ends, on screen or by rtui report, is kept unless --no-keep is given: up to 30 reports and 64 MiB
 of a server and database, of 50 of them. Beyond that the oldest go, but the first of each day goes last. The files are
-JSON reports compressed with gzip, and readable by you only; they can be deleted like any others.
+JSON reports compressed with gzip, and readable by you only; they can be deleted like any others. Findings
+are those that rtui check lists without a registry.
 
 \b
   rtui history prod:6379                             list them, with the path of each
@@ -90,6 +91,7 @@ def _entry(number: int, one: KeptReport, now_s: float) -> dict[str, Any]:
         "memory_bytes": msgspec.to_builtins(one.stats.memory_bytes),
         "match": scope.match,
         "type": scope.key_type,
+        "findings": None if one.findings is None else {severity.value: n for severity, n in one.findings.items()},
         "notes": [note for note in (coverage.reason, *head.notes) if note],
         "file_bytes": one.file.size_bytes,
     }
@@ -121,7 +123,7 @@ def _print_server(kept: KeptReports, listed: list[KeptReport], now_s: float) -> 
     )
     rows = [_cells(number, one, now_s) for number, one in enumerate(listed, 1)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    is_right = (True, False, True, True, True, False, False)
+    is_right = (True, False, True, True, True, False, False, False)
     for row in rows:
         cells = (
             cell.rjust(width) if right else cell.ljust(width)
@@ -131,7 +133,7 @@ def _print_server(kept: KeptReports, listed: list[KeptReport], now_s: float) -> 
 
 
 def _cells(number: int, one: KeptReport, now_s: float) -> tuple[str, ...]:
-    """Return number, time, age, keys, bytes, coverage with what else is to know, and file of a report."""
+    """Return number, time, age, keys, bytes, findings, coverage with what else is to know, and file of a report."""
     from rtui.analysis import humanize  # noqa: PLC0415
     from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
     from rtui.analysis.report.tables.table import COVERAGE_MARKS  # noqa: PLC0415
@@ -142,7 +144,7 @@ def _cells(number: int, one: KeptReport, now_s: float) -> tuple[str, ...]:
     memory = "–" if stats.memory_bytes is None else humanize.written(stats.memory_bytes, humanize.size, mark)
     told = [head.coverage.kind.value]
     if head.coverage.kind is CoverageKind.PARTIAL and head.coverage.fraction is not None:
-        told[0] += f" {humanize.share(head.coverage.fraction)}"
+        told[0] += f", {humanize.share(head.coverage.fraction)} seen"
     for word, raw in (("match", head.scope.match), ("type", head.scope.key_type)):
         if raw is not None:
             told.append(f"{word} {display(raw, limit=40)}")
@@ -152,6 +154,21 @@ def _cells(number: int, one: KeptReport, now_s: float) -> tuple[str, ...]:
         f"{humanize.duration(round(max(0.0, now_s - head.made_at_s) * 1000))} ago",
         f"{humanize.written_keys(stats.keys, mark)} keys",
         str(memory),
+        _findings_text(one),
         ", ".join(told),
         str(display_text(one.file.path.name)),
+    )
+
+
+def _findings_text(one: KeptReport) -> str:
+    """Return how much is wrong by a report: `2 errors, 14 warnings`."""
+    from rtui.analysis import humanize  # noqa: PLC0415
+    from rtui.registry.rules import Severity  # noqa: PLC0415
+
+    if one.findings is None:
+        return humanize.NOTHING
+    words = {Severity.ERROR: "error", Severity.WARN: "warning"}
+    return (
+        ", ".join(humanize.counted(number, words[of]) for of, number in one.findings.items() if number)
+        or "nothing wrong"
     )

@@ -18,6 +18,7 @@ import click
 import rtui
 import rtui.cli
 from rtui.server.engine import engine_name
+from rtui.server.registries import RegistryFileError
 from rtui.server.wire.errors import InternalError, RtuiError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
@@ -112,7 +113,8 @@ def _print_error(error: Exception) -> int:
         error.show()
         return error.exit_code
     if isinstance(error, RtuiError):
-        lines = [f"rtui: {error.title}", f"  {error.happened}", f"  {error.remedy}"]
+        others = error.others if isinstance(error, RegistryFileError) else ()
+        lines = [f"rtui: {error.title}", *(f"  {line}" for line in (error.happened, *others, error.remedy))]
         click.echo("\n".join(line for line in lines if line.strip()), err=True)
         return error.exit_code
     if isinstance(error, BrokenPipeError):

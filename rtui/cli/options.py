@@ -8,15 +8,21 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 
 import click
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
 from rtui.keyspace.text.glob import PatternError, check_pattern
-from rtui.server.options import DEFAULT_DEMO_KEYS, PaceName
+from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
+from rtui.server.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Secret, Target, Tls, parse_target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Sentinels, Target, Tls, parse_target
+from rtui.server.wire.ways import AddressMap, Way, checked_host
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
 
 MAX_DEMO_KEYS: Final = 10_000_000
 """More sample keys than this would need more memory than most machines have."""
@@ -26,6 +32,9 @@ URL_VARIABLE: Final = "RTUI_URL"
 
 PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable
 """Holds a password, as for redis-cli."""
+
+SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the name of a variable
+"""Holds the password of Sentinels."""
 
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
@@ -41,6 +50,15 @@ Options such as -n, --user, --tls or -3 then change single parts of it.
 Which password, the first of these that is there:
   --askpass, -a, the URL's, the profile's, REDISCLI_AUTH
 
+With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
+Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
+
+Passwords that expire are printed by --password-command, as text or JSON with username, password and expires_in:
+  ElastiCache, MemoryDB   a script that signs with your AWS profile; the life is read from the token
+  Microsoft Entra ID      az account get-access-token --resource https://redis.azure.com --query accessToken -o tsv
+  Google Memorystore      gcloud auth print-access-token
+  Vault                   vault read -format=json database/creds/reader | jq .data
+
 Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
 a profile, not with -a or in TARGET.
 
@@ -53,6 +71,7 @@ Linux), which only you may read:
   cacert = "/etc/ssl/our-ca.pem"
   word = "PROD"       # stands in the title bar,
   colour = "red"      # in this colour
+  registry = "shop.toml"  # what is known about its keys
 """
 """The help below the options."""
 
@@ -83,6 +102,14 @@ class ConnectionOptions:
     insecure: bool
     cluster: bool
     protocol: str | None
+    sentinel_user: str | None
+    sentinel_askpass: bool
+    sentinel_tls: bool
+    password_command: str | None
+    credential_provider: str | None
+    via: tuple[str, ...]
+    address_map: tuple[str, ...]
+    proxy: str | None
 
     def __repr__(self) -> str:
         return "<connection options>"
@@ -114,7 +141,43 @@ class ConnectionOptions:
             changes["password"] = Secret(self.password)
         elif found.password is None and environment.get(PASSWORD_VARIABLE):
             changes["password"] = Secret(environment[PASSWORD_VARIABLE])
-        return replace(found, **changes)
+        changes |= {"login": self._login(found), "way": self._way(found)}
+        return replace(found, sentinels=self._sentinels(found, environment), **changes)
+
+    def _login(self, found: Target) -> Login | None:
+        """Return what makes passwords, in place of the profile's."""
+        if self.password_command is not None and self.credential_provider is not None:
+            raise click.UsageError("Give --password-command or --credential-provider.")
+        if self.password_command is not None:
+            return Login(command=Secret(self.password_command))
+        return found.login if self.credential_provider is None else Login(provider=self.credential_provider)
+
+    def _way(self, found: Target) -> Way:
+        """Return the way to the server, in place of the profile's."""
+        way = found.way
+        if found.socket_path is not None and (self.via or self.address_map or self.proxy):
+            raise click.UsageError("A unix socket has no way that leads to it.")
+        if self.via and self.proxy:
+            raise click.UsageError("Give --via or --proxy: ssh's own ProxyCommand takes a proxy, too.")
+        if self.via or self.proxy:
+            way = replace(way, via=tuple(map(checked_host, self.via)), proxy=Secret(self.proxy) if self.proxy else None)
+        return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
+
+    def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:
+        """Return the Sentinels with what is said of them; they take the certificates of the servers."""
+        sentinels, changes = found.sentinels, dict[str, Any]()
+        if self.sentinel_user is not None:
+            changes["user"] = self.sentinel_user
+        if self.sentinel_askpass:
+            typed = click.prompt("Password of the Sentinels", hide_input=True, err=True, default="", show_default=False)
+            changes["password"] = Secret(typed)
+        elif environment.get(SENTINEL_PASSWORD_VARIABLE) and sentinels is not None and sentinels.password is None:
+            changes["password"] = Secret(environment[SENTINEL_PASSWORD_VARIABLE])
+        if self.sentinel_tls:
+            changes["tls"] = replace(found.tls or Tls(), sni=None)
+        if changes and sentinels is None:
+            raise click.UsageError("Without sentinel://host,host/service there are no Sentinels.")
+        return None if sentinels is None else replace(sentinels, **changes)
 
     def names_server(self, environment: Mapping[str, str] = os.environ) -> bool:
         """Return whether the command line or the environment says which server it is."""
@@ -181,6 +244,33 @@ _connection_options: Final = grouped(
     click.option("--sni", metavar="NAME", help="Server name to ask for and to check the certificate against."),
     click.option("--insecure", is_flag=True, help="Accept any certificate."),
     click.option("-c", "--cluster", is_flag=True, help="The server is part of a cluster; its own keys are shown."),
+    click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),
+    click.option("--sentinel-askpass", is_flag=True, help="Ask for the password of the Sentinels."),
+    click.option("--sentinel-tls", is_flag=True, help="Use TLS with the Sentinels, too."),
+    click.option(
+        "--password-command",
+        metavar="COMMAND",
+        help="Shell command that prints the password, run again before it expires or when it is refused.",
+    ),
+    click.option(
+        "--credential-provider",
+        metavar="MODULE:FACTORY",
+        help="Makes a credential provider of redis-py's kind, such as redis-entraid's.",
+    ),
+    click.option(
+        "--via",
+        multiple=True,
+        metavar="HOST",
+        help="Connect through this SSH host, by your own ssh and its configuration; several are passed in turn.",
+    ),
+    click.option(
+        "--map",
+        "address_map",
+        multiple=True,
+        metavar="HOST:PORT=HOST:PORT",
+        help="Where servers are reached that say they are elsewhere: '10.0.0.*:6379=localhost:70xx'.",
+    ),
+    click.option("--proxy", metavar="URL", help="SOCKS proxy: socks5://user:password@host:port."),
     click.option("-2", "protocol", flag_value="2", help="Speak protocol 2 (the default)."),
     click.option("-3", "protocol", flag_value="3", help="Speak protocol 3 where the server knows it."),
 )
@@ -310,6 +400,34 @@ log_option: Final = click.option(
 )
 """Decorate a command: it gets `log_file`, a path or None."""
 
+registry_options: Final = grouped(
+    click.option(
+        "--registry",
+        "registry_name",
+        metavar="FILE",
+        help="What is known about the keys: a file, or the name of one that ships with rtui. "
+        "(The profile's, else rtui.toml in this folder or above.)",
+    ),
+    click.option("--no-registry", "has_no_registry", is_flag=True, help="Use none."),
+)
+"""Decorate a command: it gets `registry_name` and `has_no_registry`, for `registry_choice`."""
+
+
+def take_separators(given: dict[str, Any], registry: Registry | None) -> None:
+    """Split names where the registry says, unless `separator_option` was given on the command line."""
+    source = click.get_current_context().get_parameter_source("separators")
+    if registry is not None and source is click.core.ParameterSource.DEFAULT:
+        given["separators"] = registry.separators
+
+
+def registry_choice(given: dict[str, Any]) -> RegistryChoice:
+    """Take what `registry_options` gave out of the options; raises `click.UsageError`."""
+    name, is_off = given.pop("registry_name"), given.pop("has_no_registry")
+    if name is not None and is_off:
+        raise click.UsageError("Give either --registry or --no-registry.")
+    return RegistryChoice(name, is_off)
+
+
 keep_option: Final = click.option(
     "--keep/--no-keep", default=True, help="Keep the report for later comparison, see rtui history (on)."
 )
@@ -332,9 +450,18 @@ record_options: Final = grouped(
 )
 """Decorate a command: it gets `record_file`, a path or None, and `is_sanitised`."""
 
-demo_keys_option: Final = click.option(
-    "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+demo_options: Final = grouped(
+    click.option(
+        "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+    ),
+    click.option(
+        "--demo-day",
+        type=click.Choice(get_args(DemoDay)),
+        default="bad",
+        help="bad is a day with all that rtui finds wrong, good one with nothing of it (bad).",
+    ),
 )
+"""Decorate a command: it gets `demo_keys` and `demo_day`, as `demo_server` takes them."""
 
 
 def terminal_options() -> dict[str, Any]:

@@ -16,16 +16,20 @@ from rtui.cli.options import (
     ConnectionOptions,
     columns_option,
     connection_options,
-    demo_keys_option,
+    demo_options,
     keep_option,
     log_option,
+    registry_choice,
+    registry_options,
     scope_options,
+    take_separators,
 )
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
     from rtui.cli.report_file import ReportOutput
+    from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "md", "csv", "html")
 """The formats of a report."""
@@ -70,6 +74,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.command("report", epilog=_EPILOG)
 @connection_options
 @scope_options
+@registry_options
 @click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
 @columns_option
@@ -100,7 +105,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @keep_option
 @log_option
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
-@demo_keys_option
+@demo_options
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
@@ -110,6 +115,7 @@ def command(
     keep: bool,
     demo: bool,
     demo_keys: int,
+    demo_day: DemoDay,
     **asked: Any,
 ) -> None:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
@@ -121,11 +127,14 @@ def command(
     file = ReportOutput(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     file.check()
+    choice, target = registry_choice(asked), Target() if demo else connection.target()
+    registry = asked["registry"] = choice.load(target)
+    take_separators(asked, registry)
     if not demo:
-        sys.exit(_report(connection.target(), asked, file, form, keep=keep))
+        sys.exit(_report(target, asked, file, form, keep=keep))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-    with demo_server(demo_keys) as server:
+    with demo_server(demo_keys, day=demo_day) as server:
         server.wait_loaded()
         sys.exit(_report(server.target, asked, file, form))
 

@@ -15,6 +15,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisRun
+from rtui.server.deployment.connect import connection_to
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -73,7 +74,7 @@ async def run_analysis(
     """Do what `analyse` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    connection = Connection(target, log=log)
+    connection = connection_to(target, log)
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await connection.open()

@@ -23,7 +23,7 @@ import rtui
 from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import DEFAULT_SEED, write_groups
 from rtui.demo.writes import Write
-from rtui.server.options import DEFAULT_DEMO_KEYS
+from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
 
 CHUNK_WRITES: Final = 500
@@ -48,13 +48,13 @@ class Demo:
 
 
 @contextmanager
-def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED) -> Iterator[Demo]:
+def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED, day: DemoDay = "bad") -> Iterator[Demo]:
     """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
 
     Raises DemoUnavailable where there is no embedded server.
     """
     with EmbeddedServer() as server:
-        loader = start_loading(server, keys, seed)
+        loader = start_loading(server, keys, seed, day)
         try:
             yield Demo(server.target, loader)
         finally:
@@ -62,7 +62,9 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED) -> Iter
             loader.wait()
 
 
-def start_loading(server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED) -> subprocess.Popen[bytes]:
+def start_loading(
+    server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED, day: DemoDay = "bad"
+) -> subprocess.Popen[bytes]:
     """Start a process that loads about `keys` keys into the embedded server.
 
     It ends with code 0 when all are there, and also when the server ends.
@@ -70,7 +72,7 @@ def start_loading(server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED) -
     package_parent = str(Path(rtui.__file__).parent.parent)
     with server.connect() as connection:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtui.demo.load", str(keys), str(seed)],
+            [sys.executable, "-P", "-m", "rtui.demo.load", str(keys), str(seed), day],
             stdin=connection.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -113,17 +115,16 @@ def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int,
         count -= 1
 
 
-def main(keys: int, seed: int) -> int:
+def main(keys: int, seed: int, day: DemoDay) -> int:
     """Send all keyspaces through standard input, which is the connection; return the exit code."""
     with socket.socket(fileno=0) as connection:
         try:
-            errors = send(
-                connection, (write for group in write_groups(keys, seed) for write in (*group.own, *group.shared))
-            )
+            groups = write_groups(keys, seed, day)
+            errors = send(connection, (write for group in groups for write in (*group.own, *group.shared)))
         except OSError:
             return 1
     return 2 if errors else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), "good" if sys.argv[3] == "good" else "bad"))

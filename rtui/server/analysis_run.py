@@ -4,29 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
-from msgspec import structs
+from msgspec import MsgspecError, structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
+from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.columns import Columns, columns_for
-from rtui.analysis.report.document import KeySizes, Report, Scope, Summary
+from rtui.analysis.report.document import KeySizes, Report, Scope
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server.continuation import Continuation
 from rtui.server.engine import is_compiled
 from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest, prove_longest
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import coverage_of, head, key_sizes, memory_bound
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.options import AnalysisOptions
+from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
 from rtui.server.scan.page import ScanFilter, SizeSnapshot, disagreement, take_snapshot, too_many_gone
@@ -44,6 +46,8 @@ from rtui.server.wire.supervised_tasks import end_task, failure_of, start_superv
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
 
+T = TypeVar("T")
+
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
 
@@ -58,6 +62,9 @@ REPORT_SHARE: Final = 0.05
 
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
+
+LATER: Final = SafeText("it is to go on later")
+"""Why a pass has ended that was saved."""
 
 NO_ESTIMATE: Final = {
     Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
@@ -78,8 +85,8 @@ def _compiled(separators: Sequence[bytes]) -> Callable[[InspectionPipeline, Scan
 class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
-    def __init__(self, connection: Connection, options: AnalysisOptions) -> None:
-        """Raises PatternError or GuardError for a filter beyond the bounds."""
+    def __init__(self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None = None) -> None:
+        """Go on with one that was saved, if any; raises PatternError or GuardError for a filter beyond the bounds."""
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
         self.control = RunControl(options.pace)
@@ -91,8 +98,12 @@ class AnalysisRun:
         self._scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         self._only = ScanFilter(options.match, options.key_type)
         self._capabilities = Capabilities()
+        self._is_sample = False
+        """Whether the keys are a random sample."""
+        self.continuation = Continuation(connection, options, saved)
+        """What of it is of earlier runs, and what is saved for a later one."""
         self._findings = self._new_findings()
-        self._plan = Plan(self._capabilities, connection.server, connection.no_touch)
+        self._plan = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
         self._pipeline = InspectionPipeline(
             self._plan,
             self._findings,
@@ -140,6 +151,7 @@ class AnalysisRun:
     def cost(self) -> Cost:
         """What it has cost so far."""
         cost = Cost() if self._work is None else self._work.cost
+        cost = self.continuation.cost + cost
         return replace(cost, commands=cost.commands + self._extra_commands)
 
     @for_purpose(Purpose.INSPECTION)
@@ -164,11 +176,40 @@ class AnalysisRun:
             if alarm is not None:
                 alarm.cancel()
             await end_task(reporting)
+        if self.continuation.file is not None and self._failure is None:
+            failure = await failure_of(self._save(), name="rtui save analysis")
+            if failure is None:
+                self._is_ended = True
+                self._revision += 1
+                return
+            self.continuation.why_not_saved = failure.happened
         failure = await failure_of(self._finish(), name="rtui last report")
         if failure is not None:
             self._fail(failure)
         self._is_ended = True
         self._revision += 1
+
+    @property
+    def why_not_later(self) -> SafeText | None:
+        """Why the pass can't be left and go on in a later run; None where it can."""
+        if self._failure is not None or self.control.is_stopped:
+            return SafeText("It has ended.")
+        return self.continuation.why_not(self._work if self._findings.keys else None)
+
+    def go_on_later(self, file: AnalysisFile) -> None:
+        """List no more keys, and save the pass once all is known of those that are, in place of a last report."""
+        self.continuation.file = file
+        self.control.finish(LATER)
+
+    async def _save(self) -> None:
+        """Write down all that is known; raises an RtuiError with the reason if that can't be."""
+        self._pipeline.settle()
+        aggregates = await _in_slices(self._findings.saved())
+        notes = [str(note.value) for note in self.progress.notes if note is not ScanNote.REPEATS]
+        content = self.continuation.content(
+            self._work, self._pipeline, aggregates, cost=self.cost, before=self._before, notes=notes
+        )
+        await self.continuation.save(content)
 
     def _fail(self, failure: RtuiError) -> None:
         """End the pass with a reason; the first one counts."""
@@ -200,15 +241,16 @@ class AnalysisRun:
     async def _read_server(self, server: CommandRunner) -> None:
         """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
         capabilities = self._capabilities
-        await self.hot.read_lfu_settings()
-        self._keysizes = await key_sizes(server, capabilities, self._connection.target.db)
-        size: int | None = None
-        if capabilities.allows(Feature.DBSIZE):
-            now = await take_snapshot(server)
-            size = now.size
-            if self._counted_on is None or not self._counted_on.is_like(server.server):
-                self._before, self._counted_on = now, server.server
-        self._size = size
+
+        async def snapshot() -> SizeSnapshot | None:
+            return await take_snapshot(server) if capabilities.allows(Feature.DBSIZE) else None
+
+        _, self._keysizes, now = await asyncio.gather(  # in one round trip
+            self.hot.read_lfu_settings(), key_sizes(server, capabilities, self._connection.target.db), snapshot()
+        )
+        if now is not None and (self._counted_on is None or not self._counted_on.is_like(server.server)):
+            self._before, self._counted_on = now, server.server
+        self._size = None if now is None else now.size
 
     async def _new_work(self) -> Scan | SamplePass:
         """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
@@ -222,6 +264,7 @@ class AnalysisRun:
             if not can_sample(dialect):
                 why = f"{NO_ESTIMATE[dialect]} not reach every key with the same chance"
                 raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
+            self._is_sample = True
             self._choose_columns(columns_for(self._options.columns, None).of_every_key())
             await self._read_memory_bound()
             return SamplePass(
@@ -229,12 +272,26 @@ class AnalysisRun:
             )
         self._choose_columns(columns_for(self._options.columns, self._size))
         node = ScanNode(self._connection, dialect, size=self._size, queries=self._pipeline)
+        if self.continuation.saved is not None:
+            node = await self._go_on(self.continuation.saved, node)
         if dialect is Dialect.SLOTTED:
             slots = await owned_slots(self._connection)
             self._slots = None if slots is None else tuple(slots)
             node = replace(node, slots=slots)
         match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
         return Scan([node], lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
+
+    async def _go_on(self, saved: SavedAnalysis, node: ScanNode) -> ScanNode:
+        """Take back what was saved, and return the node from where the scan of it stopped."""
+        found = self.continuation.node(node)
+        self._choose_columns(saved.columns)
+        try:
+            await _in_slices(self._findings.restore(saved.aggregates))
+        except (NotSavedError, OverflowError, MsgspecError):
+            raise RtuiError("It can't go on", SafeText("What was saved of the analysis is damaged.")) from None
+        self._pipeline.restore(saved.inspection)
+        self._before, self._counted_on = saved.before, self._connection.server
+        return found
 
     def _choose_columns(self, columns: Columns) -> None:
         """Ask these facts of these keys; before the first key is asked."""
@@ -252,11 +309,19 @@ class AnalysisRun:
 
     def _drop_findings(self, note: ScanNote) -> None:
         """Drop the findings: every key is delivered again."""
+        self.continuation.forget()
         self._findings = self._pipeline.findings = self._new_findings()
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
-        return Aggregates(separators, scope=self._scope, started_at_s=time.time(), new_counters=new_counters)
+        return Aggregates(
+            separators,
+            scope=self._scope,
+            started_at_s=self.continuation.began_at_s,
+            new_counters=new_counters,
+            registry=self._options.registry,
+            is_sample=self._is_sample,
+        )
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
@@ -331,15 +396,16 @@ class AnalysisRun:
         size = self._size if self._only.is_open else None
         coverage = coverage_of(counted, work, progress, size=size, why_ended=self.control.stop_reason)
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
-        scope, notes = structs.replace(self._scope, pace=self.control.pace.value), (*scanned, *self._notes)
+        scope = structs.replace(self._scope, pace=self.control.pace.value)
+        notes = (*self._connection.notes, *self.continuation.notes, *scanned, *self._notes)
         heading = head(self._connection, self._pipeline, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
         slots = structs.replace(summary.slots, owned=self._slots)
         self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, self._keysizes)
         self._revision += 1
 
 
-async def _in_slices(work: Steps[Summary]) -> Summary:
-    """Sum up on the event loop, slice by slice, and beside it where that needs no Python."""
+async def _in_slices(work: Steps[T]) -> T:
+    """Do work on the event loop, slice by slice, and beside it where that needs no Python."""
     with contextlib.closing(work):
         while True:
             try:

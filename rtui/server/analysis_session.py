@@ -12,16 +12,18 @@ from typing import Final, TypeAlias
 from msgspec import structs
 
 from rtui.analysis.columns import Columns
-from rtui.analysis.humanize import counted, duration
+from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun
 from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
+from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import server_report
 from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
+from rtui.server.saved_analysis import AnalysisFile, Asked, SavedAnalysis, asked_by
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -32,6 +34,12 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""
 
+
+UNREADABLE: Final = SafeText("What was saved of an analysis is damaged, or of another version of rtui: it can't go on.")
+"""Said of a file that is none that this version has written."""
+
+SAVED_WITHIN_S: Final = 20.0
+"""How long the last keys of an analysis that is left may take: some round trips, and streams one at a time."""
 
 LEFT: Final = "rtui was left meanwhile"
 """Why a report is partial that was kept when rtui ended."""
@@ -53,6 +61,8 @@ class AnalysisStatus:
     """Whether a server can be asked; False for a report from a file."""
     is_estimate: bool = False
     """Whether the analysis that runs, or ran last, inspects a sample only."""
+    is_again: bool = False
+    """Whether what runs is asked again, so that the figures before stay and nothing is lost with it."""
     hot_since_s: float = 0.0
     """Seconds since the server was asked for its hot keys; 0 where that is not known, as in a report from a file."""
     age_s: float | None = None
@@ -63,6 +73,8 @@ class AnalysisStatus:
     """Sentences that a reader of the numbers has to know."""
     is_kept: bool = False
     """Whether reports are kept, when rtui ends that of what was found so far."""
+    can_go_on_later: bool = False
+    """Whether what was found so far can be saved, for the analysis to go on in a later run."""
 
     @property
     def is_under_way(self) -> bool:
@@ -71,14 +83,22 @@ class AnalysisStatus:
         return self.is_live and state is not ScanState.READY and not state.is_over
 
     @property
+    def so_far(self) -> SafeText:
+        """How far the analysis is: `1,204 keys in 12m 4s, 43 % of the keyspace`."""
+        fraction, took = self.progress.fraction, duration(round(self.cost.elapsed_s * 1000))
+        much = "" if fraction is None or self.is_estimate else f", {share(fraction)} of the keyspace"
+        return SafeText(f"{counted(self.progress.keys, 'key')} in {took}{much}")
+
+    @property
     def lost_by_leaving(self) -> SafeText | None:
         """A sentence about what the analysis loses when rtui ends now; None for nothing that took long."""
-        elapsed_s, asked = self.cost.elapsed_s, counted(self.progress.keys, "key")
-        if not self.is_under_way or elapsed_s < ASK_FROM_S:
+        if not self.is_under_way or self.is_again or self.cost.elapsed_s < ASK_FROM_S:
             return None
-        lost = "ends it: what it has found is kept as a partial report, but it" if self.is_kept else "loses it: it"
-        took = duration(round(elapsed_s * 1000))
-        return SafeText(f"An analysis is under way: {asked} in {took}. Quitting {lost} can't go on later.")
+        lost = "ends it: what it has found is kept as a partial report" if self.is_kept else "loses it"
+        if self.can_go_on_later:
+            return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}, unless it is to go on later.")
+        joint = ", but it" if self.is_kept else ": it"
+        return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}{joint} can't go on later.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +127,16 @@ class AnalysisSession:
         suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
         clock: Callable[[], float] = time.time,
         kept: KeptReports | None = None,
+        *,
+        file: AnalysisFile | None = None,
     ) -> None:
         """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
 
-        `clock` gives seconds since the epoch; each report that is done is added to `kept`.
+        `clock` gives seconds since the epoch; each report that is done is added to `kept`. An analysis that is left to
+        go on in a later run is saved in `file`.
         """
         self.kept = kept
+        self._file = file
         self._connection = connection
         self._options = options
         self.control = RunControl(options().pace)
@@ -123,6 +147,8 @@ class AnalysisSession:
         self._stamp: ServerStamp | None = None
         """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
         self._analysis: AnalysisRun | None = None
+        self._standing: Report | None = None
+        """The report that stays until the same has been asked again; None where figures show as they come."""
         self._task: asyncio.Task[None] | None = None
         self._revision = 0
         self._is_estimate = False
@@ -138,7 +164,9 @@ class AnalysisSession:
 
     @property
     def report(self) -> Report | None:
-        """The latest figures of the analysis that began last."""
+        """The latest figures of the analysis that began last; of one that is asked again, those before it ended."""
+        if self._standing is not None:
+            return self._standing
         return None if self._analysis is None else self._analysis.report
 
     @property
@@ -158,28 +186,83 @@ class AnalysisSession:
             cost=Cost() if now is None else now.cost,
             pace=self.control.pace,
             columns=self._columns,
-            link=connection.state,
+            link=connection.link,
             is_estimate=self._is_estimate,
+            is_again=self._standing is not None,
             hot_since_s=0.0 if asked_at_s is None else max(0.0, now_s - asked_at_s),
             age_s=None if stamp is None else max(0.0, now_s - stamp.at_s),
             outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
             notes=self._notes,
             is_kept=self.kept is not None,
+            can_go_on_later=self._file is not None and now is not None and now.why_not_later is None,
         )
+
+    @property
+    def under_way(self) -> Progress | None:
+        """How far an analysis is that has begun and not ended, be it paused; None where there is none."""
+        progress = self._progress()
+        return None if progress.state is ScanState.READY or progress.state.is_over else progress
 
     def choose_columns(self, columns: Columns | None) -> None:
         """Ask these facts in analyses that begin from now on."""
         self._columns = columns
         self._revision += 1
 
-    def begin(self, *, estimate: bool = False) -> None:
-        """Inspect every key, or a sample; an analysis that runs is ended."""
+    def begin_again(self) -> None:
+        """Do the analysis before once more: its figures stay until the new ones are whole, which are not kept."""
+        if self.report is not None and self.under_way is None:
+            standing = self.report
+            self.begin(estimate=self._is_estimate)
+            self._standing = standing
+
+    @property
+    def may_have_left(self) -> bool:
+        """Whether an analysis was left in an earlier run, as far as that can be told without reading it."""
+        return self._file is not None and self._file.path.exists()
+
+    async def left_before(self) -> SavedAnalysis | SafeText | None:
+        """Return the analysis that was left in an earlier run, or why it can't go on; None where there is none."""
+        if self._file is None:
+            return None
+        saved = await asyncio.to_thread(self._file.load)
+        if saved is None:
+            return UNREADABLE if self.may_have_left else None
+        options = replace(self._options(), columns=self._columns)
+        asked = asked_by(options, self._connection.server.run_id, self._connection.target.db)
+        why_not = saved.why_not(asked, self._clock()) if isinstance(asked, Asked) else asked
+        return saved if why_not is None else SafeText(f"{saved.title}. It can't go on: {why_not}")
+
+    async def forget_left(self) -> None:
+        """Remove what was saved of an analysis that is not to go on."""
+        if self._file is not None:
+            await asyncio.to_thread(self._file.remove)
+
+    async def go_on_later(self) -> SafeText | None:
+        """End the analysis once all is known of the keys that are listed, and save it; return why it could not be."""
+        run, task, file = self._analysis, self._task, self._file
+        if run is None or task is None or file is None:
+            return SafeText("No analysis is under way.")
+        why_not = run.why_not_later
+        if why_not is not None:
+            return why_not
+        run.go_on_later(file)
+        done, _ = await asyncio.wait([task], timeout=SAVED_WITHIN_S)
+        if not done:
+            return SafeText(f"The keys that are listed were not answered within {SAVED_WITHIN_S:g} s.")
+        found = run.continuation
+        if found.is_saved:
+            return None
+        return found.why_not_saved or run.progress.reason or SafeText("It has ended meanwhile.")
+
+    def begin(self, *, estimate: bool = False, saved: SavedAnalysis | None = None) -> None:
+        """Inspect every key, or a sample, or go on with what was saved; an analysis that runs is ended."""
+        self._standing = None
         before, self._task = self._task, None
         self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate
         sample = ESTIMATE_KEYS if estimate else None
         options = replace(self._options(), pace=self.control.pace, columns=self._columns, estimate_keys=sample)
-        self._analysis = AnalysisRun(self._connection, options)
+        self._analysis = AnalysisRun(self._connection, options, saved)
         self.control = self._analysis.control
         self._failure = None
         self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)
@@ -220,14 +303,23 @@ class AnalysisSession:
         began = self._stamp = stamp_now(self._connection, self._clock())
         with self._suspended():
             try:
-                await analysis_run.run()
+                await analysis_run.run(reports_meanwhile=self._standing is None)
                 ended = stamp_now(self._connection, self._clock())
                 is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
                 # in another run of the server a scan begins again and is all of that run, a sample does not
                 self._stamp = ended if is_whole else replace(began, at_s=ended.at_s)
             finally:
                 self._revision += 1
-        await self._keep(analysis_run.report)
+        is_again, is_done = self._standing is not None, self._progress().state is ScanState.DONE
+        if analysis_run.continuation.is_saved:
+            return
+        if is_whole and self._file is not None and analysis_run.continuation.saved is not None:
+            await self.forget_left()
+        if not is_again:
+            await self._keep(analysis_run.report)
+        elif is_done and self._analysis is analysis_run:
+            self._standing = None
+            self._revision += 1
 
     async def _keep(self, report: Report | None) -> None:
         """Keep a report that is done, in a thread; why that fails is a note."""
@@ -236,7 +328,7 @@ class AnalysisSession:
             try:
                 await asyncio.to_thread(self.kept.keep, report)
             except (OSError, NotKeptError) as error:
-                why = display_text(str(error.strerror if isinstance(error, OSError) and error.strerror else error))
+                why = display_text(reason_of(error))
                 self._notes = (SafeText(f"The report is not kept for later comparison: {why.removesuffix('.')}."),)
             self._revision += 1
 
@@ -281,6 +373,22 @@ class FixedAnalysis:
         self.control = RunControl(self.status.pace)
 
     @property
+    def may_have_left(self) -> bool:
+        """No: it is of no server."""
+        return False
+
+    async def left_before(self) -> SavedAnalysis | SafeText | None:
+        """Return None: no analysis goes on here."""
+        return None
+
+    async def forget_left(self) -> None:
+        """Do nothing: nothing was saved."""
+
+    async def go_on_later(self) -> SafeText | None:
+        """Return None: nothing is under way."""
+        return None
+
+    @property
     def analysed(self) -> Analysed | None:
         """The figures of the file, if they are of any keys."""
         return None if self.report is None else _analysed(self.report, self.status)
@@ -288,7 +396,10 @@ class FixedAnalysis:
     def choose_columns(self, columns: Columns | None) -> None:
         """Do nothing: there is no server."""
 
-    def begin(self, *, estimate: bool = False) -> None:
+    def begin(self, *, estimate: bool = False, saved: SavedAnalysis | None = None) -> None:
+        """Do nothing: there is no server."""
+
+    def begin_again(self) -> None:
         """Do nothing: there is no server."""
 
     async def start_hot_session(self, consent: Consent) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rtui.analysis.facts import KeyFacts, LfuSettings, RowFacts, Unknown
+from rtui.analysis.facts import NOT_ASKED, KeyFacts, LfuSettings, RowFacts, Unknown
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
@@ -18,15 +18,18 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.deployment.connect import connection_to
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.known_key import KnownKey
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.facts.values import find_place, read_field, string_windows
-from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.hot.lfu_settings import database_count, lfu_settings
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.passes import Passes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter, key_count
-from rtui.server.scan.progress import Cost, ScanState
+from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
 from rtui.server.scan.server_time import CostWatch
@@ -36,15 +39,22 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
+from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
+    from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
+    from rtui.server.facts.references import KeyReferences
+    from rtui.server.health.callers import Callers
     from rtui.server.key_column import KeyColumn
     from rtui.server.key_search import KeySearch
+
+NEARLY_SAME: Final = 0.01
+"""Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
@@ -68,9 +78,9 @@ class BrowsingSession:
 
         Raises PatternError or GuardError for a filter beyond the bounds.
         """
-        self.target = target = options.target
+        target = options.target
         self.clock = clock
-        self.connection = Connection(target) if connection is None else connection
+        self.connection = connection_to(target) if connection is None else connection
         self.log = self.connection.log
         self._log_file: CommandLogFile | None = None
         if options.log_file is not None:
@@ -78,78 +88,88 @@ class BrowsingSession:
 
             self._log_file = CommandLogFile(self.log, options.log_file)
         self.capabilities = Capabilities()
-        self.store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
-        self._only = ScanFilter(options.match, options.key_type)
+        store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
+        only = ScanFilter(options.match, options.key_type)
         self._resume = options.resume
         self._columns = options.columns
+        self._registry = options.registry
         self._keep, self._state_folder = options.keep, state_folder
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
-        self._new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
+        new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
         self._size: int | None = None
         self._lfu = LfuSettings()
+        self._rescans = 0
+        self._settings_of: object = None
+        """What the settings of the access counters were read of; they are read again when it is another."""
         self._memory_watch = CostWatch()
-        self._spent = Cost()
-        self._suspensions = 0
-        """How many tasks run that the scan is suspended for."""
-        self._pass = self._new_pass(self.store, control=RunControl(Pace(options.pace)), only=self._only)
-        self._unfiltered: KeyspacePass | None = None
-        """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
+        self.passes = Passes(store, new_pass, only, Pace(options.pace), self._failed)
         self._refreshing: asyncio.Task[None] | None = None
-        self._replacing: asyncio.Task[None] | None = None
-        self._is_rescan = False
-        self._next_resumes: bool | None = None
-        """Whether the next pass goes on from a saved one; None when no other pass is wanted."""
         self._failures: dict[SafeText, None] = {}
         """Why tasks beside the pass have ended."""
         self._targeted = asyncio.Lock()
         self._analysis: AnalysisSession | None = None
         self._search: KeySearch | None = None
         """The latest search for keys."""
+        self._known: KnownKey | None = None
+        """The key whose facts were asked for last, with what was sent for besides."""
+        self._looked_up: RowFacts | None = None
+        """The type of the name that was looked up last."""
         self._generation = 0
 
     @property
     def revision(self) -> int:
         """Grows whenever something that is shown has changed."""
-        parts = (self.store, self.connection, self.capabilities, self._pass)
-        return self._revision + self._spent.commands + sum(part.revision for part in parts)
+        parts = (self.passes, self.connection, self.capabilities)
+        return self._revision + sum(part.revision for part in parts)
+
+    @property
+    def target(self) -> Target:
+        """The server and its database; of a service where its Sentinels said last that its primary is."""
+        return self.connection.target
+
+    @property
+    def store(self) -> NamespaceStore:
+        """The names that are shown; those of a filter are in another store than all."""
+        return self.passes.store
 
     @property
     def control(self) -> RunControl:
         """Pauses, resumes and paces the scan; another scan, such as of a filter, has another one."""
-        return self._pass.control
+        return self.passes.control
 
     @property
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
-        now = self._pass
+        now, only = self.passes.shown, self.passes.only
         size, now_s = now.size if self._size is None else self._size, self.clock()
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
             server=self.connection.server,
             no_touch=self.connection.no_touch,
-            link=self.connection.state,
+            link=self.connection.link,
             pace=self.control.pace,
             progress=now.progress,
             mark=self.target.mark,
-            cost=self._spent + now.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost),
-            match=self._only.match,
-            key_type=self._only.key_type,
+            cost=self.passes.cost,
+            match=only.match,
+            key_type=only.key_type,
             total=now.overview.total if size is None else size,
             sampled=now.overview.sampled,
             generation=self.connection.generation,
             seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),
             outdated=now.outdated(now_s),
             complete=self.store.complete,
-            notes=(*self._failures, *now.notes),
+            analysis=None if self._analysis is None else self._analysis.under_way,
+            notes=(*self._failures, *self.connection.notes, *now.notes),
         )
 
     @property
     def keeps_all_keys(self) -> bool:
         """Whether the pass over all keys waits while a filter shows some: without the filter it goes on, not anew."""
-        return self._unfiltered is not None
+        return self.passes.keeps_all_keys
 
     @property
     def analysis(self) -> AnalysisSession:
@@ -157,13 +177,18 @@ class BrowsingSession:
         if self._analysis is None:
             from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
             from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+            from rtui.server.saved_analysis import AnalysisFile  # noqa: PLC0415 - likewise
 
             def options() -> AnalysisOptions:
-                filters = (self.store.separators.values, self._only.match, self._only.key_type)
-                return AnalysisOptions(*filters, pace=self.control.pace, columns=self._columns)
+                only = self.passes.only
+                filters = (self.store.separators.values, only.match, only.key_type)
+                return AnalysisOptions(*filters, pace=self.control.pace, columns=self._columns, registry=self._registry)
 
             kept = KeptReports(self.target.label, self.target.db, self._state_folder) if self._keep else None
-            self._analysis = AnalysisSession(self.connection, options, self.suspended, self.clock, kept)
+            file = AnalysisFile(self.target.label, self.target.db, self._state_folder)
+            self._analysis = AnalysisSession(
+                self.connection, options, self.passes.suspended, self.clock, kept, file=file
+            )
         return self._analysis
 
     @property
@@ -180,10 +205,11 @@ class BrowsingSession:
         from rtui.server.find import FindOptions, FindRun  # noqa: PLC0415
         from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
 
-        all_keys = self._pass if self._unfiltered is None else self._unfiltered
+        all_keys = self.passes.over_all_keys
         store, stamp = all_keys.store, all_keys.stamp
         is_held = all_keys.only.is_open and store.complete and not store.memory.dropped
         is_held = is_held and stamp is not None and all_keys.outdated(self.clock()) is None
+        is_held = is_held and not self._has_newer_figures(all_keys)
         options = FindOptions(
             self.store.separators.values,
             columns=tuple(columns),
@@ -196,11 +222,19 @@ class BrowsingSession:
         self._search = KeySearch(run, self._suspended_by_search)
         return self._search
 
+    def _has_newer_figures(self, names: KeyspacePass) -> bool:
+        """Whether an analysis has asked keys that are not among these names, read before it."""
+        analysed, stamp, size = self.analysed, names.stamp, self._size
+        if analysed is None or stamp is None or size is None:
+            return False
+        is_later = analysed.report.head.made_at_s > stamp.at_s
+        return is_later and abs(size - names.store.keys) > NEARLY_SAME * names.store.keys
+
     @contextlib.contextmanager
     def _suspended_by_search(self) -> Iterator[None]:
         """Suspend the scan and an analysis while keys are searched."""
         control = None if self._analysis is None else self._analysis.control
-        with self.suspended():
+        with self.passes.suspended():
             if control is not None:
                 control.suspend()
             try:
@@ -223,7 +257,7 @@ class BrowsingSession:
         await self.connection.open()
         self._generation = self.connection.generation
         self.connection.on_change.append(self._connection_changed)
-        self._pass.begin(resume=self._resume)
+        self.passes.shown.begin(resume=self._resume)
         self._refreshing = start_supervised(self._refresh_server(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
@@ -232,12 +266,8 @@ class BrowsingSession:
             await self._analysis.close()
         if self._search is not None:
             await self._search.close()
-        self._next_resumes = None
-        await end_task(self._replacing)
         await end_task(self._refreshing)
-        await self._pass.end()
-        if self._unfiltered is not None:
-            await self._unfiltered.end()
+        await self.passes.end()
         await self.connection.close()
         if self._log_file is not None:
             await asyncio.to_thread(self._log_file.close)
@@ -250,32 +280,27 @@ class BrowsingSession:
         if self._search is not None:
             self._search.control.yield_to_input()
 
-    @contextlib.contextmanager
-    def suspended(self) -> Iterator[None]:
-        """Suspend the scan while something else takes the server's time, also one that begins meanwhile."""
-        self._suspensions += 1
-        self.control.suspend()
-        try:
-            yield
-        finally:
-            self._suspensions -= 1
-            if not self._suspensions:
-                self.control.unsuspend()
-
     async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
         """Show keys of other names or types only; raises PatternError or GuardError for a filter beyond the bounds.
 
         They are scanned into a store of their own, so `store` is another object then. The pass over all keys is
         suspended meanwhile; without a filter it is shown again and goes on.
         """
-        await self._restart_pass(ScanFilter(match, key_type), resume=self._resume)
+        await self.passes.replace(ScanFilter(match, key_type), resume=self._resume)
 
     async def rescan(self) -> None:
         """Begin again with the same filter, from the beginning; what was denied is tried once more."""
         self.connection.forget_denied()
         self.connection.retry_now()
         self.capabilities.forget()
-        await self._restart_pass(self._only, resume=False, is_rescan=True)
+        self._rescans += 1
+        await self.passes.replace(self.passes.only, resume=False, is_rescan=True)
+
+    async def callers(self) -> Callers:
+        """Who sends KEYS, what was slow, who is connected; raises ConnectionLost."""
+        from rtui.server.health.callers import ask_callers  # noqa: PLC0415 - when it is wanted
+
+        return await ask_callers(self.connection, self.capabilities, self.clock)
 
     @for_purpose(Purpose.LOOKUP)
     async def lookup(self, name: bytes) -> bool | None:
@@ -284,7 +309,16 @@ class BrowsingSession:
         Raises GuardError for a name that is too long to be sent, and ConnectionLost.
         """
         (reply,) = await Querier(self.connection, self.capabilities).run(guard.key_type(name))
-        return None if isinstance(reply, ServerError) else reply != b"none"
+        if isinstance(reply, ServerError):
+            return None
+        if isinstance(reply, bytes):
+            self._looked_up = RowFacts(name, reply, NOT_ASKED, NOT_ASKED, self.clock())
+        return reply != b"none"
+
+    @for_purpose(Purpose.SERVER)
+    async def database_count(self) -> int | None:
+        """Return how many databases the server has; None where it does not say. Raises ConnectionLost."""
+        return await database_count(self.connection, self.capabilities)
 
     async def open_namespace(self, node: Namespace) -> None:
         """Partition a namespace so that it can be listed; scan its prefix where only its count was kept."""
@@ -295,29 +329,38 @@ class BrowsingSession:
         async with self._targeted:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
-                with self.suspended():
-                    await self._pass.list_counted(node, size=self._size)
+                with self.passes.suspended():
+                    await self.passes.shown.list_counted(node, size=self._size)
 
-    async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
+    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
         """What the listed keys show, see `facts.key_facts.row_facts`."""
-        return await row_facts(self.connection, keys, self.capabilities, clock=self.clock)
+        return await row_facts(self.connection, keys, self.capabilities, with_more=with_more, clock=self.clock)
 
-    async def key_facts(self, key: bytes) -> KeyFacts:
-        """What the key under the cursor shows, see `facts.key_facts.key_facts`."""
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
+        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
+        row = self._looked_up if row is None and self._looked_up is not None and self._looked_up.key == key else row
+        self._known = None if row is None else KnownKey(row, self.clock())
         return await key_facts(
-            self.connection, key, self.capabilities, lfu=self._lfu, watch=self._memory_watch, clock=self.clock
+            self.connection,
+            key,
+            self.capabilities,
+            known=self._known,
+            lfu=self._lfu,
+            watch=self._memory_watch,
+            clock=self.clock,
         )
 
     def key_column(self, node: Namespace, sort: Sort) -> KeyColumn:
         """Return what asks for the fact by which the keys directly in a namespace are to be sorted."""
         from rtui.server.key_column import KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
-        pace, suspended = self.control.pace, self.suspended
+        pace, suspended = self.control.pace, self.passes.suspended
         return KeyColumn(self.connection, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
-        return await key_preview(self.connection, facts, page, capabilities=self.capabilities)
+        known, self._known = self._known, None
+        return await key_preview(self.connection, facts, page, capabilities=self.capabilities, known=known)
 
     @for_purpose(Purpose.PREVIEW)
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
@@ -329,53 +372,15 @@ class BrowsingSession:
         """Return the whole value of one field of a hash, or why it is not read."""
         return await read_field(self.connection, facts, field, capabilities=self.capabilities)
 
+    async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
+        """Return what a key points to and who should point to it."""
+        from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
+
+        return await key_references(self.connection, registry, facts, preview, capabilities=self.capabilities)
+
     def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """Yield a whole string piece by piece."""
         return string_windows(self.connection, facts, capabilities=self.capabilities)
-
-    async def _restart_pass(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
-        """Replace the pass by another one into the emptied store; of several calls the last one counts.
-
-        It is done in a task of its own, since the caller may be cancelled; one pass runs at a time.
-        """
-        self._only = only
-        self._is_rescan = is_rescan
-        self._next_resumes = resume
-        if self._replacing is None or self._replacing.done():
-            self._replacing = start_supervised(self._replace_pass(), name="rtui new pass", failed=self._failed)
-        await asyncio.shield(self._replacing)
-
-    async def _replace_pass(self) -> None:
-        """End the pass that runs, and begin the one that was wanted last.
-
-        The pass over all keys is suspended while a filter shows some of them from an empty store, then goes on.
-        """
-        while self._next_resumes is not None:
-            if self._unfiltered is None and self._pass.only.is_open and not self._only.is_open:
-                self.control.suspend()
-                self._unfiltered = self._pass
-                self._revision += self._pass.revision + self.store.revision
-                self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
-            else:
-                await self._pass.end()
-                self._spent += self._pass.cost
-                self._revision += self._pass.revision
-            resume, self._next_resumes = self._next_resumes, None
-            pace = self.control.pace
-            if self._unfiltered is not None and self._only.is_open and not self._is_rescan:
-                self._revision += self.store.revision + 1
-                self._pass, self._unfiltered = self._unfiltered, None
-                self.store = self._pass.store
-                self.control.pace = pace
-                if not self._suspensions:
-                    self.control.unsuspend()
-                continue
-            self.store.reset()
-            self._pass = self._new_pass(self.store, control=RunControl(pace), only=self._only)
-            if self._suspensions:
-                self.control.suspend()
-            self._pass.begin(resume=resume)
-            self._revision += 1
 
     def _failed(self, failure: RtuiError) -> None:
         """Show that a task beside the pass has ended."""
@@ -387,8 +392,17 @@ class BrowsingSession:
         if self.connection.generation != self._generation:
             self._generation = self.connection.generation
             self.capabilities.forget()
-            self._lfu = LfuSettings()
+            self._lfu, self._settings_of = LfuSettings(), None
             self._memory_watch = CostWatch()
+            self._looked_up = None
+
+    async def _read_settings(self) -> None:
+        """Read settings that hardly ever change: once a connection, again for a rescan or with another policy."""
+        now = self.connection.generation, self.connection.server.is_lfu, self._rescans
+        if now == self._settings_of:
+            return
+        self._lfu = await lfu_settings(self.connection, self.capabilities)
+        self._settings_of = now
 
     @for_purpose(Purpose.SERVER)
     async def _refresh_server(self) -> None:
@@ -397,11 +411,12 @@ class BrowsingSession:
             with contextlib.suppress(ConnectionLost):
                 await self.connection.online()
                 await self.capabilities.probe(self.connection)
-                self._lfu = await lfu_settings(self.connection, self.capabilities)
+                await self._read_settings()
                 if self.capabilities.allows(Feature.INFO):
                     await self.connection.refresh()
                 if self.capabilities.allows(Feature.DBSIZE):
-                    scanned = self._pass if self._pass.progress.state is ScanState.DONE else None
+                    shown = self.passes.shown
+                    scanned = shown if shown.progress.state is ScanState.DONE else None
                     (reply,) = await self.connection.run(guard.dbsize())
                     self.capabilities.record(Feature.DBSIZE, reply)
                     size = key_count(reply)

@@ -110,5 +110,7 @@ class BrowsingStatus:
     """Why what is listed does not hold any more; None while it may."""
     complete: bool = False
     """Whether counts are totals."""
+    analysis: Progress | None = None
+    """How far an analysis is that is under way; the scan waits meanwhile."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""

@@ -19,6 +19,7 @@ from typing import Final
 import msgspec
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.files import reason_of
 from rtui.server.redis_cli_commands import prompt_line
 from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome, sent_requests
 
@@ -150,8 +151,7 @@ class CommandLogFile:
             return lines
 
     def _fail(self, error: Exception) -> None:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        self._log.failure = display_text(f"The command log is not written to {self.path}: {why}.")
+        self._log.failure = display_text(f"The command log is not written to {self.path}: {reason_of(error)}.")
 
 
 def _open(path: Path) -> int:

@@ -1,16 +1,41 @@
-"""Writing a file whole or not at all: to a temporary file in the same folder first, renamed when it is complete.
+"""The user's folders for rtui, why a file can't be used, and writing one whole or not at all.
 
-A module of its own, since a report is written so by the command line, and the position of a scan by the server's side.
+A file is written to a temporary one in the same folder first, which is renamed when it is complete.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+
+def config_folder() -> Path:
+    """Return the folder of what the user writes or chooses: settings, profiles, themes. It may not exist."""
+    import platformdirs  # noqa: PLC0415 - few need it
+
+    return platformdirs.user_config_path("rtui", appauthor=False)
+
+
+def state_folder() -> Path:
+    """Return the folder of what rtui remembers: positions of scans, reports, recent servers. It may not exist."""
+    import platformdirs  # noqa: PLC0415 - few need it
+
+    return platformdirs.user_state_path("rtui", appauthor=False)
+
+
+def server_digest(label: str, db: int) -> str:
+    """Return the name of what is kept of one server and database: 32 hexadecimal digits, by a target's label."""
+    return hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file can't be used, in the system's words and without its name; they may quote hostile bytes."""
+    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
 
 
 def create_part_file(path: Path) -> tuple[int, Path]:

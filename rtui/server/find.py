@@ -26,7 +26,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server import guard
 from rtui.server.inspection.key_finder import KeyFinder
-from rtui.server.inspection.plan import Plan as Rights
+from rtui.server.inspection.key_rights import before_length
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, owned_slots
 from rtui.server.scan.pace import Pace
@@ -37,7 +38,7 @@ from rtui.server.scan.sampling import CALL_US, can_sample, sample
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
@@ -49,6 +50,9 @@ FED_AHEAD: Final = 4_000
 
 FED_POLL_S: Final = 0.005
 """How often it is looked whether there are fewer."""
+
+SCANS: Final = (Feature.SCAN, Feature.SCAN_TYPE)
+"""What is not needed where all names are held."""
 
 LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found")
 """Why a search was stopped that ends there."""
@@ -79,16 +83,6 @@ class FindOptions:
     pace: Pace = Pace.GENTLE
     budget_s: float | None = None
     """It ends after so many seconds with what it has."""
-
-
-def before_length(rights: Rights) -> tuple[Fact, ...]:
-    """Return the facts that are asked before a length, where asking that counts as a use of the key."""
-    if rights.asks_lengths:
-        return ()
-    recency = rights.recency
-    if recency is None:
-        return (Fact.MEMORY,)
-    return Fact.MEMORY, Fact.IDLE if recency is guard.object_idletime else Fact.FREQUENCY
 
 
 class FindRun:
@@ -128,7 +122,7 @@ class FindRun:
         self._separators = Separators(options.separators)
         self._names = NameFilter(query, self._separators)
         self._capabilities = Capabilities()
-        self._rights = Rights(self._capabilities, connection.server, connection.no_touch)
+        self._allowed = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
         self.finder: KeyFinder | None = None
         """Counts what was looked at, excluded, and could not be decided; None before it runs."""
         self._scan: Scan | None = None
@@ -181,6 +175,11 @@ class FindRun:
         return self._failure
 
     @property
+    def link(self) -> State:
+        """The connection to the server, and whether that is silent."""
+        return self._connection.link
+
+    @property
     def cost(self) -> Cost:
         """What it has cost so far."""
         return self._other_cost if self._scan is None else self._other_cost + self._scan.cost
@@ -203,8 +202,8 @@ class FindRun:
             if finder.vanished:
                 verb = "was gone when it was" if finder.vanished == 1 else "were gone when they were"
                 notes.append(SafeText(f"{humanize.keys(finder.vanished)} {verb} asked about."))
-            if finder.touched:
-                counted = humanize.counted(finder.touched, "length")
+            if finder.rights.touched:
+                counted = humanize.counted(finder.rights.touched, "length")
                 notes.append(SafeText(f"{counted} were asked, which this server counts as a use of the keys."))
         if self._scan is not None and self._held is None:
             scanned = self._scan.progress.notes
@@ -220,7 +219,7 @@ class FindRun:
             self._decide_plan()
             return
         connection.forget_denied()
-        await self._capabilities.probe(connection)
+        await self._capabilities.probe(connection, without=SCANS if self._held is not None else ())
         if self._capabilities.allows(Feature.DBSIZE):
             (reply,) = await connection.run(guard.dbsize())
             self.size = key_count(reply)
@@ -243,7 +242,7 @@ class FindRun:
             columns=self.options.columns,
             is_listed=self._held is not None,
             scans_types=scans_types,
-            before_length=before_length(self._rights),
+            before_length=before_length(self._allowed),
         )
         self.ahead = self._ahead(self.plan, None)
 
@@ -271,7 +270,7 @@ class FindRun:
             feature = features.get(fact)
             if feature is None or self._capabilities.allows(feature):
                 continue
-            is_first = fact in before_length(self._rights)
+            is_first = fact in before_length(self._allowed)
             by_type = () if is_first else (*self.query.about(Fact.MEMORY), *self.query.about(Fact.LENGTH))
             needed = self.query.about(fact) or by_type
             if not needed:
@@ -317,7 +316,7 @@ class FindRun:
         plan = self.plan
         assert plan is not None  # noqa: S101 - prepared
         self.finder = KeyFinder(
-            plan, self._rights, self._names, self.matches, own_reads=self._connection.own_reads, clock=self._clock
+            plan, self._allowed, self._names, self.matches, own_reads=self._connection.own_reads, clock=self._clock
         )
         self.matches.on_listed = self._listed
         if self._held is None:

@@ -11,7 +11,6 @@ each day goes last, so that a month of nights is left of a day on which someone 
 from __future__ import annotations
 
 import gzip
-import hashlib
 import re
 import shutil
 from collections.abc import Iterator, Sequence
@@ -21,11 +20,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-import platformdirs
-
 from rtui.analysis.formats.json import LARGEST_FILE_BYTES, ReportFormatError, read_headline, read_json, write_json
 from rtui.analysis.report.document import Head, Report, Stats
-from rtui.server.files import atomic_file
+from rtui.registry.rules import Severity
+from rtui.server.files import atomic_file, server_digest, state_folder
 
 MOST_REPORTS: Final = 30
 """Reports of one server and database that are kept."""
@@ -63,6 +61,8 @@ class KeptReport:
     head: Head
     stats: Stats
     """Of the whole keyspace."""
+    findings: dict[Severity, int] | None
+    """How many are listed of each severity, by the rules' defaults; None where that was not written."""
 
 
 def thinned(
@@ -96,8 +96,7 @@ class KeptReports:
 
     def __init__(self, label: str, db: int, base: Path | None = None) -> None:
         """`label` is the target's; `base` defaults to the user's state folder."""
-        digest = hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        self.folder = (default_base() if base is None else base) / digest
+        self.folder = (default_base() if base is None else base) / server_digest(label, db)
 
     def keep(self, report: Report) -> Path:
         """Write a report and drop those that are too many; raises OSError, and NotKeptError for one that is too large.
@@ -133,7 +132,8 @@ class KeptReports:
         """Yield what a list says of each, the newest first; one that can't be read is left out."""
         for file in self.files():
             with suppress(OSError, ReportFormatError):
-                yield KeptReport(file, *read_headline(_read(file.path)))
+                found = read_headline(_read(file.path))
+                yield KeptReport(file, found.head, found.stats, found.findings)
 
     def find(self, which: str, now_s: float) -> Path:
         """Return the file of `latest`, `yesterday`, a day such as `2026-11-22` (UTC), or a number in the list, from 1.
@@ -160,7 +160,7 @@ class KeptReports:
 
 def default_base() -> Path:
     """Return the folder that holds those of all servers."""
-    return platformdirs.user_state_path("rtui", appauthor=False) / "reports"
+    return state_folder() / "reports"
 
 
 def all_kept(base: Path | None = None) -> list[KeptReports]:

@@ -18,6 +18,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.find import FindRun
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.connection import State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
@@ -79,6 +80,10 @@ class Search(Protocol):
     @property
     def progress(self) -> Progress:
         """How far it is, in names that were looked at."""
+
+    @property
+    def link(self) -> State:
+        """The connection to the server, and whether that is silent."""
 
     @property
     def cost(self) -> Cost:
@@ -163,6 +168,11 @@ class KeySearch:
     def mark(self) -> Mark:
         """Whether those are all."""
         return self._run.mark if self._is_over and self._failure is None else Mark.AT_LEAST
+
+    @property
+    def link(self) -> State:
+        """The connection to the server, and whether that is silent."""
+        return self._run.link
 
     @property
     def progress(self) -> Progress:

@@ -16,6 +16,7 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
+from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
@@ -66,18 +67,20 @@ class Overview:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early."""
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
-        def show(taken: Sample) -> None:
+        def show(taken: Sample) -> Slices[None]:
             self.sampled, self.total = len(taken.keys), taken.total
-            total = size if size is not None else self.total
+            total, slicer = size if size is not None else self.total, Slicer()
             if total is None:
                 return
             number = total.value if isinstance(total, Estimate) else float(total)
             population = max(self._tally.drawn, round(number))
             for path, share in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+                yield from slicer.pause()
                 self._store.expect(path, share.scaled(number))
 
         taken = await sample(lane, control, keys=SAMPLE_KEYS, on_keys=self._tally.add, on_more=show)
-        show(taken)
+        for _ in show(taken):
+            await asyncio.sleep(YIELD_S)
         self.cost = Cost(
             commands=taken.calls,
             keys=len(taken.keys),

@@ -8,17 +8,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from rtui.analysis.columns import Columns
+from rtui.server.registries import RegistryChoice
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
 
 DEFAULT_DEMO_KEYS: Final = 50_000
 """Number of keys that `--demo` loads."""
 
 DEFAULT_MEMORY_BUDGET_BYTES: Final = 512 << 20
 """Memory for the names of keys; beyond it only counts are kept."""
+
+DemoDay = Literal["bad", "good"]
+"""Whether the demo has what rtui finds wrong: by default it has."""
 
 PaceName = Literal["gentle", "normal", "full"]
 """How much of the server's time a scan takes."""
@@ -48,6 +55,7 @@ class BrowseOptions:
     demo: bool = False
     """Browse an embedded server with sample keyspaces instead of `target`."""
     demo_keys: int = DEFAULT_DEMO_KEYS
+    demo_day: DemoDay = "bad"
     is_filling: Callable[[], bool] | None = None
     """Whether the demo is still loading keys: the scan waits for that, the overview does not."""
     log_file: Path | None = None
@@ -60,6 +68,10 @@ class BrowseOptions:
     """Record stand-ins for names, and no values."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
+    registry_choice: RegistryChoice = field(default=RegistryChoice(is_off=True), compare=False)
+    """How the registry of another server is found."""
+    registry: Registry | None = None
+    """What is written down about the keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,3 +91,5 @@ class AnalysisOptions:
     """Inspect a sample of so many keys only."""
     columns: Columns | None = None
     """Of which keys which facts are asked; None for what suits the number of keys."""
+    registry: Registry | None = None
+    """What is written down about the keys: they are counted by it as well."""

@@ -14,8 +14,12 @@ import msgspec
 from msgspec import Meta
 
 from rtui.keyspace.text.display import display_text
+from rtui.registry.find import named_registry
+from rtui.server.files import config_folder
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Mark, Secret, Target, Tls, parse_target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Mark, Sentinels, Target, Tls, parse_target
+from rtui.server.wire.ways import AddressMap, Way, checked_host
 
 MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""
@@ -44,17 +48,27 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     key: _Text | None = None
     word: Annotated[str, Meta(min_length=1, max_length=12, pattern=r"\A[^\0]*\Z")] | None = None
     colour: Literal["red", "yellow", "green", "blue", "magenta", "cyan"] | None = None
+    registry: _Text | None = None
+    password_command: _Text | None = None
+    credential_provider: _Text | None = None
+    via: _Text | list[_Text] | None = None
+    map: _Text | list[_Text] | None = None
+    proxy: _Text | None = None
+    sentinel_user: _Text | None = None
+    sentinel_password: _Text | None = None
+    sentinel_tls: bool | None = None
 
 
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
+_PRIVATE: Final = ("password", "sentinel_password", "password_command", "credential_provider")
+"""What others must not read, or must not change, since it is run."""
+
 _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
 
 def default_path() -> Path:
     """Return the path of `profiles.toml` in the user's configuration folder for rtui."""
-    import platformdirs  # noqa: PLC0415 - only those who use profiles wait for it
-
-    return platformdirs.user_config_path("rtui") / "profiles.toml"
+    return config_folder() / "profiles.toml"
 
 
 class Profiles:
@@ -90,10 +104,51 @@ class Profiles:
             if found.socket_path is not None:
                 raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
             changes["tls"] = replace(found.tls or Tls(), **tls)
+        changes |= {
+            "login": self._login(name, given),
+            "way": self._way(name, given),
+            "sentinels": self._sentinels(name, given, found),
+        }
         if "word" in given or "colour" in given:
             word = display_text(given.get("word", name))
             changes["mark"] = Mark(word, given.get("colour", "yellow"))
+        if "registry" in given:
+            changes["registry"] = str(named_registry(given["registry"], self.path.parent))
         return replace(found, name=display_text(name), **changes)
+
+    def _login(self, name: str, given: Mapping[str, Any]) -> Login | None:
+        """Return what makes passwords."""
+        if "password_command" in given and "credential_provider" in given:
+            raise self._wrong(f"Profile {name!r} has two ways to a password.", "Give either of them.")
+        if "password_command" in given:
+            return Login(command=Secret(given["password_command"]))
+        return Login(provider=given["credential_provider"]) if "credential_provider" in given else None
+
+    def _way(self, name: str, given: Mapping[str, Any]) -> Way:
+        """Return the way to the server."""
+        if "via" in given and "proxy" in given:
+            raise self._wrong(f"Profile {name!r} has two ways.", "Give either via or proxy.")
+        try:
+            via = tuple(map(checked_host, _texts(given.get("via"))))
+            return Way(via, AddressMap(_texts(given.get("map"))), Secret(given["proxy"]) if "proxy" in given else None)
+        except TargetError as error:
+            raise self._wrong(f"In profile {name!r}: {error.happened}", error.remedy) from None
+
+    def _sentinels(self, name: str, given: Mapping[str, Any], found: Target) -> Sentinels | None:
+        """Return the Sentinels of the URL with what the profile says of them."""
+        if found.sentinels is None:
+            if any(key.startswith("sentinel_") for key in given):
+                raise self._wrong(
+                    f"Profile {name!r} has no Sentinels.", "Its url names them: sentinel://host,host/service."
+                )
+            return None
+        sentinels = replace(found.sentinels, user=given.get("sentinel_user"))
+        if "sentinel_password" in given:
+            sentinels = replace(sentinels, password=Secret(given["sentinel_password"]))
+        if given.get("sentinel_tls"):
+            tls = {key: str(self._resolved(given[key])) for key in _TLS_PATHS if key in given}
+            sentinels = replace(sentinels, tls=Tls(insecure=bool(given.get("insecure")), **tls))
+        return sentinels
 
     def names(self) -> list[str]:
         """Return the names of all profiles, in the file's order; none where there is no file that can be read."""
@@ -137,7 +192,10 @@ class Profiles:
             raise self._wrong(
                 f"Profile {name!r} names the server twice.", "Give either url, or host and port, or socket."
             )
-        if "socket" in given and {"host", "port", "tls", "sni", "insecure", *_TLS_PATHS} & given.keys():
+        if (
+            "socket" in given
+            and {"host", "port", "via", "map", "proxy", "tls", "sni", "insecure", *_TLS_PATHS} & given.keys()
+        ):
             raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
         return given
 
@@ -149,12 +207,16 @@ class Profiles:
         return TargetError("The profile can't be used", happened, remedy)
 
 
+def _texts(given: str | list[str] | None) -> tuple[str, ...]:
+    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+
 def _has_password(tables: Mapping[str, Any]) -> bool:
     """Whether any profile has a password, also in its URL; a URL that can't be parsed may have one and counts."""
     for profile in tables.values():
         if not isinstance(profile, dict):
             continue
-        if profile.get("password"):
+        if any(profile.get(key) for key in _PRIVATE) or "@" in str(profile.get("proxy")):
             return True
         url = profile.get("url")
         if isinstance(url, str):

@@ -6,23 +6,34 @@ databases was browsed: it remembers the last one.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Final
 
 import msgspec
-import platformdirs
 from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import display_text
-from rtui.server.files import atomic_file
-from rtui.server.wire.target import MAX_DB, MAX_PORT, ProtocolVersion, Target, Tls
+from rtui.server.files import atomic_file, state_folder
+from rtui.server.wire.errors import TargetError
+from rtui.server.wire.target import MAX_DB, MAX_PORT, ProtocolVersion, Sentinels, Target, Tls
+from rtui.server.wire.ways import AddressMap, Way, checked_host
 
 KEPT: Final = 20
 """So many servers are remembered."""
 
 MAX_FILE_BYTES: Final = 1 << 20
 """A larger file was not written by rtui."""
+
+
+class _Sentinels(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """What is remembered of the Sentinels of a service."""
+
+    service: str
+    addresses: Annotated[list[tuple[str, Annotated[int, Meta(ge=1, le=MAX_PORT)]]], Meta(min_length=1)]
+    user: str | None = None
+    tls: Tls | None = None
 
 
 class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -37,6 +48,9 @@ class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     cluster: bool = False
     protocol: ProtocolVersion | None = None
     profile: str | None = None
+    sentinels: _Sentinels | None = None
+    via: list[str] = []
+    map: list[str] = []
 
 
 class RecentServers:
@@ -44,7 +58,7 @@ class RecentServers:
 
     def __init__(self, path: Path | None = None) -> None:
         """`path` defaults to the user's state folder."""
-        self.path = platformdirs.user_state_path("rtui", appauthor=False) / "recent.json" if path is None else path
+        self.path = state_folder() / "recent.json" if path is None else path
 
     def servers(self) -> list[Target]:
         """Return the servers, the last one first; those of profiles have only their `name` and address."""
@@ -72,10 +86,11 @@ class RecentServers:
 
 
 def _remembered(target: Target) -> _Server:
-    is_socket = target.socket_path is not None
+    has_address = target.socket_path is None and target.sentinels is None
+    asked = target.sentinels
     return _Server(
-        host=None if is_socket else target.host,
-        port=None if is_socket else target.port,
+        host=target.host if has_address else None,
+        port=target.port if has_address else None,
         socket_path=target.socket_path,
         user=target.user,
         db=target.db,
@@ -83,17 +98,26 @@ def _remembered(target: Target) -> _Server:
         cluster=target.cluster,
         protocol=target.protocol,
         profile=target.name,
+        via=list(target.way.via),
+        map=list(target.way.addresses.rules),
+        sentinels=None if asked is None else _Sentinels(asked.service, list(asked.addresses), asked.user, asked.tls),
     )
 
 
 def _identity(server: _Server) -> object:
     """Return what makes two entries the same server."""
-    return server.profile or (server.host, server.port, server.socket_path, server.user)
+    asked = server.sentinels
+    service = None if asked is None else (asked.service, *asked.addresses)
+    return server.profile or (server.host, server.port, server.socket_path, server.user, service, *server.via)
 
 
 def _target(server: _Server) -> Target:
     found = Target(user=server.user, db=server.db, tls=server.tls, cluster=server.cluster, protocol=server.protocol)
     name = None if server.profile is None else display_text(server.profile)
+    with contextlib.suppress(TargetError):
+        found = replace(found, way=Way(tuple(map(checked_host, server.via)), AddressMap(tuple(server.map))))
+    if (asked := server.sentinels) is not None:
+        found = replace(found, sentinels=Sentinels(asked.service, tuple(asked.addresses), asked.user, tls=asked.tls))
     if server.socket_path is not None:
         return replace(found, socket_path=server.socket_path, name=name)
     return replace(found, host=server.host or found.host, port=server.port or found.port, name=name)

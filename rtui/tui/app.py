@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -12,7 +11,6 @@ from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-import msgspec
 from rich.text import Text
 from textual import events, on
 from textual.actions import ActionParseResult
@@ -32,8 +30,16 @@ from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.contents import CSS_FILE, all_commands, all_css, command_sets
+from rtui.tui.kit import garbage
 from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, bindings, choose_keys
-from rtui.tui.kit.command_screen import CommandProvider, CommandScreen, PaletteScreen, failure_text, is_reachable
+from rtui.tui.kit.command_screen import (
+    CommandProvider,
+    CommandScreen,
+    HoldKeypresses,
+    PaletteScreen,
+    failure_text,
+    is_reachable,
+)
 from rtui.tui.kit.history import History
 from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.settings import SettingsFile
@@ -47,16 +53,18 @@ from rtui.tui.kit.terminal import (
     terminal_driver,
 )
 from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes
+from rtui.tui.left_sessions import LeftSessions, ended_notice
 from rtui.tui.navigation import Navigation
 
 if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
     from rtui.server.recent import RecentServers
-    from rtui.server.recording.document import Header
     from rtui.server.recording.recorder import Recorder
     from rtui.server.wire.target import Target
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
+    from rtui.tui.kit.input_recording import InputRecording
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
@@ -64,21 +72,11 @@ QUICK_S: Final = 0.05
 CONNECT_POLL_S: Final = 0.2
 """How often the state of a connection that is being made is shown."""
 
-RECORDER_POLL_S: Final = 0.1
-"""How often it is looked where the cursor is, and whether the recording goes on."""
+LEFT_POLL_S: Final = 1.0
+"""How often it is looked whether an analysis that was left has ended."""
 
 REDRAW_AFTER_S: Final = 0.05
 """The whole terminal is painted again so long after it was last resized."""
-
-GC_THRESHOLDS: Final = (2_000, 5, 1_250)
-"""After how many new containers garbage is collected, and how rarely older ones are looked at.
-
-Looking at 2,000 of them takes 1 to 2 ms; at 100,000 it takes 50 to 70 ms. Those that are left are looked at again after
-five times, which takes up to 4 ms (with 5,000 it took 14). By default it would be 700, and everything would be looked
-at after a hundred times: a scan would spend a third of its time on it. What was there when the first screen is shown is
-never looked at (`gc.freeze`), nor are the members of a report, of which each has tens of thousands (`gc=False`): they
-refer to nothing that refers to them.
-"""
 
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
@@ -128,6 +126,11 @@ class RtuiApp(Navigation):
             self._messages.append(("Settings", self.settings.failure))
         self.recent = recent
         self.recorder = recorder
+        self._recording: InputRecording | None = None
+        if recorder is not None:
+            from rtui.tui.kit.input_recording import InputRecording  # noqa: PLC0415 - few sessions are recorded
+
+            self._recording = InputRecording(recorder, self)
         self._given_session = session
         self._session: Session | None = None
         self._start: tuple[Session, asyncio.Task[None]] | None = None
@@ -136,7 +139,9 @@ class RtuiApp(Navigation):
         self._panel_states: PanelStates | None = None
         self.history = History()
         self._redraw_timer: Timer | None = None
-        self._recorder_timer: Timer
+        self._idle_timer: Timer | None = None
+        self._left_timer: Timer
+        self._left = LeftSessions()
         self._keys = KeySerialiser(self, monotonic)
         self._register_themes(palette)
         self._choose_keys()
@@ -159,8 +164,8 @@ class RtuiApp(Navigation):
 
     async def on_load(self) -> None:
         """Connect; go on with the first screen once that is done, or takes too long."""
-        if self.recorder is not None:
-            self.recorder.begin(recording_header(self))
+        if self._recording is not None:
+            self._recording.begin(self.options, self.settings.settings)
         if self.options.chooses_server:
             return
         session = self._new_session()
@@ -183,9 +188,11 @@ class RtuiApp(Navigation):
         """Begin after the first paint."""
         for title, message in self._messages:
             self.notify(message, title=title, severity="warning", markup=False)
+        self._left_timer = self.set_interval(LEFT_POLL_S, self._look_at_left, pause=True)
+        self._idle_timer = self.set_interval(garbage.IDLE_S, garbage.collect_all)
         self.theme_changed_signal.subscribe(self, self._remember_theme)
-        if self.recorder is not None:
-            self._recorder_timer = self.set_interval(RECORDER_POLL_S, self._watch_recorder)
+        if self._recording is not None:
+            self._recording.watch()
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:
@@ -201,6 +208,8 @@ class RtuiApp(Navigation):
         """Have scans yield the event loop to input; called from the thread that reads the terminal."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
+            for one in self._left.kept:
+                one.session.yield_to_input()
 
     async def on_event(self, event: events.Event) -> None:
         """Handle keys one after the other; ignore a key that arrives while the application shuts down."""
@@ -212,9 +221,15 @@ class RtuiApp(Navigation):
             await super().on_event(event)
         elif self._keys.accept(event):
             self._record(event)
+            if self._idle_timer is not None:
+                self._idle_timer.reset()
             target = self.focused or self.screen
             await super().on_event(event)
             self._keys.follow(event, target)
+
+    @on(HoldKeypresses)
+    def _hold_keypresses(self, event: HoldKeypresses) -> None:
+        self._keys.hold(event.is_over)
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
@@ -267,13 +282,24 @@ class RtuiApp(Navigation):
         self._session = session
         if self.recent is not None and not self.options.demo:
             self.run_worker(partial(self._remember_server, self.recent, session.target), thread=True, group="recent")
-        gc.freeze()
-        gc.set_threshold(*GC_THRESHOLDS)
+        garbage.begin()
         sys.setswitchinterval(SWITCH_S)
-        return BrowseScreen(session, label=self._label, is_filling=self.options.is_filling, settings=self.settings)
+        return BrowseScreen(
+            session,
+            label=self._label,
+            is_filling=self.options.is_filling,
+            settings=self.settings,
+            registry=self.options.registry,
+        )
 
     async def _open_session(self) -> None:
         """Wait until a session is connected and switch to the tree; a failure stays on the first screen."""
+        left = self._left.take(self.options.target)
+        if left is not None:
+            self._panel_states = left.states
+            await self.push_screen(self._browse(left.session))
+            self.show_wanted_keys()
+            return
         if self._start is None:
             session = self._new_session()
             connecting: Awaitable[None] = session.start()
@@ -323,6 +349,10 @@ class RtuiApp(Navigation):
             self._redraw_timer.stop()
         self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
 
+    def post_display_hook(self) -> None:
+        """Collect the garbage of a frame once it is painted."""
+        garbage.collect_soon()
+
     def action_redraw(self) -> None:
         """Paint everything again: something else has written to the terminal."""
         if self.screen_stack:
@@ -331,23 +361,35 @@ class RtuiApp(Navigation):
 
     async def action_quit(self) -> None:
         """Quit, after a question where something would be lost; given again, quit at once."""
-        from rtui.tui.kit.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.kit.choice import QuitAnswer, QuitScreen  # noqa: PLC0415 - when it is wanted
 
-        lost = None if self._session is None else self._session.lost_by_leaving
+        lost = self._left.lost_by_leaving(self._session)
         if lost is None or isinstance(self.screen, QuitScreen):
             await self._leave()
             return
 
-        def answered(is_wanted: bool | None) -> None:
-            if is_wanted:
-                self.run_worker(self._leave(), group="quit", exclusive=True, description="quit")
+        def answered(answer: QuitAnswer | None) -> None:
+            if answer in (QuitAnswer.QUIT, QuitAnswer.LATER):
+                work = self._leave() if answer is QuitAnswer.QUIT else self._leave_for_later()
+                self.run_worker(work, group="quit", exclusive=True, description="quit")
 
-        self.push_screen(QuitScreen(lost), answered)
+        can_go_on_later = self.recorder is None and self._left.can_go_on_later(self._session)
+        self.push_screen(QuitScreen(lost, can_go_on_later=can_go_on_later), answered)
+
+    async def _leave_for_later(self) -> None:
+        """Save the analyses that are under way, to go on in a later run, and exit; stay where that fails."""
+        self.notify("The keys that are listed are asked before it is saved.", title="Saving the analysis", markup=False)
+        why_not = await self._left.go_on_later(self._session)
+        if why_not is None:
+            await self._leave()
+        else:
+            self.notify(why_not, title="The analysis is not saved", severity="warning", markup=False, timeout=10)
 
     async def _leave(self) -> None:
         """Close the session, which saves its position, and exit."""
         if self._session is not None:
             await self._session.close()
+        await self._left.close()
         await self.settings.close()
         if self.recorder is not None:
             await asyncio.to_thread(self.recorder.close)
@@ -362,7 +404,7 @@ class RtuiApp(Navigation):
         """Choose another server to browse."""
         from rtui.server.profiles import Profiles  # noqa: PLC0415 - when it is wanted
         from rtui.server.recent import RecentServers  # noqa: PLC0415
-        from rtui.tui.connect.places import ServersScreen, known_places  # noqa: PLC0415
+        from rtui.tui.connect.places import ServersScreen, known_places, of_report_first  # noqa: PLC0415
 
         def chosen(target: Target | None) -> None:
             if target is not None:
@@ -372,7 +414,10 @@ class RtuiApp(Navigation):
             if self._session is None and isinstance(self.screen, ConnectScreen) and not self.screen.has_failed:
                 self.call_later(self.begin)
 
-        self.push_screen(ServersScreen(known_places(Profiles(), self.recent or RecentServers())), chosen)
+        places = known_places(Profiles(), self.recent or RecentServers())
+        if (server := self.server_of_report) is not None:
+            places = of_report_first(places, server.label, server.db)
+        self.push_screen(ServersScreen(places), chosen)
 
     def action_databases(self) -> None:
         """Choose another database of the server to browse."""
@@ -380,63 +425,102 @@ class RtuiApp(Navigation):
             return
         from rtui.tui.connect.places import DatabasesScreen  # noqa: PLC0415 - when it is wanted
 
-        target, server = self._session.target, self._session.status.server
+        session = self._session
+        target, server = session.target, session.status.server
 
         def chosen(number: int | None) -> None:
             if number is not None and number != target.db:
                 self.connect_to(replace(target, db=number))
 
-        self.push_screen(DatabasesScreen(target.db, server.databases), chosen)
+        screen = DatabasesScreen(target.db, server.databases)
+
+        async def count() -> None:
+            with contextlib.suppress(RtuiError):
+                screen.show_count(await session.database_count())
+
+        self.push_screen(screen, chosen)
+        self.run_worker(count(), group="databases", exclusive=True, exit_on_error=False, description="databases")
 
     def connect_to(self, target: Target) -> None:
-        """Leave the server that is browsed and connect to another one."""
-        self.run_worker(self.browse_other(target), group="connect", exclusive=True, description="connect")
+        """Leave the server that is browsed and connect to another one; ask first what becomes of a long analysis."""
+        session = self._session
+        if session is None or session.lost_by_leaving is None:
+            self._connect_to(target)
+            return
+        from rtui.tui.connect.leaving import Answer, LeaveScreen  # noqa: PLC0415 - when it is wanted
 
-    async def browse_other(self, target: Target) -> None:
-        """Leave the server that is browsed, saving where its scan stands, and connect to another one."""
+        can_wait = self.recorder is None and self._left.has_room
+
+        def answered(answer: Answer | None) -> None:
+            if answer not in (None, Answer.STAY) and self._session is session:
+                self._connect_to(target, None if answer is Answer.END else answer is Answer.PAUSE)
+
+        self.push_screen(LeaveScreen(session.analysis.status, session.target, target, can_wait=can_wait), answered)
+
+    def _connect_to(self, target: Target, pauses: bool | None = None) -> None:
+        work = self.browse_other(target, pauses)
+        self.run_worker(work, group="connect", exclusive=True, description="connect")
+
+    async def browse_other(self, target: Target, pauses: bool | None = None) -> None:
+        """Leave the server that is browsed, saving where its scan stands, and connect to another one.
+
+        Unless `pauses` is None the session is kept to be come back to; it says whether its analysis waits until then.
+        """
         if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
             self.recorder.end("server")
-        old, self._session, self._panel_states = self._session, None, None
+        old, self._session = self._session, None
+        states, self._panel_states = self._panel_states, None
         self.history.clear()
         if self._start is not None:
             self._start[1].cancel()
             self._start = None
         while len(self.screen_stack) > 1:
             await self.pop_screen()
-        self.options = replace(self.options, target=target, demo=False, is_filling=None, match=None, key_type=None)
+        registry = await self._registry_of(target)
+        self.options = replace(
+            self.options, target=target, demo=False, is_filling=None, match=None, key_type=None, registry=registry
+        )
         self._label = None
         if not self.screen._result_callbacks:
             self.screen._push_result_callback(self.screen, None)
         await self.switch_screen(ConnectScreen(target.label))
-        if old is not None:
+        if old is not None and pauses is not None:
+            self._left.put(old, states, waits=pauses)
+            self._left_timer.resume()
+        elif old is not None:
             await old.close()
         self.call_later(self.begin)
 
+    def _look_at_left(self) -> None:
+        """Say of an analysis that was left when it has ended."""
+        for one in self._left.ended():
+            self.notify(ended_notice(one.session), title="Analysis ended", markup=False, timeout=8)
+        if all(one.is_over for one in self._left.kept):
+            self._left_timer.pause()
+
+    async def _registry_of(self, target: Target) -> Registry | None:
+        """Read the registry of a server that was chosen; where it can't be used, say why and go on without."""
+        try:
+            return await asyncio.to_thread(self.options.registry_choice.load, target)
+        except RtuiError as error:
+            self.notify(error.happened, title=error.title, severity="warning", markup=False)
+            return None
+
     def _record(self, event: events.Event) -> None:
         """Record an input."""
-        if self.recorder is not None:
-            from rtui.tui.kit.input_recording import record_input  # noqa: PLC0415 - few sessions are recorded
-
-            record_input(self.recorder, self, event)
-
-    def _watch_recorder(self) -> None:
-        """Record where the cursor is; say when nothing is recorded any more, and why."""
-        if self.recorder is None:
-            return
-        from rtui.tui.kit.input_recording import record_cursor  # noqa: PLC0415 - few sessions are recorded
-
-        record_cursor(self.recorder, self)
-        if self.recorder.ended is not None:
-            self._recorder_timer.stop()
-            self.notify(self.recorder.why_ended, title="Recording", severity="warning", markup=False)
+        if self._recording is not None:
+            self._recording.add(event)
 
     def action_help(self) -> None:
         """Show every command, those of what has the keyboard first."""
-        from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.contents import help_topics  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415
 
         if not isinstance(self.screen, HelpScreen):
-            owners = self.screen.focused_owners if isinstance(self.screen, CommandScreen) else ()
-            self.push_screen(HelpScreen(all_commands(), owners))
+            screen = self.screen if isinstance(self.screen, CommandScreen) else None
+            owners = () if screen is None else screen.focused_owners
+            subject = None if screen is None else screen.help_subject
+            self.push_screen(HelpScreen(all_commands(), owners, help_topics(), subject))
 
     def _fatal_error(self) -> None:
         """Exit with a short message instead of a traceback that shows values."""
@@ -477,18 +561,3 @@ class RtuiApp(Navigation):
             self.set_keymap({name: ",".join(chosen) for name, chosen in CHOSEN_KEYS.items()})
         else:
             CHOSEN_KEYS.clear()
-
-
-def recording_header(app: RtuiApp) -> Header:
-    """Return the first line of the recording of a session that is about to connect."""
-    import rtui  # noqa: PLC0415 - few sessions are recorded
-    from rtui.server.recording.recorder import session_header  # noqa: PLC0415
-    from rtui.server.wire.target import Target  # noqa: PLC0415
-    from rtui.tui.kit.saved_queries import place_of, saved_queries  # noqa: PLC0415
-
-    assert app.recorder is not None  # noqa: S101 - only called where one is
-    chosen = app.settings.settings
-    queries = {} if app.options.is_sanitised else saved_queries(chosen, app.options.target)
-    kept = msgspec.structs.replace(chosen, queries={place_of(Target()): queries} if queries else {})
-    settings = msgspec.to_builtins(kept)
-    return session_header(app.recorder, app.options, size=app.size, settings=settings, version=rtui.__version__)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.command import CommandPalette
 
+from rtui.keyspace.text.display import SafeText
 from rtui.tui.connect.screen import CONNECT_COMMANDS
 from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
+
+if TYPE_CHECKING:
+    from rtui.tui.help.pages import HelpPage
 
 CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
@@ -38,14 +42,25 @@ def all_css() -> str:
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
 
 
+def help_topics() -> tuple[HelpPage, ...]:
+    """Return the pages of the help about what rtui does."""
+    from rtui.tui.goto.entries import NARROWING  # noqa: PLC0415 - for the help
+    from rtui.tui.help.pages import topics  # noqa: PLC0415
+    from rtui.tui.help.rule_pages import conventions_page, rules_page  # noqa: PLC0415
+
+    places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
+    return (*topics(places), rules_page(), conventions_page())
+
+
 def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands that each screen has, in the order of the help screen, with those of the application."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
     from rtui.tui.find.commands import FIND_COMMANDS  # noqa: PLC0415
     from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
+    from rtui.tui.server.commands import CLIENTS_COMMANDS  # noqa: PLC0415
 
-    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, CONNECT_COMMANDS)
+    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, CLIENTS_COMMANDS, CONNECT_COMMANDS)
     return tuple((*commands, *APP_COMMANDS) for commands in sets)
 
 

@@ -32,9 +32,9 @@ class Finding:
         self._rows: FoundRows | None = None
         self._is_over_analysis = False
 
-    def show(self, query: Query, note: SafeText) -> None:
-        """Show the keys that a query finds."""
-        rows = new_rows(self.session, query, USUAL if self._rows is None else self._rows.columns, note=note)
+    def show(self, query: Query, note: SafeText, sort: str | None = None) -> None:
+        """Show the keys that a query finds, sorted by a column as they come or in the order in which they are found."""
+        rows = new_rows(self.session, query, USUAL if self._rows is None else self._rows.columns, sort, note)
         screen = self._app.screen
         if isinstance(screen, FindScreen):
             screen.show_rows(rows)

@@ -20,13 +20,15 @@ from rtui.tui.goto.entries import Entry, Kind
 from rtui.tui.goto.screen import GotoScreen, Loaded
 from rtui.tui.kit.command import ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
-from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
+from rtui.tui.kit.history import ClientsPlace, FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.saved_queries import saved_queries
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 
 if TYPE_CHECKING:
+    from rtui.analysis.report.document import ServerReport
+    from rtui.server.options import BrowseOptions
     from rtui.server.recent import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
@@ -40,6 +42,7 @@ NOTHING_AFTER: Final = "There is no place after this one."
 class Navigation(App[int]):
     """The part of the application that shows screens over the tree, and knows where the user has been."""
 
+    options: BrowseOptions
     settings: SettingsFile
     recent: RecentServers | None
     _session: Session | None
@@ -70,7 +73,7 @@ class Navigation(App[int]):
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
 
         if isinstance(self.screen, BrowseScreen):
-            self.history.leave(self.screen.place)
+            self._remember_place()
             self._show_analysis(self.screen)
 
     def _show_analysis(self, browse: BrowseScreen, place: PanelPlace | None = None) -> None:
@@ -81,6 +84,7 @@ class Navigation(App[int]):
             states=self._panel_states,
             label=self._label,
             settings=self.settings,
+            registry=self.options.registry,
             clock=browse.session.clock,
         )
         self._panel_states = screen.view.states
@@ -95,8 +99,7 @@ class Navigation(App[int]):
         if isinstance(self.screen, LogScreen):
             self.screen.dismiss(None)
         elif self._session is not None and isinstance(self.screen, CommandScreen):
-            if self.screen.place is not None:
-                self.history.leave(self.screen.place)
+            self._remember_place()
             self._show_log(self._session)
         elif self._session is None:
             self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
@@ -105,6 +108,20 @@ class Navigation(App[int]):
         from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
 
         self.push_screen(LogScreen(session.log, session.target, label=self._label))
+
+    def action_clients(self) -> None:
+        """Show who sends KEYS, which commands were slow, and who is connected."""
+        from rtui.tui.server.screen import ClientsScreen  # noqa: PLC0415 - when it is wanted
+
+        if self._session is not None and not isinstance(self.screen, ClientsScreen):
+            self._remember_place()
+            self._show_clients(self._session)
+
+    def _show_clients(self, session: Session) -> None:
+        from rtui.tui.server.screen import ClientsScreen  # noqa: PLC0415 - when it is wanted
+
+        label = session.target.label if self._label is None else self._label
+        self.push_screen(ClientsScreen(session.callers, label, session.clock))
 
     # found keys
 
@@ -117,9 +134,16 @@ class Navigation(App[int]):
             self._wanted_keys = message
             self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
             return
-        if isinstance(self.screen, CommandScreen) and self.screen.place is not None:
-            self.history.leave(self.screen.place)
-        self._found_keys(self._session).show(message.query, message.note)
+        self._remember_place()
+        self._found_keys(self._session).show(message.query, message.note, message.sort)
+
+    @property
+    def server_of_report(self) -> ServerReport | None:
+        """The server that the report from a file is of, while there is no other one."""
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+
+        screen = self.screen
+        return screen.source.status.server if self._session is None and isinstance(screen, AnalyseScreen) else None
 
     def show_wanted_keys(self) -> None:
         """Show the keys that were wanted before there was a server."""
@@ -167,7 +191,7 @@ class Navigation(App[int]):
 
         async def look_up(name: bytes) -> None:
             await self._go_to_tree()
-            browse.go_to_unloaded(name)
+            browse.search.go_to(name)
 
         def go(name: bytes, is_namespace: bool) -> Awaitable[None]:
             return self.go_to(TreePlace(name, is_namespace))
@@ -185,13 +209,15 @@ class Navigation(App[int]):
                 note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, place)
                 yield Entry(Kind.PANEL, panel.title, panel.title.encode(), note, go)
         if self._session is not None:
-            tree, log = literal("Tree"), literal("Command log")
+            tree, log, clients = literal("Tree"), literal("Command log"), literal("Clients")
             yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
             yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
+            who = literal("who sends KEYS, what was slow, who is connected")
+            yield Entry(Kind.SCREEN, clients, clients.encode(), who, partial(self.go_to, ClientsPlace()))
             yield from self._databases(self._session)
             yield from self._saved_queries(self._session)
         for command in screen.offered():
-            if command.id not in ("goto", "log") and not command.call.startswith("show_panel"):
+            if command.id not in ("goto", "log", "clients") and not command.call.startswith("show_panel"):
                 go = partial(self._run_command, screen, command)
                 text, keys = SafeText(command.title), SafeText(command.key_text)
                 note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
@@ -302,6 +328,10 @@ class Navigation(App[int]):
         elif isinstance(place, FoundPlace):
             await self._uncover_tree()
             await self.action_found()
+        elif isinstance(place, ClientsPlace):
+            if self._session is not None:
+                await self._uncover_tree()
+                self._show_clients(self._session)
         elif isinstance(place, LogPlace):
             if self._session is not None and not isinstance(self.screen, LogScreen):
                 self._show_log(self._session)

@@ -27,15 +27,20 @@ class ReportApp(RtuiApp):
         self,
         report: Report,
         options: BrowseOptions,
+        before: Report | None = None,
         *,
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
         clock: Callable[[], float] = time,
     ) -> None:
-        """Of the options only those of the look count; `clock` gives seconds since the epoch."""
+        """Of the options only the registry and those of the look count; `before` is an earlier report to compare with.
+
+        `clock` gives seconds since the epoch.
+        """
         self._epoch_clock = clock
         super().__init__(options, palette=palette, settings=settings)
         self._report: Report | None = report
+        self._before = before
 
     async def on_load(self) -> None:
         """Connect to no server."""
@@ -52,7 +57,10 @@ class ReportApp(RtuiApp):
 
         server = report.head.server
         source = FixedAnalysis(report, KeptReports(server.label, server.db))
-        await self.push_screen(AnalyseScreen(source, settings=self.settings, clock=self._epoch_clock))
+        registry = self.options.registry
+        screen = AnalyseScreen(source, settings=self.settings, registry=registry, clock=self._epoch_clock)
+        screen.view.states.compare(self._before)
+        await self.push_screen(screen)
 
 
 def run(options: BrowseOptions) -> int:
@@ -84,7 +92,10 @@ def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) ->
         recorder.close()
 
 
-def run_report(report: Report, options: BrowseOptions) -> int:
-    """Show a report that was saved, without a server, until the user leaves; returns the exit code."""
-    app = ReportApp(report, options, palette=terminal_palette(), settings=SettingsFile.opened(settings_path()))
-    return app.run() or 0
+def run_report(report: Report, options: BrowseOptions, before: Report | None = None) -> int:
+    """Show a report that was saved, without a server, until the user leaves; returns the exit code.
+
+    `before` is an earlier one to compare it with.
+    """
+    settings = SettingsFile.opened(settings_path())
+    return ReportApp(report, options, before, palette=terminal_palette(), settings=settings).run() or 0

@@ -10,6 +10,7 @@
     for row in outline(found.root, folded=is_folded, by_name=True): row.depth, row.node, row.path, row.is_folded
     alternatives(data, found=found)          # names to switch through, the best first; pass one as `choose`
     decode(data, choose="hex")               # or "base64 › hex", or any of decoder_names()
+    node_json(found.root)                    # a part of the tree to be copied; None where not all of it is there
     decode(data, is_whole=False)             # data is the beginning of a longer value: that is normal
 
 - **Nothing is safe to show.** `value`, `type_name`, `name` and `notes` hold what the bytes hold: str goes through
@@ -30,9 +31,10 @@ How a decoder is chosen is in `chain.py`; how a user adds one, in `plugins.py`.
 from __future__ import annotations
 
 from rtui.values.chain import UnknownDecoderError, alternatives, decode, decoder_names
+from rtui.values.json_form import node_json
 from rtui.values.limits import DEFAULT, Limits
 from rtui.values.plugins import Decoder
-from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, outline
+from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, drop_unfinished, outline
 
 __all__ = [
     "DEFAULT",
@@ -49,5 +51,7 @@ __all__ = [
     "alternatives",
     "decode",
     "decoder_names",
+    "drop_unfinished",
+    "node_json",
     "outline",
 ]

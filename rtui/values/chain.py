@@ -29,7 +29,7 @@ from rtui.values import (
     ruby,
     snappy,
 )
-from rtui.values.formats import CERTAIN, LIKELY, Format
+from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
 from rtui.values.limits import DEFAULT, Budget, Exceeded, Limits, MissingLibrary, Stopped
 from rtui.values.plain import HEX, TEXT
 from rtui.values.plugins import plugin_formats
@@ -167,7 +167,8 @@ def recognise(source: Source, budget: Budget, without: set[str], notes: list[str
 
     Those `without` are not asked; `notes` gets what is to be said of plugins that fail.
     """
-    best = next((one for _, one in _candidates(source, budget, notes) if one.name not in without), None)
+    fitting = (one for sure, one in _candidates(source, budget, notes) if sure > OFFERED and one.name not in without)
+    best = next(fitting, None)
     if best is not None:
         return best
     for one in formats():

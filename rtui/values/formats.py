@@ -19,6 +19,9 @@ LIKELY: Final = 0.7
 POSSIBLE: Final = 0.3
 """They are well formed, as other bytes may be by chance."""
 
+OFFERED: Final = 0.01
+"""They can be read so, but so can too many others: it is never chosen, only offered where one switches decoders."""
+
 
 def by_hand(_source: Source, _budget: Budget) -> None:
     """Recognise nothing: this decoder is only used where someone asks for it."""

@@ -13,9 +13,9 @@ from rtui.values.tree import Kind, Node, Step
 
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _STRING: Final = re.compile(r'"[^"\\\x00-\x1f]*(?:\\.[^"\\\x00-\x1f]*)*"')
-_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
+NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _CUT_NUMBER: Final = re.compile(r"-?[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?\Z")
-_CONSTANTS: Final = ("true", "false", "null")
+CONSTANTS: Final = ("true", "false", "null")
 _CUT_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9a-fA-F]{0,3})?)$")
 
 
@@ -117,13 +117,13 @@ class JsonReader(Reader):
         raise Cut
 
     def _plain(self) -> None:
-        number = _NUMBER.match(self._text, self.at)
+        number = NUMBER.match(self._text, self.at)
         if number is not None:
             is_cut = not self._is_whole and _CUT_NUMBER.match(self._text, self.at) is not None
             self.add(Kind.NUMBER, number[0]).is_cut = is_cut
             self.at = self.end if is_cut else number.end()
             return
-        word = next((word for word in _CONSTANTS if self._text.startswith(word, self.at)), None)
+        word = next((word for word in CONSTANTS if self._text.startswith(word, self.at)), None)
         if word is None:
             rest = self._text[self.at : self.at + 5]
             if not self._is_whole and self.at + len(rest) == self.end and rest in ("-", *_beginnings()):
@@ -135,7 +135,7 @@ class JsonReader(Reader):
 
 def _beginnings() -> tuple[str, ...]:
     """Return what may be left of a constant that is cut."""
-    return tuple(word[:length] for word in _CONSTANTS for length in range(1, len(word)))
+    return tuple(word[:length] for word in CONSTANTS for length in range(1, len(word)))
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:

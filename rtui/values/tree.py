@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 
 class Kind(StrEnum):
@@ -25,9 +25,6 @@ class Kind(StrEnum):
     """true, false, null and the like."""
     NOTE = "note"
     """Words of rtui, or an instruction of a disassembly, whose operand is the value."""
-
-
-CONTAINERS: Final = frozenset({Kind.MAP, Kind.LIST})
 
 
 @dataclass(slots=True)
@@ -107,9 +104,27 @@ class Decoded:
 
 SEPARATOR: Final = " › "
 
+_PIECES: Final = frozenset({Kind.TEXT, Kind.BYTES})
+"""What is shown as far as it goes: a piece of a number or of a constant would be another one."""
 
-@dataclass(frozen=True, slots=True)
-class OutlineRow:
+
+def drop_unfinished(root: Node) -> None:
+    """Take out of a tree that was cut what is no whole element: a piece of a name or number, an empty beginning.
+
+    Of a text or of bytes the beginning stays.
+    """
+    way = [root]
+    while way[-1].is_cut and way[-1].children:
+        way.append(way[-1].children[-1])
+    while len(way) > 1:
+        last, holder = way.pop(), way[-1]
+        is_name = holder.kind is Kind.MAP and last.name is None
+        if not last.is_cut or last.children or (last.kind in _PIECES and not is_name):
+            return
+        holder.children.pop()
+
+
+class OutlineRow(NamedTuple):
     """One row of a tree that is laid out."""
 
     depth: int
@@ -121,23 +136,30 @@ class OutlineRow:
 
 
 def outline(
-    root: Node, *, folded: Callable[[tuple[int, ...]], bool] = lambda _: False, by_name: bool = False
+    root: Node,
+    *,
+    folded: Callable[[tuple[int, ...]], bool] = lambda _: False,
+    by_name: bool = False,
+    is_reversed: bool = False,
 ) -> Iterator[OutlineRow]:
     """Yield the rows of a tree, parents before their children; the children of a path that is `folded` are left out.
 
-    `by_name` sorts the children of maps by their names; paths stay those of the unsorted tree, so that what was folded
-    stays so. Never recurses.
+    `by_name` sorts the children of maps by their names, `is_reversed` the last first; paths stay those of the unsorted
+    tree, so that what was folded stays so. Never recurses.
     """
     pending: list[tuple[tuple[int, ...], Node]] = [((), root)]
     while pending:
         path, node = pending.pop()
-        is_folded = bool(node.children) and folded(path)
+        if not node.children:
+            yield OutlineRow(len(path), node, path)
+            continue
+        is_folded = folded(path)
         yield OutlineRow(len(path), node, path, is_folded)
         if is_folded:
             continue
         inside = list(enumerate(node.children))
         if by_name and node.kind is Kind.MAP:
-            inside.sort(key=lambda one: _order(one[1]))
+            inside.sort(key=lambda one: _order(one[1]), reverse=is_reversed)
         pending.extend(((*path, at), child) for at, child in reversed(inside))
 
 

@@ -23,7 +23,7 @@ from tests.bench.window import COLUMNS, LINES
 from tests.grammar import grown
 from tests.servers import Server
 
-BIG: Final = "2"
+BIG: Final = "3"
 """The key of the panel with the longest table."""
 
 ENOUGH_ROWS: Final = 60

@@ -23,12 +23,14 @@ from textual.driver import Driver
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.strip import Strip
+from textual.widgets import Input
 
 from rtui.keyspace.rows.rows import Row
 from rtui.server.browsing import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.kit.line_view import RowsView
 from rtui.tui.kit.table import TableBody
 from tests.bench.window import COLUMNS, LINES
 
@@ -122,14 +124,28 @@ class WatchedApp(RtuiApp):
 
     def look_at_table(self, body: TableBody) -> None:
         """Note each painting of the line under the cursor of this table."""
+        self.look_at_rows(body, lambda: body.subject)
+
+    def look_at_rows(self, body: RowsView, under_cursor: Callable[[], object]) -> None:
+        """Note what is under the cursor of these rows each time that its line is painted."""
         paint = body.render_line
 
         def painting(y: int) -> Strip:
             if y + body.scroll_offset.y == body.cursor_line:
-                self._cursor = body.subject
+                self._cursor = under_cursor()
             return paint(y)
 
         body.render_line = painting  # type: ignore[method-assign]
+
+    def look_at_line(self, line: Input) -> None:
+        """Note what is typed in a line each time that it is painted."""
+        paint = line.render_line
+
+        def painting(y: int) -> Strip:
+            self._cursor = line.value
+            return paint(y)
+
+        line.render_line = painting  # type: ignore[method-assign]
 
     async def beat(self) -> None:
         """Ask for the loop again and again; the moments at which it was had are kept."""
@@ -190,16 +206,17 @@ class Stage:
         """Have the app's thread do something; returns what that returned."""
 
         async def doing() -> Any:
-            found = what()
-            return await found if asyncio.iscoroutine(found) else found
+            with self.app._context():  # what the app's own tasks know, such as which application is theirs
+                found = what()
+                return await found if asyncio.iscoroutine(found) else found
 
         return asyncio.run_coroutine_threadsafe(doing(), self.loop).result(WAIT_S)
 
-    def pressed_to_painted_s(self, key: str, due: float) -> float | None:
+    def pressed_to_painted_s(self, key: str, due: float, character: str | None = None) -> float | None:
         """From the moment a key is due until the frame with the cursor on another row; None if it stays where it is."""
         before = self.app.painted.cursor
         time.sleep(max(0.0, due - time.perf_counter()))
-        self.press(key)
+        self.press(key, character)
         if self.wait_painted(lambda painted: painted.cursor_at > due and painted.cursor != before, STAYS_S):
             return self.app.painted.cursor_at - due
         return None

@@ -1,8 +1,8 @@
 """A search for keys beside what people do without it: `redis-cli --scan --pattern`, and redis-py asking every key.
 
 The script's pipelines of 1,000 commands hold the server for milliseconds, a search at full pace for 150 µs at once.
-`python -m tests.bench.run query`. The environment may set RTUI_BENCH_SERVER (valkey-9.1), RTUI_BENCH_ROUNDS (3) and
-RTUI_BENCH_KEYS (1,000,000).
+`python -m tests.bench.run query`. The environment may set RTUI_BENCH_SERVER (valkey-9.1), RTUI_BENCH_ROUNDS (3),
+RTUI_BENCH_KEYS (1,000,000) and RTUI_BENCH_SEED, of the names.
 """
 
 from __future__ import annotations
@@ -14,12 +14,15 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+import redis
+
 from tests.bench.row import Row
-from tests.bench.seed import KEYS, seeded
 from tests.bench.window import environment
-from tests.servers import CHECKOUT
+from tests.grammar import grown
+from tests.servers import CHECKOUT, Server
 
 SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
 """The version that is searched."""
@@ -27,8 +30,14 @@ SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
 ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "3"))
 """Of each program, in turn."""
 
-NUMBER = int(os.environ.get("RTUI_BENCH_KEYS", str(KEYS)))
+NUMBER = int(os.environ.get("RTUI_BENCH_KEYS", "1000000"))
 """Keys of the server."""
+
+SEED = int(os.environ.get("RTUI_BENCH_SEED", "1652403918"))
+"""Of the grammar that names them."""
+
+SAMPLED = 2_000
+"""So many random keys tell which namespace is large."""
 
 SCRIPT = """
 import sys, redis
@@ -51,15 +60,17 @@ while True:
 def rows() -> Iterator[Row]:
     """A name, a glob, and terms that need one fact and two."""
     cli = shutil.which("redis-cli") or "redis-cli"
-    with seeded(SERVER, NUMBER) as server, tempfile.TemporaryDirectory(prefix="rtui-home-") as home:
+    with grown(SERVER, NUMBER, SEED) as server, tempfile.TemporaryDirectory(prefix="rtui-home-") as home:
         port = str(server.port)
         find = [sys.executable, "-m", "rtui", "find", f"127.0.0.1:{port}", "--pace", "full"]
         scan = [cli, "-p", port, "--scan", "--pattern"]
         ask = [sys.executable, "-c", SCRIPT, port]
+        large = large_namespace(server)
+        glob, inside = f"{large}:*7", f"in:{large}"
         cases = (
-            ("00042", [*find, "00042"], [*scan, "*00042*"], "redis-cli --scan"),
-            ("shop:user:*:profile", [*find, "shop:user:*:profile"], [*scan, "shop:user:*:profile"], "redis-cli --scan"),
-            ("in:lock !ttl:none", [*find, "in:lock", "!ttl:none"], [*ask, "PTTL", "lambda n: n != -1"], "redis-py"),
+            ("4242", [*find, "4242"], [*scan, "*4242*"], "redis-cli --scan"),
+            (glob, [*find, glob], [*scan, glob], "redis-cli --scan"),
+            (f"{inside} !ttl:none", [*find, inside, "!ttl:none"], [*ask, "PTTL", "lambda n: n != -1"], "redis-py"),
             ("ttl:none", [*find, "ttl:none"], [*ask, "PTTL", "lambda n: n == -1"], "redis-py"),
             ("size>1K", [*find, "size>1K"], [*ask, "MEMORY USAGE", "lambda n: n > 1024"], "redis-py"),
         )
@@ -69,6 +80,15 @@ def rows() -> Iterator[Row]:
                 ours.append(seconds(here, home))
                 theirs.append(seconds(beside, home))
             yield row(f"`rtui find {terms}`, {NUMBER:,} keys", ours, theirs, name)
+
+
+def large_namespace(server: Server) -> str:
+    """Return the first segment that most of some random keys have."""
+    with redis.Redis(port=server.port) as client, client.pipeline(transaction=False) as pipeline:
+        for _ in range(SAMPLED):
+            pipeline.randomkey()
+        drawn = [str(key, "utf-8", "replace").partition(":") for key in pipeline.execute()]
+    return Counter(first for first, found, _ in drawn if found).most_common(1)[0][0]
 
 
 def seconds(command: Sequence[str], home: str) -> float:

@@ -74,10 +74,14 @@ class Window:
         self._take(data)
         return True
 
-    def wait_for(self, text: bytes, timeout_s: float = 60.0) -> float:
-        """The moment at which this text was there, on the clock of `time.perf_counter`."""
+    def wait_for(self, text: bytes, timeout_s: float = 60.0, *, after: int = 0) -> float:
+        """The moment at which this text was there, on the clock of `time.perf_counter`.
+
+        Only what changes on a screen is written, so that words beside each other may come apart: wait for one word.
+        Text that was shown before a position in `shown` doesn't count.
+        """
         until = time.perf_counter() + timeout_s
-        while text not in self.shown:
+        while self.shown.find(text, after) < 0:
             if not self.read(until - time.perf_counter()):
                 raise SilentError(f"no {text!r} within {timeout_s} s: {bytes(self.shown[-2000:])!r}")
         return self.last_at

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.cli.main import run
 from rtui.server.options import BrowseOptions
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 
 
 @pytest.fixture
@@ -98,3 +100,40 @@ def test_without_a_terminal_it_says_so(
 def test_options_that_make_no_sense(line: str, started: list[BrowseOptions]) -> None:
     assert run(line.split()) == 2
     assert started == []
+
+
+def test_a_registry_is_read_before_the_interface_begins(
+    started: list[BrowseOptions], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rtui.toml").write_text('title = "found"\n')
+    (tmp_path / "mine.toml").write_text('title = "named"\n')
+    for line in ("cache", "cache --registry mine.toml", "cache --registry ecm", "cache --no-registry"):
+        assert run(line.split()) == 0
+    titles = [None if options.registry is None else options.registry.title for options in started]
+    assert titles == ["found", "named", "ECM usage rules", None]
+
+
+def test_names_are_split_where_the_registry_says_unless_told_otherwise(
+    started: list[BrowseOptions], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "rtui.toml").write_text('separators = ["/", ":"]\n')
+    for line in ("cache", "cache --separator .", "cache --no-registry"):
+        assert run(line.split()) == 0
+    assert [options.separators for options in started] == [(b"/", b":"), (b".",), (b":",)]
+
+
+def test_a_registry_that_is_wrong_ends_it_with_every_mistake_and_its_line(
+    started: list[BrowseOptions], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('tile = "x"\n\n[[pattern]]\npattern = "a:{b"\n')
+    assert run(["cache", "--registry", str(path)]) == 2
+    assert capsys.readouterr().err == (
+        "rtui: The registry can't be used\n"
+        f"  {path}:1: tile: there is no key tile; did you mean title?\n"
+        f"  {path}:4: pattern[1].pattern: a:{{b: a brace of the key itself is written twice, as {{{{\n"
+    )
+    assert run(["cache", "--registry", str(path), "--no-registry"]) == 2
+    assert not started

@@ -36,6 +36,17 @@ def test_a_report_with_its_log(valkey: Server, tmp_path: Path, capsys: pytest.Ca
     assert capsys.readouterr() == ("", "")
 
 
+def test_a_search_with_its_log(valkey: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    valkey.admin.mset({f"user:{number}": "x" for number in range(50)})
+    log = tmp_path / "log.jsonl"
+    assert run(["find", valkey.url, "type:string", "--count", "--log", str(log)]) == 0
+    lines = lines_of(log)
+    assert stat.S_IMODE(log.stat().st_mode) == 0o600
+    assert sum(line["commands"].get("SCAN", 0) for line in lines) > 0
+    assert {line["purpose"] for line in lines} >= {"find"}
+    assert capfd.readouterr().out.strip() == "50"
+
+
 @pytest.mark.parametrize("name", ["/dev/full", "missing/log"])
 def test_a_log_that_fails_costs_nothing_else(
     valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str

@@ -13,6 +13,7 @@ from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.keyspace.text.display import HOSTILE
+from tests.analysis.findings.test_comparison import locks
 from tests.analysis.report.test_comparison import report
 from tests.made_report import denied_report, estimate_report, made_report, node, partial_report
 
@@ -142,6 +143,17 @@ def test_a_file_that_can_not_be_read(
 def test_a_folder_is_no_report(pair: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["diff", str(tmp_path), pair[1]]) == 2
     assert "Is a directory" in capsys.readouterr().err
+
+
+def test_findings_by_the_severities_of_the_registry(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [saved(tmp_path, "a.json", locks(a=0)), saved(tmp_path, "b.json", locks(a=1))]
+    team = tmp_path / "team.toml"
+    team.write_text('[rules]\nlock-without-ttl = "warn"')
+    assert run(["diff", *pair, "--no-registry", "--fail-on", "new-errors>0"]) == 1
+    assert capsys.readouterr().err == "rtui: reached: new-errors>0 (it is 1 new)\n"
+    assert run(["diff", *pair, "--registry", str(team), "--fail-on", "new-errors>0"]) == 0
+    assert "Findings: new (1)\nwarn  lock-without-ttl  1 lock of a-lock: has no TTL\n" in capsys.readouterr().out
+    assert run(["diff", *pair, "--registry", str(tmp_path / "none.toml")]) == 2
 
 
 def test_the_exit_codes_and_thresholds_are_in_the_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from rtui.analysis import humanize
+from rtui.analysis.findings.contents import findings
 from rtui.cli.main import run
+from rtui.registry.rules import Severity
 from rtui.server.kept_reports import KeptReports
 from tests.made_report import estimate_report, made_report, partial_report
 from tests.servers import Server
@@ -35,6 +38,8 @@ def test_reports_are_listed(state: Path, capsys: pytest.CaptureFixture[str]) -> 
         head, *rows = capsys.readouterr().out.splitlines()
         assert "3 reports" in head
         assert str(kept.folder) in head
+        errors = sum(one.severity is Severity.ERROR for one in findings(made_report()).findings)
+        assert f"  {humanize.counted(errors, 'error')}, " in rows[0]
         assert ["exact" in rows[0], "estimate" in rows[1], "partial" in rows[2]] == [True] * 3
         assert [row.split()[0] for row in rows] == ["1", "2", "3"]
         assert "1m ago" in rows[0]
@@ -48,6 +53,8 @@ def test_as_json(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert [one["coverage"] for one in found] == ["exact", "estimate", "partial"]
     assert [Path(one["path"]).is_file() for one in found] == [True] * 3
     assert found[0]["keys"] == made_report().summary.root.stats.keys
+    listed = findings(made_report()).findings
+    assert sum(found[0]["findings"].values()) == len(listed) > found[0]["findings"]["error"] > 0
 
 
 def test_nothing_kept(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,11 +11,12 @@ import pytest
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
+from rtui.registry.rules import Severity
 from rtui.server.options import BrowseOptions
 from tests.bench.window import window
 from tests.made_report import made_report
 
-Shown = list[tuple[Report, BrowseOptions]]
+Shown = list[tuple[Report, BrowseOptions, Report | None]]
 
 
 @pytest.fixture
@@ -23,8 +24,8 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> Shown:
     """What the screen was opened over; it is not opened really, and there seems to be a terminal."""
     seen: Shown = []
 
-    def show(report: Report, options: BrowseOptions) -> int:
-        seen.append((report, options))
+    def show(report: Report, options: BrowseOptions, before: Report | None) -> int:
+        seen.append((report, options, before))
         return 0
 
     screen = ModuleType("rtui.tui.run")
@@ -53,7 +54,24 @@ def file(tmp_path: Path) -> str:
 )
 def test_the_report_is_shown(line: str, expected: BrowseOptions, shown: Shown, file: str) -> None:
     assert run(["open", file, *line.split()]) == 0
-    assert shown == [(made_report(), expected)]
+    assert shown == [(made_report(), expected, None)]
+
+
+def test_an_earlier_report_is_compared_with(shown: Shown, file: str) -> None:
+    assert run(["open", file, "--since", file]) == 0
+    assert shown == [(made_report(), BrowseOptions(), made_report())]
+
+
+def test_a_registry(shown: Shown, file: str, tmp_path: Path) -> None:
+    path = tmp_path / "team.toml"
+    path.write_text('[rules]\nkey-big = "off"')
+    assert run(["open", file, "--registry", str(path)]) == 0
+    registry = shown[0][1].registry
+    assert registry is not None
+    assert registry.rules.severity("key-big") is Severity.OFF
+    path.write_text('[rules]\nkey-bug = "off"')
+    assert run(["open", file, "--registry", str(path)]) == 2
+    assert len(shown) == 1
 
 
 def test_no_color(shown: Shown, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -92,5 +110,8 @@ def test_without_a_terminal_it_says_so(
 @pytest.mark.slow
 def test_for_real(file: str) -> None:
     with window(["-m", "rtui", "open", file]) as screen:
-        screen.wait_for(b"Big keys")
-        screen.wait_for(b"shop")
+        screen.wait_for(b"Findings")
+        screen.wait_quiet(0.5)
+        findings = len(screen.shown)
+        screen.type(b"2")
+        screen.wait_for(b"namespace", after=findings)

@@ -13,7 +13,9 @@ from click.testing import CliRunner
 from rtui.cli.options import ConnectionOptions, connection_options
 from rtui.server import profiles
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import Secret, Target, Tls
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Login, Sentinels, Target, Tls
+from rtui.server.wire.ways import AddressMap, Way
 
 
 def given_by(*args: str, typed: str = "") -> tuple[ConnectionOptions, Any]:
@@ -116,6 +118,43 @@ def test_asking_comes_first() -> None:
 def test_a_server_that_is_named_twice(line: str) -> None:
     with pytest.raises(click.UsageError):
         target_by(*line.split())
+
+
+def test_sentinels_have_a_user_a_password_and_tls_of_their_own() -> None:
+    options = ("sentinel://app:pw@s1/m/2", "--sentinel-user", "watcher", "--sentinel-tls", "--cacert", "/ca.pem")
+    tls = Tls(cacert="/ca.pem")
+    expected = Target(
+        user="app",
+        password=Secret("pw"),
+        db=2,
+        tls=tls,
+        sentinels=Sentinels("m", (("s1", 26379),), "watcher", Secret("env"), tls),
+    )
+    assert target_by(*options, environment={"RTUI_SENTINEL_AUTH": "env"}) == expected
+    given, _ = given_by("sentinel://s1/m", "--sentinel-askpass")
+    with click.testing.CliRunner().isolation(input="asked\n"):
+        asked = given.target({}).sentinels
+    assert asked == Sentinels("m", (("s1", 26379),), password=Secret("asked"))
+    with pytest.raises(click.UsageError):
+        target_by("cache", "--sentinel-user", "watcher")
+
+
+def test_the_way_there() -> None:
+    options = ("10.0.0.1", "--via", "me@one", "--via", "two", "--map", "10.0.0.*=localhost:70xx")
+    assert target_by(*options) == Target(
+        "10.0.0.1", way=Way(("me@one", "two"), AddressMap(("10.0.0.*=localhost:70xx",)))
+    )
+    assert target_by("a", "--proxy", "socks5://p").way == Way(proxy=Secret("socks5://p"))
+    for wrong in ("a --via b --proxy c", "-s /x --via b"):
+        with pytest.raises(click.UsageError):
+            target_by(*wrong.split())
+
+
+def test_what_makes_passwords() -> None:
+    assert target_by("a", "--password-command", "pass redis").login == Login(command=Secret("pass redis"))
+    assert target_by("a", "--credential-provider", "m:f").login == Login(provider="m:f")
+    with pytest.raises(click.UsageError):
+        target_by("a", "--credential-provider", "m:f", "--password-command", "x")
 
 
 @pytest.mark.parametrize("line", ["-p x", "-p 0", "-p 70000", "-n -1", "-n x", "--nonsense"])

@@ -12,6 +12,7 @@ import pytest
 import redis
 
 import rtui.demo
+from rtui.cli.main import run
 from rtui.demo.embedded import EmbeddedServer
 from rtui.demo.keyspaces import write_groups
 from rtui.demo.load import Demo, demo_server, pack, send, start_loading
@@ -45,14 +46,47 @@ def test_every_key_arrives_and_no_write_is_refused(client: redis.Redis) -> None:
 
 
 def test_it_has_every_type_and_what_is_rare(client: redis.Redis) -> None:
-    types = {client.type(key) for key in client.scan_iter(count=1_000)}
-    assert types == {b"string", b"hash", b"list", b"set", b"zset", b"stream"}
+    asked = client.pipeline(transaction=False)
+    for key in client.scan_iter(count=1_000):
+        asked.type(key)
+    expired = {b"none"}
+    assert set(asked.execute()) - expired == {b"string", b"hash", b"list", b"set", b"zset", b"stream"}
     assert client.hpttl("awkward:values:field-ttl", "stays", "session") == [-1, pytest.approx(3_600_000, rel=0.1)]
     assert client.xinfo_stream("events:orders")["groups"] == 2
     assert client.pfcount("awkward:values:hyperloglog") == pytest.approx(2_000, rel=0.1)
     assert client.exists(b"", b":", b"\xff\xfe\x00binary at the top") == 3
     assert min(client.object("freq", key) for key in client.scan_iter("order:*", count=1_000)) == 0
     assert max(client.object("freq", key) for key in client.scan_iter("hot:*", count=1_000)) > 200
+
+
+def check(demo: Demo, *options: str) -> int:
+    return run(["check", f"unix://{demo.target.socket_path}", "--pace", "full", *options])
+
+
+def draft_of(demo: Demo, folder: Path) -> str:
+    path = str(folder / "draft.toml")
+    assert run(["patterns", f"unix://{demo.target.socket_path}", "--pace", "full", "-o", path]) == 0
+    return path
+
+
+def test_a_bad_day_is_found_and_a_draft_of_it_passes(
+    demo: Demo, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert check(demo, "--no-registry") == 1
+    assert {"key-big", "lock-without-ttl", "tag-skew"} <= set(capsys.readouterr().out.split())
+    assert check(demo, "--registry", draft_of(demo, tmp_path)) == 0
+
+
+def test_nothing_is_found_on_a_good_day_and_a_draft_of_it_passes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    require("valkey-9.1")
+    with demo_server(1_200, day="good") as demo:
+        assert demo.wait_loaded()
+        assert check(demo, "--no-registry", "--fail-on", "warn") == 0
+        assert "0 errors and 0 warnings" in capsys.readouterr().out
+        assert check(demo, "--registry", draft_of(demo, tmp_path)) == 0
+        assert check(demo, "--registry", "restaurant", "--references", "all") == 0
 
 
 def test_it_does_not_listen_on_the_network_or_write_to_disk(client: redis.Redis) -> None:

@@ -21,7 +21,7 @@ from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.scanned import numbered, plant
@@ -84,15 +84,16 @@ async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey
     async with connected(target_of(valkey)) as connection:
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
-        while analysis.report is None:  # noqa: ASYNC110 - likewise
-            await asyncio.sleep(0)
+        await eventually(lambda: analysis.report is not None)
         early = analysis.report
+        assert early is not None
         assert early.head.coverage.kind is CoverageKind.PARTIAL
         assert early.head.coverage.reason == "it is under way"
         assert 0 < early.head.coverage.keys < MANY
         assert early.summary.root.stats.keys == early.head.coverage.keys
         analysis.control.pace = Pace.FULL
         await running
+    assert analysis.report is not None
     assert analysis.report.head.coverage.kind is CoverageKind.EXACT
     assert analysis.report.head.scope.pace == "full"
     assert analysis.report.summary.root.stats.keys == MANY

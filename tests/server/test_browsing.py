@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -12,9 +11,11 @@ import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Frequency, LfuSettings
+from rtui.analysis.query.parsing import parse
 from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing import BrowsingSession
+from rtui.server.key_search import Stage
 from rtui.server.keyspace_pass import GOES_ON
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
@@ -27,7 +28,7 @@ from rtui.server.wire.target import Target
 from tests.keyspace.naive import find
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
-from tests.server.targets import target_of
+from tests.server.targets import eventually, target_of
 from tests.servers import Server, free_port
 
 MANY = 30_000
@@ -46,8 +47,7 @@ async def browsing(target: Target, folder: Path, **options: Any) -> AsyncIterato
 
 async def until(session: BrowsingSession, holds: Callable[[], bool]) -> None:
     """Look again as a screen does, until it holds."""
-    while not holds():  # noqa: ASYNC110 - a screen pulls, nothing tells it
-        await asyncio.sleep(0.001)
+    await eventually(holds)
     assert session.revision > 0
 
 
@@ -349,8 +349,8 @@ async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
 async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
-        with session.suspended():
-            with session.suspended():
+        with session.passes.suspended():
+            with session.passes.suspended():
                 await session.rescan()
             await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
             session.control.resume()
@@ -367,7 +367,7 @@ async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(va
 async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, numbered(MANY))
     async with browsing(target_of(valkey), tmp_path, pace=Pace.GENTLE) as session:
-        with session.suspended():
+        with session.passes.suspended():
             session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
         await session.lookup(b"nobody")
@@ -375,3 +375,49 @@ async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None
         session.control.pace = Pace.FULL
         session.control.resume()
         await whole(session)
+
+
+async def test_settings_of_the_counters_are_asked_once_a_connection(
+    lfu_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.005)
+    lfu_server.admin.set("a", 1)
+
+    def asked(session: BrowsingSession, name: str) -> int:
+        return sum(entry.counts.get(name, 0) for entry in session.log.entries)
+
+    async with browsing(target_of(lfu_server), tmp_path) as session:
+        await until(session, lambda: asked(session, "DBSIZE") > 6)
+        assert asked(session, "CONFIG GET") == 2
+        lfu_server.admin.config_set("lfu-decay-time", 7)
+        await session.rescan()
+        await until(session, lambda: asked(session, "CONFIG GET") == 4)
+        await until(session, lambda: session._lfu.decay_minutes == 7)
+        lfu_server.admin.config_set("lfu-decay-time", 1)
+
+
+async def test_the_number_of_databases_is_asked_when_it_is_wanted(server: Server, tmp_path: Path) -> None:
+    async with browsing(target_of(server), tmp_path) as session:
+        assert await session.database_count() == 16
+    server.admin.execute_command("ACL", "SETUSER", "default", "-config")
+    async with browsing(target_of(server), tmp_path) as session:
+        assert await session.database_count() is None
+        await session.database_count()
+        assert sum("CONFIG GET" in entry.counts for entry in session.log.entries) == 1
+
+
+async def test_a_search_after_a_newer_analysis_finds_the_keys_that_came(
+    valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.005)
+    plant(valkey, numbered(300))
+    async with browsing(target_of(valkey), tmp_path) as session:
+        await whole(session)
+        valkey.admin.mset({f"new:{number}": "x" for number in range(20)})
+        await until(session, lambda: session.status.total == 320)
+        session.analysis.begin()
+        await until(session, lambda: session.analysed is not None and session.analysis.under_way is None)
+        search = session.search(parse("in:new:"))
+        search.prepare()
+        await until(session, lambda: search.stage is Stage.OVER)
+        assert search.count == 20

@@ -21,7 +21,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import connected, eventually, target_of, until

@@ -15,7 +15,7 @@ import pytest
 from rtui.server import guard
 from rtui.server.command_log_file import CommandLogFile
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 
 HOSTILE = b'\x1b]0;x\x07 "quoted" \xff\n'
 

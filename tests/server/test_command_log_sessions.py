@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from rtui.registry.load import read_registry
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.guard.command import find_spec
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.command_log import CommandLog, Purpose
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
@@ -24,12 +25,22 @@ from tests.server.test_browsing import browsing, whole
 from tests.servers import Server
 
 NOT_MONITORED = frozenset(
-    ["AUTH", "HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT NO-TOUCH", "CONFIG GET", "HOTKEYS GET"]
+    {
+        *("AUTH", "HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT NO-TOUCH"),
+        *("CLIENT LIST", "CONFIG GET", "HOTKEYS GET", "SLOWLOG GET"),
+    }
 )
 """What MONITOR does not tell on some version."""
 
 ENGINES = pytest.mark.parametrize("engine", ["compiled", "pure"])
 MANY = 5_000
+REGISTRY = read_registry(
+    """
+[[pattern]]
+pattern = "user:{id}"
+references = [{ from = "key", to = "hash" }]
+"""
+)
 
 
 def logged(log: CommandLog) -> Counter[str]:
@@ -77,6 +88,9 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
                 for key in (b"hash", b"user:3", b"stream"):
                     await session.preview(await session.key_facts(key))
                 assert await session.lookup(b"user:4")
+                facts = await session.key_facts(b"user:3")
+                assert (await session.references(REGISTRY, facts, await session.preview(facts))).outgoing
+                assert (await session.callers()).connected
                 session.analysis.begin()
                 await eventually(lambda: session.analysis.status.progress.state.is_over)
                 log = session.log

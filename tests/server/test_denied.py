@@ -14,7 +14,7 @@ from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.targets import connected, eventually, target_of

@@ -133,14 +133,14 @@ async def test_a_server_that_does_not_tell_its_run_may_have_been_restarted(valke
 async def test_an_emptied_database_and_one_that_grew(valkey: Server, tmp_path: Path) -> None:
     session = await scanned(valkey, tmp_path)
     try:
-        await eventually(lambda: session._pass.size_since == KEYS)
+        await eventually(lambda: session.passes.shown.size_since == KEYS)
         valkey.admin.flushall()
         await eventually(lambda: outdated(session) is Outdated.EMPTIED)
         valkey.admin.mset({f"user:{number}": "x" for number in range(3 * KEYS)})
         await eventually(lambda: outdated(session) is Outdated.GREW)
         await session.rescan()
         await eventually(lambda: session.status.progress.state is ScanState.DONE)
-        await eventually(lambda: session._pass.size_since is not None)
+        await eventually(lambda: session.passes.shown.size_since is not None)
         assert outdated(session) is None
     finally:
         await session.close()
@@ -150,7 +150,7 @@ async def test_keys_that_appear_in_an_empty_database(valkey: Server, tmp_path: P
     session = BrowsingSession(BrowseOptions(target_of(valkey)), state_folder=tmp_path)
     await session.start()
     try:
-        await eventually(lambda: session._pass.size_since == 0)
+        await eventually(lambda: session.passes.shown.size_since == 0)
         assert outdated(session) is None
         valkey.admin.set("first", "x")
         await eventually(lambda: outdated(session) is Outdated.GREW)

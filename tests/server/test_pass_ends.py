@@ -24,7 +24,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from tests.faults import Fault, FaultProxy, bulk
 from tests.server.scanned import numbered, plant
-from tests.server.targets import PASS_SENDS, connected, target_of
+from tests.server.targets import PASS_SENDS, connected, eventually, target_of
 from tests.servers import Server
 
 MANY = 20_000
@@ -107,8 +107,7 @@ async def test_without_room_for_another_connection_the_part_is_reported(valkey: 
     async with connected(target_of(valkey)) as connection:
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
-        while analysis.progress.keys < 500:  # noqa: ASYNC110 - the pass itself runs in between
-            await asyncio.sleep(0)
+        await eventually(lambda: analysis.progress.keys >= 500)
         scanning = None
         while scanning is None:  # its last command may have been the one that measures the server's time
             await asyncio.sleep(0)
@@ -134,8 +133,7 @@ async def test_of_requests_for_a_new_pass_the_last_one_counts_and_one_pass_runs(
     try:
         wanted = [session.filter(b"key:1*"), session.rescan(), session.filter(None), session.rescan()]
         await asyncio.gather(*wanted)
-        while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
-            await asyncio.sleep(0.001)
+        await eventually(lambda: session.store.complete)
         assert session.store.keys == MANY
         assert session.status.match is None
         assert len([task for task in asyncio.all_tasks() if task.get_name() == "rtui pass"]) <= 2
@@ -151,8 +149,7 @@ async def test_a_request_whose_caller_is_cancelled_is_carried_out(valkey: Server
         asked = asyncio.create_task(session.filter(b"key:1*"))
         await asyncio.sleep(0)
         asked.cancel()
-        while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
-            await asyncio.sleep(0.001)
+        await eventually(lambda: session.store.complete)
         assert session.store.keys == len([name for name in numbered(MANY) if name.startswith(b"key:1")])
     finally:
         await session.close()
@@ -165,8 +162,7 @@ async def test_a_scan_of_a_namespace_that_fails_is_told_and_paid(valkey: Server,
         session = BrowsingSession(BrowseOptions(target, pace="full", memory_budget_bytes=20_000), state_folder=tmp_path)
         await session.start()
         try:
-            while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
-                await asyncio.sleep(0.001)
+            await eventually(lambda: session.store.complete)
             node = session.store.root.namespace_at(0)
             assert session.store.needs_scan(node)
             before = session.status.cost.commands
@@ -194,16 +190,14 @@ async def test_a_fault_of_rtui_ends_the_pass_in_sight_and_another_can_begin(
     with monkeypatch.context() as patch:
         patch.setattr(KeyspacePass, "_complete", broken)
         await session.start()
-        while not session.status.progress.state.is_over:  # noqa: ASYNC110 - a screen pulls, nothing tells it
-            await asyncio.sleep(0.001)
+        await eventually(lambda: session.status.progress.state.is_over)
         progress = session.status.progress
     try:
         assert progress.state is ScanState.FAILED
         assert "KeyError" in (progress.reason or "")
         assert "s3cret" not in (progress.reason or "")
         await session.rescan()
-        while not session.store.complete:  # noqa: ASYNC110 - a screen pulls, nothing tells it
-            await asyncio.sleep(0.001)
+        await eventually(lambda: session.store.complete)
         assert session.store.keys == MANY
     finally:
         await session.close()
@@ -223,8 +217,7 @@ async def test_another_number_of_keys_than_the_server_counts_is_noted(
         session = BrowsingSession(BrowseOptions(target_of(valkey, port=proxy.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
-            while session.status.progress.state is not ScanState.DONE:  # noqa: ASYNC110 - a screen pulls
-                await asyncio.sleep(0.001)
+            await eventually(lambda: session.status.progress.state is ScanState.DONE)
             assert any("can't be right" in note for note in session.status.notes)
         finally:
             await session.close()
@@ -246,8 +239,7 @@ async def test_keys_that_come_and_go_meanwhile_are_no_contradiction(valkey: Serv
             client.mset({b"new:%d" % number: b"v" for number in range(start, start + 100)})
             await asyncio.sleep(0)
         session.control.pace = Pace.FULL
-        while session.status.progress.state is not ScanState.DONE:  # noqa: ASYNC110 - a screen pulls
-            await asyncio.sleep(0.001)
+        await eventually(lambda: session.status.progress.state is ScanState.DONE)
         assert not any("server counts" in note for note in session.status.notes)
     finally:
         await session.close()

@@ -9,9 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.registry.find import SHIPPED
 from rtui.server.profiles import Profiles
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import Secret, Target, Tls
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Login, Sentinels, Target, Tls
+from rtui.server.wire.ways import AddressMap, Way
 
 
 @pytest.fixture
@@ -43,6 +46,17 @@ def refused(profiles: Profiles, name: str = "a") -> TargetError:
             'host = "cache"\nport = 7\ndb = 3\nprotocol = 3\ncluster = true',
             Target("cache", 7, db=3, protocol=3, cluster=True, name="a"),
         ),
+        (
+            'url = "sentinel://s1/m"\nsentinel_user = "u"\nsentinel_password = "p"\nsentinel_tls = true',
+            Target(sentinels=Sentinels("m", (("s1", 26379),), "u", Secret("p"), Tls()), name="a"),
+        ),
+        (
+            'via = ["one", "two"]\nmap = "a=b:7000"',
+            Target(way=Way(("one", "two"), AddressMap(("a=b:7000",))), name="a"),
+        ),
+        ('password_command = "pass redis"', Target(login=Login(command=Secret("pass redis")), name="a")),
+        ('credential_provider = "m:f"', Target(login=Login(provider="m:f"), name="a")),
+        ('proxy = "socks5://p:1"', Target(way=Way(proxy=Secret("socks5://p:1")), name="a")),
         ('user = "u"\npassword = "p"', Target(user="u", password=Secret("p"), name="a")),
         ('url = "redis://:old@cache"\npassword = "new"', Target("cache", password=Secret("new"), name="a")),
         ("tls = true\ninsecure = true", Target(tls=Tls(insecure=True), name="a")),
@@ -59,10 +73,17 @@ def test_files_lie_beside_it(path: Path) -> None:
     assert tls == Tls(cert=str(path.parent / "me.pem"), key=str(Path("~/me.key").expanduser()))
 
 
+def test_a_registry_lies_beside_it_or_ships(path: Path) -> None:
+    profiles = write(path, '[a]\nregistry = "shop.toml"\n[b]\nregistry = "ecm"\n')
+    assert profiles.target("a").registry == str(path.parent / "shop.toml")
+    assert profiles.target("b").registry == str(SHIPPED / "ecm.toml")
+
+
 @pytest.mark.parametrize(
     "text",
     [
         'paint = "red"',
+        "registry = 1",
         "host = 1",
         'host = ""',
         "port = 0",
@@ -75,6 +96,12 @@ def test_files_lie_beside_it(path: Path) -> None:
         'url = "redis://x"\nhost = "y"',
         'socket = "/s"\nport = 1',
         'socket = "/s"\ntls = true',
+        'via = "-oProxyCommand=x"',
+        'password_command = "x"\ncredential_provider = "m:f"',
+        'via = "a"\nproxy = "socks5://p"',
+        'map = "a"',
+        'socket = "/s"\nvia = "a"',
+        'url = "redis://x"\nsentinel_user = "u"',
         'url = "unix:///s"\ntls = true',
     ],
 )
@@ -83,7 +110,10 @@ def test_what_it_can_not_say(path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o604, 0o660])
-@pytest.mark.parametrize("line", ['password = "s3cret"', 'url = "redis://:s3cret@h"', 'url = "redis://:s3/cret@h"'])
+@pytest.mark.parametrize(
+    "line",
+    ['password = "s3cret"', 'url = "redis://:s3cret@h"', 'url = "redis://:s3/cret@h"', 'password_command = "s3cret"'],
+)
 def test_a_password_that_others_can_read_is_refused(path: Path, line: str, mode: int) -> None:
     said = refused(write(path, f"[b]\n{line}\n[a]\n", mode))
     assert "others" in said.happened

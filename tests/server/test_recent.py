@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.recent import KEPT, RecentServers
-from rtui.server.wire.target import Secret, Target, Tls
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Sentinels, Target, Tls, parse_target
+from rtui.server.wire.ways import AddressMap, Way
 
 
 @pytest.fixture
@@ -30,11 +33,44 @@ def test_sockets_and_profiles_are_remembered(recent: RecentServers) -> None:
     assert recent.servers() == [Target("moved", name=display_text("prod")), Target(socket_path="/run/redis.sock", db=2)]
 
 
+def test_a_service_is_remembered_with_its_sentinels_and_without_their_password(recent: RecentServers) -> None:
+    sentinels = Sentinels("mymaster", (("s1", 26379), ("s2", 7)), "watcher", Secret("hunter2"), Tls())
+    recent.add(Target("10.0.0.1", 6379, sentinels=sentinels))
+    recent.add(Target("10.0.0.2", 6379, sentinels=sentinels))
+    assert "hunter2" not in recent.path.read_text()
+    assert recent.servers() == [Target(sentinels=replace(sentinels, password=None))]
+
+
+def test_the_way_is_remembered(recent: RecentServers) -> None:
+    way = Way(("one", "two"), AddressMap(("10.0.0.1:6379=localhost:7001",)))
+    recent.add(Target("10.0.0.1", way=replace(way, proxy=Secret("socks5://me:hunter2@p"))))
+    recent.add(Target("10.0.0.1"))
+    assert "hunter2" not in recent.path.read_text()
+    assert recent.servers() == [Target("10.0.0.1"), Target("10.0.0.1", way=way)]
+
+
 def test_no_password_is_written(recent: RecentServers) -> None:
     recent.add(Target("cache", password=Secret("hunter2")))
     assert "hunter2" not in recent.path.read_text()
     assert recent.servers() == [Target("cache")]
     assert recent.path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://app:hunter2@cache/3",
+        "rediss://:hunter2@cache:6380",
+        "valkey://app:hunter2@[::1]:7000/1",
+        "unix://app:hunter2@/run/redis.sock?db=2",
+    ],
+)
+def test_no_password_of_a_url_is_written(recent: RecentServers, url: str) -> None:
+    target = parse_target(url)
+    assert target.password == Secret("hunter2")
+    recent.add(target)
+    assert "hunter2" not in recent.path.read_text()
+    assert [one.password for one in recent.servers()] == [None]
 
 
 def test_there_are_never_too_many(recent: RecentServers) -> None:

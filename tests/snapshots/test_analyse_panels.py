@@ -17,7 +17,7 @@ from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
 Compare = Callable[..., bool]
 SIZES = pytest.mark.parametrize("size", [SMALL, MEDIUM, LARGE], ids=["80x24", "120x36", "200x50"])
-PANELS = pytest.mark.parametrize("panel", ["3", "4", "5", "6"], ids=["hot", "expiry", "slots", "types"])
+PANELS = pytest.mark.parametrize("panel", ["4", "5", "6", "7"], ids=["hot", "expiry", "slots", "types"])
 
 
 class SessionAnalysis(FixedAnalysis):
@@ -52,6 +52,7 @@ def node_report() -> Report:
     return replace(made, head=replace(made.head, server=server), hot=hot, summary=replace(made.summary, slots=slots))
 
 
+@pytest.mark.sampled("size")
 @SIZES
 @PANELS
 def test_an_exact_report(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
@@ -59,6 +60,7 @@ def test_an_exact_report(snap_compare: Compare, size: tuple[int, int], panel: st
     assert snap_compare(app, terminal_size=size, run_before=doing(panel))
 
 
+@pytest.mark.sampled("panel")
 @PANELS
 @pytest.mark.parametrize(
     "report",
@@ -72,14 +74,14 @@ def test_what_is_known_less_well(snap_compare: Compare, panel: str, report: Repo
 @pytest.mark.parametrize(
     ("name", "keys"),
     [
-        ("next-day", ("4", "z")),
-        ("next-week", ("4", "z", "z")),
-        ("all-expiries", ("4", "z", "z", "z")),
-        ("soon-gone", ("4", "right_square_bracket")),
-        ("without-ttl", ("4", "right_square_bracket", "right_square_bracket", "right_square_bracket")),
-        ("another-cell", ("5", "shift+down", "shift+right")),
-        ("bytes-of-twelve-nodes", ("5", "m", "N", "right_square_bracket", "right_square_bracket")),
-        ("encodings", ("6", "right_square_bracket")),
+        ("next-day", ("5", "z")),
+        ("next-week", ("5", "z", "z")),
+        ("all-expiries", ("5", "z", "z", "z")),
+        ("soon-gone", ("5", "right_square_bracket")),
+        ("without-ttl", ("5", "right_square_bracket", "right_square_bracket", "right_square_bracket")),
+        ("another-cell", ("6", "shift+down", "shift+right")),
+        ("bytes-of-twelve-nodes", ("6", "m", "N", "right_square_bracket", "right_square_bracket")),
+        ("encodings", ("7", "right_square_bracket")),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -91,9 +93,10 @@ def test_what_keys_bring(snap_compare: Compare, name: str, keys: tuple[str, ...]
 @pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
 def test_consent_to_a_hot_key_session(snap_compare: Compare, size: tuple[int, int]) -> None:
     app = app_on(SessionAnalysis(made_report(), DONE))
-    assert snap_compare(app, terminal_size=size, run_before=doing("3", "H", "d"))
+    assert snap_compare(app, terminal_size=size, run_before=doing("4", "H", "d"))
 
 
+@pytest.mark.sampled("theme")
 @PANELS
 @pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast", "rtui-ansi16"])
 def test_themes(snap_compare: Compare, panel: str, theme: str) -> None:

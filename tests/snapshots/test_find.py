@@ -72,6 +72,7 @@ def test_found_keys(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(app(session(done)), terminal_size=size, run_before=doing(*keys))
 
 
+@pytest.mark.sampled("size")
 @pytest.mark.parametrize(
     ("query", "change"),
     [
@@ -102,5 +103,5 @@ def test_the_line(snap_compare: Compare, keys: tuple[str, ...]) -> None:
 
 
 def test_sorted_by_size(snap_compare: Compare) -> None:
-    keys = typed("in:lock", "enter", "s", "s", "s", "s")
+    keys = typed("in:lock", "enter", *["greater_than_sign"] * 4)
     assert snap_compare(app(session(done)), terminal_size=(80, 24), run_before=doing(*keys))

@@ -9,7 +9,7 @@ from rtui.server import guard
 from rtui.server.guard.command import Command, build_batch
 from rtui.server.wire.command_log import CommandLog, LogEntry, Purpose
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.snapshots.test_screens import Compare, app, doing
 from tests.tui.fixed_session import FixedSession
 
@@ -96,6 +96,7 @@ def test_an_empty_log(snap_compare: Compare) -> None:
     assert snap_compare(app(session(CommandLog())), terminal_size=(80, 24), run_before=doing("L"))
 
 
+@pytest.mark.sampled("size")
 @pytest.mark.parametrize("text", ["facts", "no such thing"], ids=["found", "nothing"])
 @pytest.mark.parametrize("size", [(80, 24), MEDIUM], ids=["80x24", "120x36"])
 def test_a_filter(snap_compare: Compare, size: tuple[int, int], text: str) -> None:

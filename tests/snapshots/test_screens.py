@@ -67,7 +67,7 @@ async def settle(pilot: Pilot[int]) -> None:
 
 @SIZES
 def test_browsing(snap_compare: Compare, size: tuple[int, int]) -> None:
-    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    keys = ("enter", "down", "enter", "down", "enter", "down", "down")
     assert snap_compare(app(FixedSession()), terminal_size=size, run_before=doing(*keys))
 
 
@@ -114,6 +114,7 @@ def test_a_key(snap_compare: Compare, name: str, keys: str) -> None:
     assert snap_compare(app(FixedSession()), terminal_size=MEDIUM, run_before=look)
 
 
+@pytest.mark.sampled("size")
 @pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
 @pytest.mark.parametrize("name", [b"jobs", b"q:2"], ids=["key", "rows"])
 def test_watching(snap_compare: Compare, size: tuple[int, int], name: bytes) -> None:
@@ -132,8 +133,8 @@ def test_watching(snap_compare: Compare, size: tuple[int, int], name: bytes) -> 
         await refreshed(user)
         session.length, session.memory = 700, 9_000
         await refreshed(user)
-        screen.watcher.pace_s = 3.0
-        screen._watch(is_ready=False)
+        screen.pane_watch.watcher.pace_s = 3.0
+        screen.pane_watch.tick(is_ready=False)
         await pilot.pause()
 
     assert snap_compare(app(session), terminal_size=size, run_before=look)
@@ -218,30 +219,32 @@ def test_connection_failed(snap_compare: Compare, size: tuple[int, int]) -> None
 
 
 def test_narrow_detail(snap_compare: Compare) -> None:
-    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down", "enter")
+    keys = ("enter", "down", "enter", "down", "enter", "down", "down", "enter")
     assert snap_compare(app(FixedSession()), terminal_size=SMALL, run_before=doing(*keys))
 
 
 @pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast", "rtui-ansi16"])
 def test_themes(snap_compare: Compare, theme: str) -> None:
-    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    keys = ("enter", "down", "enter", "down", "enter", "down", "down")
     assert snap_compare(app(FixedSession(), theme=theme), terminal_size=MEDIUM, run_before=doing(*keys))
 
 
+@pytest.mark.sampled("size")
 @SIZES
 @pytest.mark.parametrize("colours", PALETTE_APPS)
 def test_few_colours(snap_compare: Compare, colours: str, size: tuple[int, int]) -> None:
     shown = PALETTE_APPS[colours]
-    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down")
+    keys = ("enter", "down", "enter", "down", "enter", "down", "down")
     one = shown(BrowseOptions(target=Target(host="10.0.0.5")), FixedSession(), palette=shown.shown_in)
     assert snap_compare(one, terminal_size=size, run_before=doing(*keys))
 
 
+@pytest.mark.sampled("theme")
 @pytest.mark.parametrize("theme", ["rtui-light", "rtui-high-contrast"])
 @pytest.mark.parametrize("colours", PALETTE_APPS)
 def test_themes_in_few_colours(snap_compare: Compare, colours: str, theme: str) -> None:
     shown = PALETTE_APPS[colours]
-    keys = ("S", "enter", "down", "enter", "down", "enter", "down", "down", "tab")
+    keys = ("enter", "down", "enter", "down", "enter", "down", "down", "tab")
     options = BrowseOptions(target=Target(host="10.0.0.5"), theme=theme)
     one = shown(options, FixedSession(), palette=shown.shown_in)
     assert snap_compare(one, terminal_size=MEDIUM, run_before=doing(*keys))
@@ -256,7 +259,7 @@ def test_on_the_linux_console(snap_compare: Compare) -> None:
 def test_bars_under_the_cursor_in_few_colours(snap_compare: Compare, colours: str) -> None:
     shown = PALETTE_APPS[colours]
     one = shown(BrowseOptions(target=Target(host="10.0.0.5")), FixedSession(), palette=shown.shown_in)
-    assert snap_compare(one, terminal_size=SMALL, run_before=doing("S"))
+    assert snap_compare(one, terminal_size=SMALL, run_before=doing())
 
 
 def test_plain_ascii(snap_compare: Compare) -> None:

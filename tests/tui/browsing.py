@@ -7,8 +7,10 @@ from contextlib import asynccontextmanager
 
 import pytest
 from textual.pilot import Pilot
+from textual.widget import Widget
 
 from rtui.keyspace.rows.rows import Row
+from rtui.registry.registry import Registry
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
@@ -53,6 +55,10 @@ class BrowseUser:
         """What the body of the details says."""
         return "\n".join("".join(span.text for span in line) for line in self.screen.detail_pane.body.lines)
 
+    def has_keyboard(self, widget: Widget) -> bool:
+        """Whether the next key is for this widget, though it may not know it yet."""
+        return self.screen.focused is widget
+
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.settled()
@@ -86,6 +92,9 @@ def is_settled(screen: BrowseScreen) -> bool:
     has_facts = not screen.tree_pane._facts.due_again(tree.rows_in_view)
     is_idle = not any(worker.is_running for worker in screen.app.workers)
     is_shown = detail.row == tree.cursor or (detail.row is None and detail.key is not None)
+    if screen.tree_pane.is_schema:
+        schema = screen.tree_pane.schema
+        is_shown = not schema.is_reading and (detail.level and detail.level.level) is schema.view.cursor
     return is_shown and is_complete and has_facts and is_idle and screen.detail_pane.shown is detail
 
 
@@ -96,10 +105,11 @@ async def browsing(
     *,
     notifications: bool = False,
     settings: SettingsFile | None = None,
+    registry: Registry | None = None,
 ) -> AsyncIterator[BrowseUser]:
     """Open the main screen and wait until it rests."""
     session = FixedSession() if session is None else session
-    app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5")), session, settings=settings)
+    app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5"), registry=registry), session, settings=settings)
     async with app.run_test(size=size, notifications=notifications) as pilot:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
         assert isinstance(app.screen, BrowseScreen)

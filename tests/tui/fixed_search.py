@@ -15,6 +15,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.key_search import LISTED, Stage
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.connection import Online, State
 from rtui.server.wire.errors import RtuiError
 
 TYPES = (b"string", b"hash", b"set", b"zset", b"list", b"stream")
@@ -52,6 +53,7 @@ class FixedSearch:
         self.plan: SafeText | None = None
         self.progress = Progress(ScanState.DONE, 1.0, len(names))
         self.cost = Cost(commands=312, keys=5_260, bytes_in=180_224, bytes_out=11_264, server_us=8_400)
+        self.link: State = Online()
         self.failure: RtuiError | None = None
         self.notes: tuple[SafeText, ...] = ()
         self.changes = 0

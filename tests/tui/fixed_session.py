@@ -18,6 +18,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
+from rtui.registry.registry import Registry
 from rtui.server.analysis_session import Analysed, AnalysisSource, FixedAnalysis
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.facts.preview.page import (
@@ -30,6 +31,8 @@ from rtui.server.facts.preview.page import (
     SideTable,
     StringWindow,
 )
+from rtui.server.facts.references import KeyReferences, Link
+from rtui.server.health.callers import Callers
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -121,6 +124,7 @@ class FixedSession:
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
         self.keeps_all_keys = True
+        self.who = Callers(ASKED_AT_S)
         self.analysis: AnalysisSource = FixedAnalysis(empty_report())
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)
@@ -174,16 +178,23 @@ class FixedSession:
         self.on_search(found)
         return found
 
+    async def callers(self) -> Callers:
+        self.asked.append("callers")
+        return self.who
+
     async def lookup(self, name: bytes) -> bool | None:
         return name in keys()
+
+    async def database_count(self) -> int | None:
+        return 16
 
     async def open_namespace(self, node: Namespace) -> None:
         finish(self.store.open(node))
 
-    async def row_facts(self, wanted: Sequence[bytes]) -> list[RowFacts]:
-        return [row_facts(key) for key in wanted]
+    async def row_facts(self, wanted: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
+        return [key_facts(key).row if with_more else row_facts(key) for key in wanted]
 
-    async def key_facts(self, key: bytes) -> KeyFacts:
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
         if self.failure is not None:
             raise self.failure
         return key_facts(key)
@@ -204,6 +215,24 @@ class FixedSession:
     async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
         self.asked.append(f"field {field!r}")
         return b"the whole value of " + field
+
+    async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
+        """By the members of sets alone, and the names there are."""
+        self.asked.append(f"references of {facts.key!r}")
+        entry = registry.entry_of(facts.key)
+        fields = None if entry is None else entry.pattern.fields(facts.key)
+        members = [row[0] for row in preview.rows if isinstance(row[0], bytes)]
+        rows = [
+            (name, member)
+            for reference in (() if entry is None else entry.references)
+            for member in members
+            for name in reference.names(fields or {}, [member])
+        ]
+        outgoing = tuple(Link(name, "member", member, name in self.names) for name, member in rows)
+        incoming = tuple(
+            Link(one.key, "member", one.value, one.key in self.names) for one in registry.incoming(facts.key)
+        )
+        return KeyReferences(outgoing, (), incoming, (), entry is not None and bool(entry.references))
 
     async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         self.asked.append("windows")

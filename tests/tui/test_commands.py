@@ -10,6 +10,7 @@ from textual.actions import parse
 from textual.binding import Binding
 
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
+from rtui.tui.analyse.hot_session import CHOICES, HotSessionScreen
 from rtui.tui.analyse.panel_view import PanelView
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
@@ -26,22 +27,30 @@ from rtui.tui.contents import all_commands, command_sets
 from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_view import FoundBody
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.help.screen import help_lines
+from rtui.tui.help.pages import page_lines
+from rtui.tui.help.screen import keys_page
+from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
+from rtui.tui.kit.line_view import ScrollingPanel
+from rtui.tui.kit.selectable import SelectScreen
 from rtui.tui.kit.table import TableBody
 from rtui.tui.log.commands import LOG_COMMANDS
 from rtui.tui.log.entries import LogView
-from rtui.tui.log.screen import LogScreen
+from rtui.tui.log.screen import EntryScreen, LogScreen
+from rtui.tui.server.commands import CLIENTS_COMMANDS
+from rtui.tui.server.screen import ClientsScreen
 
 SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
     "log": (*LOG_COMMANDS, *APP_COMMANDS), "find": (*FIND_COMMANDS, *APP_COMMANDS),
+    "clients": (*CLIENTS_COMMANDS, *APP_COMMANDS),
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
     Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
+    Owner.CLIENTS: ClientsScreen,
 }  # fmt: skip
 
 
@@ -78,19 +87,19 @@ def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCo
 
 MEANINGS = {
     "go in": "tree.enter tree.expand tree.open_close value.open value.unfold value.fold_or_unfold table.open find.open "
-    "entries.open connect.retry",
+    "entries.open connect.retry clients.whole_row",
     "go out": "tree.parent tree.collapse value.fold panel.zoom_out",
     "go between tree and analysis": "app.analyse analyse.leave",
-    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter",
-    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel",
-    "show the title of this number": "detail.value_tab detail.slot_tab analyse.memory analyse.big",
-    "show the next title": "detail.next_tab panel.next_list",
-    "show the title before": "detail.previous_tab panel.previous_list",
-    "sort by the next thing": "tree.sort_next find.sort",
-    "sort anew or the other way": "tree.sort_again value.sort_reverse table.sort_reverse find.sort_reverse",
-    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry",
+    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter clients.filter",
+    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel clients.next_list",
+    "show the title of this number": "detail.value_tab detail.slot_tab detail.references_tab analyse.findings "
+    "analyse.memory analyse.big",
+    "show the next title": "detail.next_tab panel.next_list clients.next_list",
+    "show the title before": "detail.previous_tab panel.previous_list clients.previous_list",
+    "go to the part before": "analyse.previous_panel clients.previous_list",
+    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry clients.refresh",
     "scan again": "browse.rescan find.again",
-    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy",
+    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy clients.copy_row",
     "write to a file": "value.write analyse.export find.export",
 }
 """Commands of different names that do the same to what each screen shows."""
@@ -109,6 +118,55 @@ def test_a_key_does_the_same_on_every_screen() -> None:
     assert {key: sorted(same) for key, same in by_key.items() if not set.intersection(*same.values())} == {}
 
 
+DIALOGS = (
+    ListScreen, ChoiceList, QuitScreen, CardScreen, ScrollingPanel, EntryScreen, SelectScreen, HotSessionScreen,
+)  # fmt: skip
+SAME_IN_DIALOGS = {
+    "dismiss": "back", "answer(False)": "back", "scroll_up": "cursor_up", "scroll_down": "cursor_down",
+    "scroll_home": "first", "scroll_end": "last",
+}  # fmt: skip
+"""What an action of a dialog is called among the commands."""
+
+ONLY_IN_DIALOGS: dict[str, str] = {
+    "q": "leaves what is on top: a dialog, or rtui",
+    "enter": "closes a text, of which nothing can be opened",
+    "left": "goes out, of an entry",
+    "h": "goes out, of an entry",
+    "space": "pages through a text, as in any pager",
+    "y": "answers a question",
+    "n": "answers a question",
+    **{choice.key: "takes the next option of a question" for choice in CHOICES},
+}
+"""Keys with a meaning of their own there, and why."""
+
+
+def test_a_key_does_in_dialogs_what_it_does_on_screens() -> None:
+    commands = [command for commands in command_sets() for command in commands]
+    ids: dict[str, set[str]] = {
+        key: {command.id for command in commands if key in command.keys} for key in set(commands_keys(commands))
+    }
+    for dialog in DIALOGS:
+        for binding in dialog.__dict__.get("BINDINGS", ()):
+            assert isinstance(binding, Binding)
+            for key in binding.key.split(","):
+                meaning = SAME_IN_DIALOGS.get(binding.action, binding.action)
+                assert key in ONLY_IN_DIALOGS or meaning in ids[key], f"{key} of {dialog.__name__} is {binding.action}"
+
+
+def commands_keys(commands: Sequence[ScreenCommand]) -> list[str]:
+    return [key for command in commands for key in command.keys]
+
+
+def test_the_keys_of_rows_move_in_every_list_to_choose_from() -> None:
+    keys = {key: binding.action for binding in ChoiceList.BINDINGS if isinstance(binding, Binding)
+            for key in binding.key.split(",")}  # fmt: skip
+    for command in LOG_COMMANDS:
+        if command.owner is Owner.ENTRIES and command.id != "open":
+            assert {key for key in command.keys if len(key) == 1 or key.startswith("ctrl")} <= {
+                key for key, action in keys.items() if action == command.id
+            }
+
+
 def test_a_key_that_the_value_shares_with_the_screen_does_the_same_there() -> None:
     keys = {command.name: command.keys for command in all_commands()}
     for inside, outside in SHARED.items():
@@ -120,7 +178,7 @@ def test_actions_are_unique() -> None:
 
 
 def test_the_help_lists_every_command() -> None:
-    shown = ["".join(span.text for span in line) for line in help_lines(all_commands(), 100)]
+    shown = ["".join(span.text for span in line) for line in page_lines(keys_page(all_commands()), 100)]
     for command in all_commands():
         if command.owner is not Owner.CONNECT:
             assert any(command.title in line and command.key_text in line for line in shown), command.id

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
+from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.connect.screen import ConnectScreen, connecting_line
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import SIZE
+
+
+def shown(app: RtuiApp) -> str:
+    """What stands on the screen."""
+    with app._context():
+        return "".join(segment.text for strip in app.screen._compositor.render_strips() for segment in strip)
 
 
 class SlowSession(FixedSession):
@@ -43,6 +52,24 @@ async def test_a_slow_server_is_named_until_it_answers() -> None:
         session.may_connect.set()
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
     assert session.starts == 1
+
+
+@pytest.mark.parametrize(("waited_s", "said"), [(0.0, ""), (1.9, ""), (2.0, " · 2s"), (64.5, " · 1m 4s")])
+def test_who_waits_for_a_server_is_told_since_when(waited_s: float, said: str) -> None:
+    line = connecting_line(SafeText("db:6379"), waited_s)
+    assert "".join(span.text for span in line) == f" Connecting to db:6379{said}"
+
+
+async def test_how_long_connecting_takes_is_shown_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.tui.connect.screen.TICK_S", 0.01)
+    monkeypatch.setattr("rtui.tui.connect.screen.SLOW_S", 0.0)
+    session = SlowSession()
+    app = RtuiApp(BrowseOptions(), session)
+    async with app.run_test(size=SIZE) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, ConnectScreen))
+        await until(pilot, lambda: "Connecting" in shown(app) and " · " in shown(app))
+        session.may_connect.set()
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
 
 
 async def test_what_fails_at_once_is_told_and_tried_again() -> None:

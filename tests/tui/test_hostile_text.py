@@ -115,14 +115,14 @@ async def test_names_and_values(valkey: Server, tmp_path: Path) -> None:
 
 async def _see_all_of_the_body(visitor: Visitor) -> None:
     await visitor.press("enter")
-    await visitor.until(lambda: visitor.pane.body.has_focus, "the detail")
+    await visitor.until(lambda: visitor.app.focused is visitor.pane.body, "the detail")
     while visitor.pane.body.scroll_offset.y < visitor.pane.body.max_scroll_y:
         before = visitor.pane.body.scroll_offset.y
         await visitor.press("pagedown")
         await visitor.until(lambda before=before: visitor.pane.body.scroll_offset.y > before, "the next screenful")  # type: ignore[misc]
         visitor.check_harmless()
     await visitor.press("escape")
-    await visitor.until(lambda: visitor.tree.has_focus, "the tree")
+    await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ async def test_what_is_typed(valkey: Server, tmp_path: Path) -> None:
             await visitor.until(lambda: visitor.browse.filter_input.value, "the text")
             visitor.check_harmless()
             await visitor.press("enter")
-            await visitor.until(lambda: visitor.tree.has_focus, "the tree")
+            await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
             await visitor.until(lambda: visitor.session.status.complete, "the end of the scan")
             visitor.check_harmless()
             await visitor.press("escape")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from msgspec.structs import replace
 from rich.console import RenderableType
 from textual import events
 from textual.command import CommandPalette
+from textual.keys import _character_to_key
 from textual.screen import Screen
 
 from rtui.analysis.report.document import Node, NodeKind
@@ -17,13 +19,14 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.goto.screen import GotoScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
-from tests.tui.browsing import browsing
+from tests.tui.browsing import BrowseUser, browsing
 from tests.tui.fixed_session import FixedSession
 
 
@@ -38,7 +41,7 @@ async def test_the_table_keeps_the_focus_through_a_second_pass(key: str) -> None
         await user.until_shown("shop:")
         await user.press("down", "down")
         body = user.screen.view.table.body
-        await user.until(lambda: body.has_focus and body.cursor_line == 2)
+        await user.until(lambda: user.screen.focused is body and body.cursor_line == 2)
         await user.press("up")
         await user.until(lambda: body.cursor_line == 1)
 
@@ -50,6 +53,73 @@ async def test_keys_before_the_first_figures_count() -> None:
         user.source.put(made_report())
         await user.until_shown("shop:")
         await user.until(lambda: user.screen.view.table.body.cursor_line == 2)
+
+
+def type_at_once(user: BrowseUser, *keys: str) -> None:
+    """Have keys arrive in one packet."""
+    for key in keys:
+        user.pilot.app.post_message(
+            events.Key(_character_to_key(key) if len(key) == 1 else key, None if len(key) > 1 else key)
+        )
+
+
+@pytest.mark.usefixtures("patience")
+async def test_what_is_typed_at_once_behind_a_key_that_opens_a_line_is_in_the_line() -> None:
+    async with browsing() as user:
+        app = user.screen.app
+        type_at_once(user, ":", *"db3")
+        await user.until(lambda: isinstance(app.screen, GotoScreen) and app.screen.line.value == "db3")
+        await user.press("escape")
+        type_at_once(user, "?", "/", *"memory")
+        await user.until(lambda: isinstance(app.screen, HelpScreen) and app.screen.search_input.value == "memory")
+        await user.until(lambda: app.focused is not None and app.focused.id == "help-search")
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have keys wait for as long as it takes."""
+    monkeypatch.setattr("rtui.tui.kit.terminal.HELD_S", 1e9)
+    monkeypatch.setattr("rtui.tui.kit.terminal.LONGEST_S", 1e9)
+
+
+class SlowLookUps(FixedSession):
+    """Says only then whether a key exists when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = asyncio.Event()
+
+    async def lookup(self, name: bytes) -> bool | None:
+        await self.may_answer.wait()
+        return await super().lookup(name)
+
+
+@pytest.mark.usefixtures("patience")
+async def test_enter_behind_a_name_waits_for_its_row() -> None:
+    session = SlowLookUps()
+    async with browsing(session) as user:
+        body = user.screen.detail_pane.body
+        type_at_once(user, "/", *"plain", "enter", "enter")
+        await user.until(lambda: not user.screen.filter_input.is_open)
+        assert not user.has_keyboard(body)
+        session.may_answer.set()
+        await user.until(lambda: user.has_keyboard(body))
+        assert user.name == b"plain"
+
+
+@pytest.mark.usefixtures("patience")
+async def test_escape_does_not_wait_for_a_name_that_is_looked_up() -> None:
+    async with browsing(SlowLookUps()) as user:
+        type_at_once(user, "/", *"plain", "enter", "enter", "escape", "question_mark")
+        await user.until(lambda: isinstance(user.screen.app.screen, HelpScreen))
+
+
+@pytest.mark.usefixtures("patience")
+async def test_enter_behind_the_beginning_of_a_name_is_for_the_row_that_has_it() -> None:
+    async with browsing() as user:
+        type_at_once(user, "f", *"pl", "enter", "enter")
+        await user.until(lambda: user.has_keyboard(user.screen.detail_pane.body))
+        assert user.name == b"plain"
 
 
 async def test_nothing_is_painted_when_nothing_changes_that_can_be_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,12 +284,12 @@ def notices(user: AnalyseUser) -> list[str]:
     ("keys", "query"),
     [
         (("enter", "enter"), "pattern:shop:session:{uuid}"),
-        (("4", *["right_square_bracket"] * 3), "ttl:none"),
-        (("4", *["right_square_bracket"] * 4), "expires:"),
-        (("5",), "slot:"),
-        (("5", "right_square_bracket"), "tag:"),
-        (("6",), "type:"),
-        (("6", "right_square_bracket"), "enc:"),
+        (("5", *["right_square_bracket"] * 3), "ttl:none"),
+        (("5", *["right_square_bracket"] * 4), "expires:"),
+        (("6",), "slot:"),
+        (("6", "right_square_bracket"), "tag:"),
+        (("7",), "type:"),
+        (("7", "right_square_bracket"), "enc:"),
     ],
     ids=["pattern", "no-ttl", "bucket", "slot", "tag", "type", "encoding"],
 )
@@ -253,10 +323,10 @@ async def test_a_key_in_a_table_of_namespaces_opens() -> None:
 async def test_a_filter_of_a_list_of_the_largest_says_so() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
         await user.until_shown("shop:")
-        await user.press("2", "slash", *"shop")
+        await user.press("3", "slash", *"shop")
         await user.until_shown(f"rows with shop among the {len(user.screen.view.table.rows.table.rows)} largest")
         await user.press(*"zzz")
         await user.until_shown("No row among the")
-        await user.press("escape", "1", "slash", *"shop")
+        await user.press("escape", "2", "slash", *"shop")
         await user.until_shown("rows with shop")
         assert "among the" not in user.text

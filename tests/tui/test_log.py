@@ -13,7 +13,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.server import guard
 from rtui.server.guard.command import build_batch
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.entries import LogRows

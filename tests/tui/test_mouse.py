@@ -8,6 +8,7 @@ from textual.events import MouseScrollDown
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.connect.places import DatabasesScreen, ServersScreen
+from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto.screen import GotoScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.bars import Bar
@@ -68,3 +69,40 @@ async def test_the_wheel_scrolls_the_list_of_what_can_be_gone_to() -> None:
         before = screen.list.scroll_offset.y
         await user.pilot._post_mouse_events([MouseScrollDown], screen.list, (5, 5))
         await until(user.pilot, lambda: screen.list.scroll_offset.y > before)
+
+
+async def test_titles_of_columns_sort_a_page_of_a_value_and_turn_it_round() -> None:
+    async with browsing() as user:
+        await user.go(b"shop:user:7:profile")
+        body = user.screen.detail_pane.body
+        line = next(at for at, row in enumerate(body.rows) if row.column_ends)
+        assert "field" in "".join(span.text for span in body.rows[line].line)
+        for wanted in ("field ↑", "field ↓"):
+            await user.pilot.click(body, offset=(3, line - body.scroll_offset.y))
+            await user.until(lambda wanted=wanted: wanted in user.body)  # type: ignore[misc]
+
+
+async def test_the_page_of_a_value_is_turned_beside_its_tabs() -> None:
+    async with browsing(FixedSession(names=[b"jobs"])) as user:
+        tabs = user.screen.detail_pane._tabs
+        text = "".join(span.text for span in tabs.lines[1])
+        assert "1–100 of 300" in text
+        await user.pilot.click(tabs, offset=(text.index("n ›"), 1))
+        await user.until(lambda: "101–200 of 300" in "".join(span.text for span in tabs.lines[1]))
+
+
+@pytest.mark.parametrize("opens", [AnalyseScreen, FindScreen])
+async def test_the_server_in_every_title_leads_to_others(opens: type) -> None:
+    async with browsing() as user:
+        await user.pilot.press("a" if opens is AnalyseScreen else "K")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, opens))
+        bar = user.pilot.app.screen.query_one("#title", Bar)
+        await until(user.pilot, lambda: bool(bar.lines))
+        await click_on(user, bar, "10.0.0.5")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, ServersScreen))
+
+
+async def test_the_line_about_a_row_of_a_small_terminal_leads_to_its_details() -> None:
+    async with browsing(size=(80, 24)) as user:
+        await click_on(user, user.screen.detail_pane.summary, "shop")
+        await user.until(lambda: user.has_keyboard(user.screen.detail_pane.body))

@@ -15,8 +15,8 @@ from rtui.analysis.formats.text import write_text
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
-from rtui.tui.contents import all_commands
-from rtui.tui.help.screen import GLOSSARY, help_lines
+from rtui.tui.contents import help_topics
+from rtui.tui.help.pages import page_lines
 from tests.made_report import made_report, partial_report
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 
@@ -63,10 +63,11 @@ def test_the_scan_for_plurals_finds_them() -> None:
 
 @pytest.mark.parametrize("width", [60, 100])
 def test_the_help_explains_the_terms(width: int) -> None:
-    text = " ".join("".join(span.text for span in line) for line in help_lines(all_commands(), width))
-    for term, meaning in GLOSSARY:
-        assert term in text
-        assert meaning.split()[-1] in text
+    glossary = next(page for page in help_topics() if page.title == "Figures and terms")
+    text = " ".join("".join(span.text for span in line) for line in page_lines(glossary, width))
+    for entry in glossary.entries:
+        assert entry.term in text
+        assert entry.is_heading or entry.text.split()[-1] in text
 
 
 def test_the_head_counts_the_keys_that_the_slots_count() -> None:

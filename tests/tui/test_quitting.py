@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.kit.choice import QuitScreen
@@ -45,9 +46,9 @@ def test_it_says_what_becomes_of_the_figures() -> None:
 
 
 @asynccontextmanager
-async def asked(key: str) -> AsyncIterator[AnalyseUser]:
+async def asked(key: str, status: AnalysisStatus = LONG) -> AsyncIterator[AnalyseUser]:
     """The question that the key brings up during a long analysis."""
-    async with analysing(FixedAnalysis(made_report(), LONG)) as user:
+    async with analysing(FixedAnalysis(made_report(), status)) as user:
         await user.press(key)
         await user.until(lambda: isinstance(user.screen.app.screen, QuitScreen))
         yield user
@@ -57,7 +58,7 @@ async def asked(key: str) -> AsyncIterator[AnalyseUser]:
 async def test_quitting_during_a_long_analysis_asks_and_the_same_key_again_quits(key: str) -> None:
     async with asked(key) as user:
         app = user.screen.app
-        await user.until_shown("An analysis is under way: 430,000 keys in 30m 12s.", "Stay", "Quit?")
+        await user.until_shown("An analysis is under way: 430,000 keys in 30m 12s", "43%", "Stay", "Quit?")
         assert app.is_running
         await user.press(key)
         await user.until(lambda: app.return_code == 0)
@@ -76,6 +77,22 @@ async def test_the_second_answer_quits() -> None:
     async with asked("q") as user:
         await user.press("down", "enter")
         await user.until(lambda: user.screen.app._exit)
+
+
+async def test_the_analysis_may_go_on_later() -> None:
+    async with asked("q", replace(LONG, can_go_on_later=True)) as user:
+        await user.until_shown("unless it is to go", "Stay", "Quit, and let the analysis go on later")
+        await user.press("down", "enter")
+        await user.until(lambda: user.screen.app._exit)
+        assert user.source.asked[0] == "go on later"
+
+
+async def test_rtui_stays_where_it_can_not_be_saved() -> None:
+    async with asked("q", replace(LONG, can_go_on_later=True)) as user:
+        user.source.why_not_later = SafeText("No space left on device")
+        await user.press("down", "enter")
+        await user.until_shown("The analysis is not saved", "No space left on device")
+        assert not user.screen.app._exit
 
 
 async def test_quitting_asks_nothing_when_nothing_is_lost() -> None:

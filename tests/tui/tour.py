@@ -20,7 +20,8 @@ from rtui.server.facts.preview.page import Preview
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen
@@ -256,13 +257,13 @@ async def _filter(visitor: Visitor) -> None:
 async def _read(visitor: Visitor) -> None:
     """Use the detail panel."""
     await visitor.press("enter")
-    await visitor.until(lambda: visitor.pane.body.has_focus, "the detail")
+    await visitor.until(lambda: visitor.app.focused is visitor.pane.body, "the detail")
     await visitor.press("2")
     await visitor.until_shown("bytes hashed")
     await visitor.press("1", "pagedown", "end", "home", "left_square_bracket", "right_square_bracket", "r")
     await visitor.settled()
     await visitor.press("escape")
-    await visitor.until(lambda: visitor.tree.has_focus, "the tree")
+    await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
 
 
 async def _copy(visitor: Visitor, done: Tour) -> None:

@@ -176,18 +176,19 @@ class Visitor:
         await self.paste(text)
         await self.until(lambda: self.browse.filter_input.value == text, "the typed text")
         await self.press("enter")
-        await self.until(lambda: self.tree.has_focus, "the tree")
+        await self.until(lambda: self.browse.focused is self.tree, "the tree")
 
     async def go(self, name: str) -> None:
         """Go to a key by typing its whole name into the filter."""
         await self.filter(name)
         key = name.encode()
-        await self.until(lambda: self._is_at(key) and self._is_settled(), f"the key {name}")
+        await self.until(lambda: self.is_at(key) and self._is_settled(), f"the key {name}")
 
     def _is_on_line(self, line: int) -> bool:
         return self.tree.cursor_line == line
 
-    def _is_at(self, key: bytes) -> bool:
+    def is_at(self, key: bytes) -> bool:
+        """Whether a key is under the cursor and in the details."""
         row = self.tree.cursor
         return row is not None and row.kind is RowKind.KEY and row.key() == key and self.detail.key == key
 

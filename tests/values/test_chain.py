@@ -106,6 +106,8 @@ def test_an_outline_folds_and_sorts() -> None:
     rows = list(outline(root, folded=lambda path: path == (0,), by_name=True))
     assert [row.path for row in rows] == [(), (1,), (1, 1), (1, 0), (0,)]
     assert [row.is_folded for row in rows] == [False, False, False, False, True]
+    rows = list(outline(root, by_name=True, is_reversed=True))
+    assert [row.path for row in rows] == [(), (0,), (0, 0), (0, 1), (1,), (1, 0), (1, 1)]
 
 
 def test_dates_are_hints_only_where_they_are_plausible() -> None:

@@ -23,11 +23,12 @@ import lz4.frame
 import msgpack
 import pytest
 from backports import zstd
-from google.protobuf import struct_pb2
+from google.protobuf import any_pb2, struct_pb2, timestamp_pb2, type_pb2
+from google.protobuf.message import Message
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.values import Kind, Limits, Node, decode, outline
+from rtui.values import Kind, Limits, Node, alternatives, decode, outline
 
 WORDS = b" ".join(b"word%d" % (at * at * 7919 % 99_991) for at in range(5_000))
 
@@ -266,6 +267,29 @@ def test_protobuf_by_hand_as_its_documentation_encodes_it() -> None:
     assert [child.value for child in root.children[:2]] == ["150", "testing"]
     assert root.children[2].children[0].value == "150"
     assert root.children[3].type_name == "fixed32, as float 1.5"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        type_pb2.Field(kind=type_pb2.Field.TYPE_INT64, number=70_000, packed=True),
+        type_pb2.Option(name="a", value=any_pb2.Any(value=bytes(range(128, 150)))),
+        timestamp_pb2.Timestamp(seconds=1_767_323_045, nanos=999_999_999),
+    ],
+)
+def test_small_messages_are_chosen_without_any_text(message: Message) -> None:
+    assert decode(message.SerializeToString()).chain == ("protobuf",)
+
+
+def test_fields_in_another_order_are_a_message_too() -> None:
+    data = b"\x22\x08\x08\x07\x10\xac\x02\x18\x80\x01" + b"\x08\x2a" + b"\x12\x03Ada" + b"\x18\x90\x4e"
+    assert decode(data).chain == ("protobuf",)
+
+
+@pytest.mark.parametrize("data", [b"\x0a\x20" + 32 * b"x", b"\x08\x80\x80\x80\x80\x80\x80\x80\x01"])
+def test_a_field_alone_is_offered(data: bytes) -> None:
+    assert decode(data).chain in {("text",), ("hex",)}
+    assert "protobuf" in alternatives(data)
 
 
 def test_a_missing_library_is_said(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -68,6 +68,14 @@ def test_random_bytes_are_hardly_ever_recognised(length: int) -> None:
         assert wrong.total() <= ROUNDS // 100, wrong
 
 
+@pytest.mark.parametrize("is_whole", [True, False])
+def test_random_bytes_are_hardly_ever_messages(is_whole: bool) -> None:
+    source = random.Random(43)
+    samples = [source.randbytes(source.randint(20, 200)) for _ in range(1_000)]
+    chosen = sum("protobuf" in decode(data, is_whole=is_whole).chain for data in samples)
+    assert chosen < len(samples) / 100
+
+
 @pytest.mark.slow
 def test_random_tokens_are_text() -> None:
     source = random.Random(7)

@@ -1,8 +1,9 @@
 """Adds up what an inspection learns about keys, batch by batch, in memory bounded by patterns and not by keys.
 
 A batch goes four ways: its facts to the patterns of its keys (`pattern_counts`), its names into the counts by hash slot
-(`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths into a sketch by type. A
-summary takes a copy of the patterns as a tree (`folding`), reads it from the leaves to the root and finds expiry cliffs
+(`slot_counts`), its largest values into the lists of biggest keys (`top_keys`), its lengths into a sketch by type. With
+a registry it goes to the counts of its entries and of what its naming rules find as well (`registry_counts`). A summary
+takes a copy of the patterns as a tree (`folding`), reads it from the leaves to the root and finds expiry cliffs
 (`cliffs`); `figures` turns counts into estimates where the keys are a sample.
 """
 
@@ -13,15 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from msgspec import structs
+from msgspec import msgpack, structs
 
 from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.counted import CountedNode, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
-from rtui.analysis.aggregate.lengths import Lengths
+from rtui.analysis.aggregate.lengths import Lengths, Spread
 from rtui.analysis.aggregate.pattern_counts import NewCounters, Snapshot, pure_counters
 from rtui.analysis.aggregate.presets import preset
+from rtui.analysis.aggregate.registry_counts import RegistryCounts
+from rtui.analysis.aggregate.saved import NODES_OF_PART, SavedAggregates, SavedNode, expect
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import OverCounts, TopKeys
@@ -33,23 +36,28 @@ from rtui.analysis.report.document import (
     KeyRecord,
     Node,
     NodeKind,
-    Quantiles,
     Scope,
     SlotsReport,
     Stats,
     Summary,
     TypeReport,
 )
+from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
 from rtui.analysis.report.members import Figure
+from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
+from rtui.registry.registry import Registry
 
 ADDED_AT_ONCE: Final = 5
 """Batches that are added when one comes, held ones first, once no summary is being made."""
 
 NOT_ASKED_S: Final = 0.0
 """Stands for the moment of asking where nothing was asked."""
+
+
+_DECODER: Final = msgpack.Decoder(tuple[SavedNode, ...])
 
 
 class Counted(NamedTuple):
@@ -100,7 +108,10 @@ class Aggregates:
         started_at_s: float,
         node_budget: int = 4096,
         new_counters: NewCounters = pure_counters,
+        registry: Registry | None = None,
+        is_sample: bool = False,
     ) -> None:
+        """Count by the entries and naming rules of a registry as well; `is_sample` if its bytes are to be estimated."""
         self.keys = 0
         """Keys inspected, those in held batches too."""
         self.vanished_keys = 0
@@ -118,6 +129,7 @@ class Aggregates:
         self._lengths = Lengths(scope.columns)
         self._scale = ExpiryScale(int(started_at_s) // 60)
         self.patterns, self.slots = new_counters(separators, self._scale, scope.depth)
+        self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
         self._node_budget = node_budget
         self._summaries = 0
         """Summaries being made that batches would change."""
@@ -178,6 +190,58 @@ class Aggregates:
             self._lengths.add(key_type, batch.lengths, is_sampled=batch.is_sampled)
         self.slots.add(keys, batch.memory_bytes)
         self.big.add(batch, asked_at_s)
+        if self.registered is not None:
+            self.registered.add(batch)
+
+    def saved(self) -> Slices[SavedAggregates]:
+        """Return all of it for a file; nothing may be added meanwhile."""
+        slicer = Slicer()
+        yield from self.add_held()
+        parts, waiting = [], []
+        for node in self.patterns.nodes():
+            waiting.append(node)
+            if len(waiting) == NODES_OF_PART:
+                parts.append(msgpack.encode(waiting))
+                waiting = []
+            yield from slicer.pause()
+        parts.append(msgpack.encode(waiting))
+        lengths, other_lengths = self._lengths.saved()
+        return SavedAggregates(
+            self.keys,
+            self.vanished_keys,
+            self.unread_keys,
+            self._scale.origin_min,
+            {key_type: dict(counts) for key_type, counts in self._encodings.items()},
+            lengths,
+            other_lengths,
+            self.slots.saved(),
+            self.big.saved(),
+            None if self.registered is None else self.registered.saved(),
+            self.patterns.limits(),
+            tuple(parts),
+        )
+
+    def restore(self, saved: SavedAggregates) -> Slices[None]:
+        """Take back what was saved of the same scope and beginning, before anything is added.
+
+        Raises NotSavedError or a MsgspecError for what no pass has saved; nothing of it is to be used then.
+        """
+        slicer = Slicer()
+        expect(saved.origin_min == self._scale.origin_min)
+        expect((saved.registered is None) == (self.registered is None))
+        nodes = (node for part in saved.nodes for node in _DECODER.decode(part))
+        for _ in self.patterns.restore(saved.limits, nodes):
+            yield from slicer.pause()
+        self.keys, self.vanished_keys, self.unread_keys = saved.keys, saved.vanished_keys, saved.unread_keys
+        self._encodings = {key_type: Counter(counts) for key_type, counts in saved.encodings.items()}
+        for lengths, is_sampled in ((saved.lengths, True), (saved.other_lengths, False)):
+            for key_type, sketch in lengths.items():
+                self._lengths.merge(key_type, Sketch.of_saved(sketch), is_sampled=is_sampled)
+        self.slots.restore(saved.slots)
+        self.big.restore(saved.big)
+        if self.registered is not None and saved.registered is not None:
+            self.registered.restore(saved.registered)
+        self.revision += 1
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
         """Return the summary of all keys of one moment; `counted` is of the same.
@@ -191,6 +255,7 @@ class Aggregates:
         try:
             if self._summaries == 1:
                 yield from self.add_held()
+            registered = None if self.registered is None else (yield from self.registered.copy(slicer))
             snapshot = yield from self.patterns.snapshot(self._node_budget, slicer)
             self.counted = Counted(self.summed_keys, self.unread_keys, self.vanished_keys)
             big = self.big.report(), self.big.over, self.big.hottest()
@@ -198,7 +263,7 @@ class Aggregates:
             slots = self.slots.report()
             yield from slicer.pause()
             encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-            lists = _Lists(encodings, self._lengths.copy(), big, slots, self._columns)
+            lists = _Lists(encodings, self._lengths.copy(), big, slots, self._columns, registered)
             work = _summed(snapshot, lists, sample, slicer)
             if not snapshot.is_copy:
                 return (yield from work)[0]
@@ -212,8 +277,11 @@ class Aggregates:
             self._summaries -= is_held
 
     def add_held(self) -> Slices[None]:
-        """Add what was held while a summary was made, in slices, so that `big` knows every key."""
+        """Add what was held while a summary was made, or counted elsewhere, in slices; then `big` knows every key."""
         slicer = Slicer()
+        if self.registered is not None and self.registered.pull is not None:
+            for _ in self.registered.pull():
+                yield from slicer.pause()
         while self._held:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
@@ -228,6 +296,7 @@ class _Lists(NamedTuple):
     """The biggest keys, how many of a type are above the thresholds, and the hottest."""
     slots: SlotsReport
     columns: Columns
+    registered: RegistryCounts | None
 
 
 def _summed(
@@ -242,17 +311,24 @@ def _summed(
         figures = SampleFigures(sample, root.keys, root.tally.memory or Sketch())
     reports = NodeReports(figures, slicer)
     whole = yield from reports.part(root, is_root=True)
+    named, renamed = with_leading_numbers(whole.node)
     types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
     big, over, hottest = lists.big
+    registry, naming = None, None
+    if lists.registered is not None:
+        samples_lengths = lists.columns.length is Asked.SAMPLED
+        registry, naming = yield from lists.registered.reports(named, figures, slicer, samples_lengths=samples_lengths)
     summary = Summary(
-        root=whole.node,
-        types=type_reports(types, lists.lengths.quantiles(types, big.by_type_length, figures), figures),
+        root=named,
+        types=type_reports(types, lists.lengths.spreads(types, big.by_type_length, figures), figures),
         encodings=encoding_reports(lists.encodings, types, figures),
         big=structs.replace(big, over=lists.lengths.over(over, types, figures)),
         hottest=hottest,
-        expiry=(yield from expiry_report(patterns, figures, slicer)),
+        expiry=expiry_with((yield from expiry_report(patterns, figures, slicer)), renamed),
         slots=lists.slots,
         folded=reports.beyond_budget,
+        registry=registry,
+        naming=naming,
     )
     keys = root.keys
     yield from patterns.release(slicer)
@@ -292,6 +368,7 @@ class NodeReports:
         stats = (
             below[0].node.stats if pattern.is_alike else _stats(tally, pattern.types, self._figures, is_whole=is_root)
         )
+        is_pattern = pattern.kind is NodeKind.PATTERN
         names = max([own, *(part.names for part in below)])
         below.sort(key=lambda part: (part.node.name, part.node.separator, part.node.kind))
         below.sort(key=lambda part: part.weight, reverse=True)
@@ -301,10 +378,19 @@ class NodeReports:
             kind=pattern.kind,
             stats=stats,
             children=tuple([part.node for part in below]),
-            distinct=names if pattern.kind is NodeKind.PATTERN and patterns == 1 else None,
+            distinct=self._figures.names(_distinct(pattern, names if patterns == 1 else 0)) if is_pattern else None,
+            holds_names=pattern.holds_any_name,
+            examples=tuple(pattern.example_keys) if patterns and own else (),
         )
         weight = 0 if tally.memory is None else tally.memory.sum, tally.keys
         return Part(node, weight, names if patterns <= 1 else 0)
+
+
+def _distinct(pattern: CountedNode, least: int) -> int | Estimate:
+    """Return how many different segments a pattern stands for: at least so many, and no more than it has keys."""
+    found = as_estimate(pattern.names or 0)
+    low, value, high = (min(max(one, least), pattern.keys) for one in (found.low, found.value, found.high))
+    return int(value) if low == high else Estimate(low, value, high)
 
 
 def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, *, is_whole: bool = False) -> Stats:
@@ -322,6 +408,8 @@ def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, 
             lasting = SizeSums(float(ttl.no_ttl_memory_bytes), float(ttl.no_ttl_squares), ttl.no_ttl_largest)
             no_ttl_bytes = figures.memory(ttl.no_ttl_memory_bytes, lambda: lasting)
 
+    lives = None if ttl is None else ttl.range_ms
+
     def bins(counts: list[int] | None) -> tuple[Figure, ...] | None:
         return None if counts is None else tuple(map(figures.keys, counts))
 
@@ -336,23 +424,26 @@ def _stats(tally: KeySums, types: Mapping[bytes | None, int], figures: Figures, 
         no_ttl_share=None if ttl is None else figures.share(ttl.no_ttl_keys, ttl.known_keys),
         no_ttl_memory_bytes=no_ttl_bytes,
         ttl=None if ttl is None else bins(ttl.bins),
+        ttl_range_s=None if lives is None else (lives[0] / 1000, lives[1] / 1000),
         soonest_expiry_s=None if ttl is None or ttl.soonest_ms is None else ttl.soonest_ms / 1000,
         idle=None if tally.idle is None else figures.by_use(tally.idle, tally.keys),
         frequency=None if tally.frequency is None else figures.by_use(tally.frequency, tally.keys),
         types=tuple([(key_type, figures.keys(count)) for key_type, count in known_types]),
+        strings=None if tally.strings is None else StringReport(*tally.strings),
     )
 
 
 def type_reports(
-    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Quantiles], figures: Figures
+    types: Mapping[bytes, KeySums], lengths: Mapping[bytes, Spread], figures: Figures
 ) -> tuple[TypeReport, ...]:
     """Return all types, most keys first, with the lengths of those that have any."""
     return tuple(
         TypeReport(
             name=key_type,
             stats=_stats(tally, {key_type: tally.keys}, figures),
-            length=lengths.get(key_type),
+            length=lengths[key_type].quantiles if key_type in lengths else None,
             unit=type_of(key_type).units,
+            lengths=lengths[key_type].bins if key_type in lengths else None,
         )
         for key_type, tally in sorted(types.items(), key=lambda pair: (-pair[1].keys, pair[0]))
     )

@@ -13,6 +13,8 @@ from typing import Protocol, Self, TypeVar
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins
 from rtui.analysis.aggregate.sketch import Sizes
+from rtui.analysis.aggregate.string_lengths import StringLengths
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.slices import Slicer, Slices
 
@@ -35,6 +37,8 @@ class LifeSums(Protocol):
     @property
     def soonest_ms(self) -> int | None: ...
     @property
+    def range_ms(self) -> tuple[int, int] | None: ...
+    @property
     def bins(self) -> list[int]: ...
 
 
@@ -51,6 +55,8 @@ class KeySums(Protocol):
     def idle(self) -> list[int] | None: ...
     @property
     def frequency(self) -> list[int] | None: ...
+    @property
+    def strings(self) -> StringLengths | None: ...
 
 
 class CountedNode(Protocol):
@@ -76,6 +82,12 @@ class CountedNode(Protocol):
     def expiring(self) -> int: ...
     @property
     def is_alike(self) -> bool: ...
+    @property
+    def names(self) -> int | Estimate | None: ...
+    @property
+    def holds_any_name(self) -> bool: ...
+    @property
+    def example_keys(self) -> Sequence[bytes]: ...
 
 
 N = TypeVar("N", bound=CountedNode)

@@ -214,6 +214,10 @@ class Figures:
         """Return how many keys there are like `count` of the inspected ones."""
         return count
 
+    def names(self, count: int | Estimate) -> Figure:
+        """Return how many different names there are, of which there are so many among the inspected keys."""
+        return count
+
     def share_keys(self, count: int) -> Figure:
         """Return their share of all keys."""
         return self.share(count, self._keys)
@@ -286,6 +290,11 @@ class SampleFigures(Figures):
         if count > self._keys:  # of keys that vanished before all of their facts were read
             return at_least
         return estimates.count(count, self._keys, self._population) or at_least
+
+    def names(self, count: int | Estimate) -> Estimate:
+        """Return at least those of the sample."""
+        found = as_estimate(count)
+        return Estimate(found.low, found.value, inf)
 
     def share(self, count: int, of: int) -> Figure:
         """Estimate by Wilson's interval; the share of no keys may be any."""

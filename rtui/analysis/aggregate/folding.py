@@ -1,10 +1,18 @@
 """The tree of patterns as a report shows it: light names merged, at most a budget of nodes, nothing counted twice.
 
 While keys are counted the tree has far more nodes than anybody wants to read. A `folded` copy of it is made for each
-report, level by level from the root: in a crowded namespace the names that hold less than a hundredth of all keys and
-of all bytes are merged into `{*}`, with all that is below them, before the level below is looked at. So every name is
-judged by the weights of all keys, and those below `{*}` by what has come together there. At last the heaviest nodes
-within the budget stay, and all others are merged into those for the rest of their parents.
+report, level by level from the root. In each namespace, keys and namespaces below it are judged apart, and before the
+level below is looked at, so every name is judged by the weights of all keys, and those below a pattern by what has come
+together there:
+
+* More than MOST_CHILDREN namespaces that differ in their numbers only, such as `shard_7:`, become `shard_{n}:`.
+* If there still are more than MOST_CHILDREN names, they become one pattern: `{id}` where the number of different names
+  grows with the keys, `{*}` where it does not, or where they are a thousand words at most. Names whose hash tag holds
+  a separator become `{{**}}` or `{**}`.
+* A name that holds a hundredth of all keys or of all bytes is never merged, nor one with a fiftieth of its namespace.
+
+At last the heaviest nodes within the budget stay, and all others are merged into those for the rest of their parents;
+but keys that end in a separator, such as `app:`, stay beside the rest of `app:`.
 
 The tree itself stays as it is, so a report of a running pass decides nothing about the next one. Nodes are copied, the
 tallies of each node are shared: merging two nodes joins their lists of tallies, and adding them up is left to the
@@ -19,37 +27,63 @@ from heapq import nsmallest
 from operator import itemgetter
 from typing import Final
 
+from rtui.analysis.aggregate.distinct import Distinct, name_hash
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.pattern_tree import (
-    ANY,
     FINAL,
     REST,
+    Example,
     Layout,
     Name,
     PatternNode,
     PatternTree,
     Rows,
+    any_name,
+    best_examples,
+    is_empty_key,
     is_generic_name,
+    is_light_key,
 )
 from rtui.analysis.aggregate.tally import Tally
+from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.text.identifiers import ANY
 
 FEWEST_ROWS: Final = 8
 """Nodes with so many rows that wait are counted before they are copied: most of those that a report shows."""
+
+ID: Final = b"{id}"
+"""The pattern of names that are as good as identifiers, since their number grows with the keys."""
+
+KEYS_OF_A_NAME: Final = 64
+"""Names are as good as identifiers where there are at most so many keys for each."""
+
+MOST_WORDS: Final = 1_024
+"""Fewer names are words that someone chose, unless they look like codes."""
 
 
 class FoldedNode:
     """A node of the folded tree."""
 
     __slots__ = (
-        *("bytes", "children", "is_crowded", "keys", "kind", "name", "rows", "separator", "tallies"),
+        *("bytes", "children", "distinct", "examples", "has_lost", "holds_any_name", "keys", "kind", "name"),
+        *("numbered", "rows", "separator", "tallies"),
         *("expiring", "is_alike", "own_keys", "tally", "types"),
     )
 
     def __init__(self, name: Name) -> None:
         self.name, self.separator, self.kind = name
-        self.is_crowded = False
+        self.has_lost = [False, False]
+        """Whether keys or namespaces below it were merged while keys were counted."""
+        self.distinct = Distinct() if self.kind is NodeKind.PATTERN else None
+        """How many different segments a pattern stands for."""
+        self.holds_any_name = False
+        """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
+        self.examples: list[Example] = []
+        """Some of the keys here."""
+        self.numbered: Name | None = None
+        """What this name folds to where very many differ in their numbers only."""
         self.keys = 0
         """All keys here and below."""
         self.bytes = 0
@@ -69,6 +103,20 @@ class FoldedNode:
         """Keys here and below that expire."""
         self.is_alike = False
         """Whether it adds up to the same as its only child."""
+
+    @property
+    def names(self) -> int | Estimate | None:
+        """How many different segments a pattern stands for."""
+        return None if self.distinct is None else self.distinct.count()
+
+    @property
+    def example_keys(self) -> list[bytes]:
+        """Some of the keys here."""
+        return [key for _, key in self.examples]
+
+    def named(self, *, is_space: bool) -> list[Name]:
+        """Return which keys, or namespaces, below it have a name of their own."""
+        return [name for name in self.children if bool(name[1]) is is_space and not is_generic_name(name)]
 
     @property
     def below(self) -> list[FoldedNode]:
@@ -93,7 +141,7 @@ def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]
     root = yield from _copy(tree, tree.root, slicer)
     nodes = [root]
     for node in nodes:  # grows while it is walked
-        yield from _merge_light(node, root, tree.limits.children, slicer)
+        yield from _merge_light(node, root, tree, slicer)
         nodes += node.children.values()
         yield from slicer.pause()
     if len(nodes) > budget:
@@ -105,27 +153,64 @@ def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]
 def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[FoldedNode]:
     tree.flush(node, FEWEST_ROWS)
     made = FoldedNode((node.name, node.separator, node.kind))
-    made.is_crowded = node.is_crowded
+    made.has_lost = node.has_lost
+    made.examples = node.examples
+    if made.distinct is not None and node.distinct is not None:
+        made.distinct.add(node.distinct.hashes)
     made.keys, made.bytes = node.keys, node.bytes
     made.tallies = {key_type: [tally] for key_type, tally in node.tallies.items()}
     made.rows = [rows for rows in node.rows.values() if rows]
     for name, child in node.children.items():
-        made.children[name] = yield from _copy(tree, child, slicer)
+        if not child.holds_names:
+            made.children[name] = yield from _copy(tree, child, slicer)
+            continue
+        for member_name, member in child.children.items():
+            copied = made.children[member_name] = yield from _copy(tree, member, slicer)
+            copied.numbered = name
     yield from slicer.pause()
     return made
 
 
-def _merge_light(parent: FoldedNode, root: FoldedNode, most_children: int, slicer: Slicer) -> Slices[None]:
-    """Merge the light names of a crowded namespace into `{*}`."""
-    named = [name for name in parent.children if not is_generic_name(name)]
-    if not parent.is_crowded and len(named) <= most_children:
-        return
-    for name in named:
-        child = parent.children[name]
-        if not FINAL.is_reached(child, parent, root):
-            del parent.children[name]
-            _merge_as(parent, (ANY, name[1], NodeKind.PATTERN), child)
-            yield from slicer.pause()
+def _merge_light(parent: FoldedNode, root: FoldedNode, tree: PatternTree, slicer: Slicer) -> Slices[None]:
+    """Merge light names of a namespace that has too many: see the top of this module."""
+    limits = tree.limits
+    for is_space in (False, True):
+        names = parent.named(is_space=is_space)
+        numbered = Counter([parent.children[name].numbered for name in names])
+        most = limits.numbered if is_space else limits.numbered_keys
+        whole = {one for one, count in numbered.items() if count > most or one in parent.children}
+        many = {one for one, count in numbered.items() if count > limits.children}
+        for name in names:
+            child = parent.children[name]
+            target = child.numbered
+            if target is not None and (
+                target in whole or (target in many and not FINAL.is_reached(child, parent, root))
+            ):
+                del parent.children[name]
+                _merge_as(parent, target, child)
+                yield from slicer.pause()
+        names = parent.named(is_space=is_space)
+        if parent.has_lost[is_space] or len(names) > limits.children:
+            for name in names:
+                child = parent.children[name]
+                if not FINAL.is_reached(child, parent, root):
+                    del parent.children[name]
+                    _merge_as(parent, any_name(name, tree.identifiers), child)
+                    yield from slicer.pause()
+    for name in [name for name in parent.children if name[0] == ANY and name[2] is NodeKind.PATTERN]:
+        if _grows(parent.children[name]):
+            child = parent.children.pop(name)
+            _merge_as(parent, (ID, name[1], NodeKind.PATTERN), child)
+            parent.children[ID, name[1], NodeKind.PATTERN].holds_any_name = True
+
+
+def _grows(pattern: FoldedNode) -> bool:
+    """Whether the different names that were merged into a pattern are about as many as its keys, and no few words."""
+    if pattern.distinct is None:
+        return False
+    names = as_estimate(pattern.distinct.count()).value
+    is_code = names >= MOST_WORDS or 8 * pattern.distinct.coded() >= 1
+    return is_code and KEYS_OF_A_NAME * names >= pattern.keys
 
 
 def _merge_as(parent: FoldedNode, name: Name, child: FoldedNode) -> None:
@@ -133,12 +218,17 @@ def _merge_as(parent: FoldedNode, name: Name, child: FoldedNode) -> None:
     target = parent.children.get(name)
     if target is None:
         target = parent.children[name] = FoldedNode(name)
+        target.numbered = child.numbered if target.kind is NodeKind.LITERAL else None
     _merge(target, child)
 
 
 def _merge(target: FoldedNode, node: FoldedNode) -> None:
     """Add all that is at and below a node to another one; in a node for the rest nothing is told apart."""
-    target.is_crowded = target.is_crowded or node.is_crowded
+    target.has_lost = [one or other for one, other in zip(target.has_lost, node.has_lost, strict=True)]
+    if target.distinct is not None:
+        names = {name_hash(node.name)} if node.distinct is None else node.distinct.hashes
+        target.distinct.add(names)
+    target.examples = best_examples(target.examples, node.examples)
     target.keys += node.keys
     target.bytes += node.bytes
     for key_type, tallies in node.tallies.items():
@@ -154,18 +244,22 @@ def _merge(target: FoldedNode, node: FoldedNode) -> None:
 
 
 def _trim(root: FoldedNode, budget: int, slicer: Slicer) -> Slices[None]:
-    """Keep the heaviest nodes, ties by their names, and merge all others into those for the rest of their parents."""
+    """Keep the heaviest nodes, light keys last, and merge all others into those for the rest of their parents.
+
+    Of nodes that weigh the same, names decide.
+    """
     all_keys, all_bytes = float(max(1, root.keys)), float(max(1, root.bytes))
-    by_weight: defaultdict[float, list[tuple[tuple[Name, ...], FoldedNode]]] = defaultdict(list)
+    by_weight: defaultdict[tuple[bool, float], list[tuple[tuple[Name, ...], FoldedNode]]] = defaultdict(list)
     paths: list[tuple[tuple[Name, ...], FoldedNode]] = [((), root)]
     for path, node in paths:  # grows while it is walked
         if node.kind is not NodeKind.OTHER:
-            by_weight[max(node.keys / all_keys, node.bytes / all_bytes)].append((path, node))
+            weight = -max(node.keys / all_keys, node.bytes / all_bytes)
+            by_weight[is_light_key(node, root), weight].append((path, node))
         paths += [((*path, name), child) for name, child in node.children.items()]
         yield from slicer.pause()
     kept: set[FoldedNode] = set()
-    for weight in sorted(by_weight, reverse=True):
-        alike, left = by_weight[weight], budget - len(kept)
+    for rank in sorted(by_weight):
+        alike, left = by_weight[rank], budget - len(kept)
         if len(alike) > left:  # names decide only here
             alike = nsmallest(left, alike, key=itemgetter(0))
         kept.update(node for _, node in alike)
@@ -177,7 +271,7 @@ def _trim(root: FoldedNode, budget: int, slicer: Slicer) -> Slices[None]:
         for name, child in list(parent.children.items()):
             if child in kept:
                 parents.append(child)
-            elif child.kind is not NodeKind.OTHER:
+            elif child.kind is not NodeKind.OTHER and not is_empty_key(name):
                 del parent.children[name]
                 _merge_as(parent, (REST, b"", NodeKind.OTHER), child)
         yield from slicer.pause()

@@ -7,17 +7,28 @@ among the longest: these say nothing of the rest, unless together all keys of a 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from msgspec import structs
 
 from rtui.analysis.aggregate.counted import KeySums
 from rtui.analysis.aggregate.figures import Figures
+from rtui.analysis.aggregate.saved import SavedSketch
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.top_keys import OverCounts
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import KeyRecord, Quantiles
-from rtui.analysis.report.members import Figure
+from rtui.analysis.report.members import LENGTH_EDGES, Figure
+
+
+class Spread(NamedTuple):
+    """The lengths of the keys of a type."""
+
+    quantiles: Quantiles
+    bins: tuple[Figure, ...]
+    """Keys by LENGTH_EDGES."""
 
 
 class Lengths:
@@ -40,6 +51,14 @@ class Lengths:
         sketches = self._standing if is_sampled else self._others
         sketches.setdefault(key_type, Sketch()).merge(lengths)
 
+    def saved(self) -> tuple[dict[bytes, SavedSketch], dict[bytes, SavedSketch]]:
+        """Return for a file the lengths of keys that stand for others, and those of others, by type."""
+        standing, others = (
+            {key_type: sketch.saved() for key_type, sketch in sketches.items()}
+            for sketches in (self._standing, self._others)
+        )
+        return standing, others
+
     def copy(self) -> Lengths:
         """Return the same lengths."""
         made = Lengths(self._columns)
@@ -47,9 +66,9 @@ class Lengths:
             to.update((key_type, sketch.copy()) for key_type, sketch in sketches.items())
         return made
 
-    def quantiles(
+    def spreads(
         self, types: Mapping[bytes, KeySums], longest: Mapping[bytes, tuple[KeyRecord, ...]], figures: Figures
-    ) -> dict[bytes, Quantiles]:
+    ) -> dict[bytes, Spread]:
         """Return the spread in each type of which any are known: estimates where most keys were not asked.
 
         `longest` are the lists of the longest keys, which may be longer than those that stand for others.
@@ -65,7 +84,12 @@ class Lengths:
                 joined.merge(part)
             quantiles = figures.quantiles(joined, of=tally.keys if self._is_sampled else None)
             most = max((one.length or 0 for one in longest.get(key_type, ())), default=0)
-            found[key_type] = structs.replace(quantiles, max=max(quantiles.max, most))
+            above = [joined.above(edge) for edge in LENGTH_EDGES]
+            bins = [count - longer for count, longer in pairwise((*above, 0))]
+            found[key_type] = Spread(
+                structs.replace(quantiles, max=max(quantiles.max, most)),
+                tuple(figures.among(count, joined.count, tally.keys) for count in bins),
+            )
         return found
 
     def over(self, counts: OverCounts, types: Mapping[bytes, KeySums], figures: Figures) -> dict[bytes, Figure]:

@@ -10,8 +10,8 @@ counted.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -20,6 +20,8 @@ from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale, coarsen
 from rtui.analysis.aggregate.folding import folded
 from rtui.analysis.aggregate.pattern_tree import NO_FACTS, Limits, PatternNode, PatternTree
 from rtui.analysis.aggregate.placement import Placement
+from rtui.analysis.aggregate.saved import SavedLimits, SavedNode, SavedSlots
+from rtui.analysis.aggregate.saved_tree import restore_nodes, saved_nodes
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.sums import SummedPatterns
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -29,6 +31,9 @@ from rtui.keyspace.text.segments import Separators
 
 MOST_WAITING: Final = 16_384
 """Rows that wait in nodes, all together, to be counted many at a time."""
+
+MOST_UNNAMED: Final = 2_048
+"""Keys whose names wait to be looked at many at a time."""
 
 FEWEST_ROWS: Final = 8
 """Nodes with fewer rows are passed over every second time that rows are counted."""
@@ -52,6 +57,18 @@ class PatternCounter(Protocol):
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
 
+    def limits(self) -> SavedLimits:
+        """Return how much is kept by now, for a file."""
+        ...
+
+    def nodes(self) -> Iterator[SavedNode]:
+        """Yield all nodes for a file, each before those below it; nothing may be added meanwhile."""
+        ...
+
+    def restore(self, limits: SavedLimits, nodes: Iterable[SavedNode]) -> Iterator[None]:
+        """Take back what was saved, a node at a time, before anything is counted; raises NotSavedError."""
+        ...
+
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
         """Return what a report is made of, of at most so many patterns, as it is at this moment."""
         ...
@@ -62,6 +79,13 @@ class SlotCounter(Protocol):
 
     def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
         """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
+
+    def saved(self) -> SavedSlots:
+        """Return all of it for a file."""
+        ...
+
+    def restore(self, saved: SavedSlots) -> None:
+        """Take back what was saved, before anything is counted; raises NotSavedError."""
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
@@ -108,6 +132,9 @@ class PatternCounts:
         """Nodes whose rows are counted next, from the last one on."""
         self._fewest_rows = 1
         self._since_coarsening = 0
+        self._unnamed: defaultdict[PatternNode, list[bytes]] = defaultdict(list)
+        """Keys by their node, of which no more than their facts has been looked at."""
+        self._unnamed_keys = 0
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
@@ -117,6 +144,8 @@ class PatternCounts:
             for name in ("ttl_ms", "memory_bytes", "idle_s", "frequency")
             if (column := getattr(batch, name)) is not None
         }
+        if (lengths := batch.string_lengths) is not None:
+            columns["lengths"] = lengths
         if batch.ttl_ms is not None:
             columns["asked_at_ms"] = [int(asked_at_s * 1000)] * len(keys)
         found = self._placement.find(keys, batch.key_type, tuple(columns))
@@ -124,6 +153,11 @@ class PatternCounts:
         deque(map(list.extend, found, rows), maxlen=0)
         tree.waiting += len(keys)
         tree.unweighed.update(found)
+        for one, key in zip(found, keys, strict=True):
+            self._unnamed[one.node].append(key)
+        self._unnamed_keys += len(keys)
+        if tree.is_too_large or self._unnamed_keys > MOST_UNNAMED:
+            self._name_keys()
         tree.shrink()
         while tree.waiting > MOST_WAITING:
             if not self._to_flush:
@@ -135,10 +169,31 @@ class PatternCounts:
             self._since_coarsening = 0
             self._coarsen()
 
+    def limits(self) -> SavedLimits:
+        """Return how much is kept by now, for a file."""
+        return SavedLimits(*self.tree.most_kept, self._since_coarsening)
+
+    def nodes(self) -> Iterator[SavedNode]:
+        """Yield all nodes for a file, each before those below it; nothing may be added meanwhile."""
+        self._name_keys()
+        return saved_nodes(self.tree)
+
+    def restore(self, limits: SavedLimits, nodes: Iterable[SavedNode]) -> Iterator[None]:
+        """Take back what was saved, a node at a time, before anything is counted; raises NotSavedError."""
+        self.tree.most_kept, self._since_coarsening = (limits.names, limits.numbered), limits.keys_since_coarsening
+        yield from restore_nodes(self.tree, nodes)
+
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
         """Return what a report is made of; nothing may be added before that is added up."""
+        self._name_keys()
         yield from slicer.pause()
         return _LiveTree(self.tree, budget, slicer)
+
+    def _name_keys(self) -> None:
+        for node, keys in self._unnamed.items():
+            node.name_keys(keys, self.tree.segments)
+        self._unnamed.clear()
+        self._unnamed_keys = 0
 
     def _coarsen(self) -> None:
         """Coarsen bins of expiries where there are too many; every row that waits may need one."""

@@ -5,7 +5,9 @@ Walking the tree costs several microseconds a key. But a keyspace has few shapes
 says so (the *likeness* of the node, see `rtui.keyspace.text.identifiers`): digits may differ in an id, not in a name
 like `page7`. A second kind of shape marks whole parts that are numbers, UUIDs or hashes, of whatever length. For a
 batch, the shapes of all keys are computed by one call of `bytes.translate`, and the lists of rows that their facts go
-into are looked up in a dictionary; only keys of unknown shapes are located in the tree, and their shapes remembered.
+into are looked up in a dictionary; only keys of unknown shapes are located in the tree. A shape is remembered when the
+node was there before the key, since most nodes that are new have one key only: `page_7`, a random token. Rows know
+their shapes, so when a node is merged only these are forgotten.
 """
 
 from __future__ import annotations
@@ -39,16 +41,14 @@ class Placement:
 
     def __init__(self, tree: PatternTree, separators: Separators) -> None:
         self._tree = tree
-        self._removals = 0
         self._shapes = Shapes(separators.values)
         self._known: dict[tuple[bytes | None, Layout], _KnownShapes] = {}
         self._remembered = 0
 
     def find(self, keys: Sequence[bytes], key_type: bytes | None, layout: Layout) -> Sequence[Rows]:
         """Return the rows of each of these keys of one type, whose facts have this layout."""
-        if self._removals != self._tree.removals:
-            self._removals = self._tree.removals
-            self._forget_shapes()
+        while self._tree.removed:
+            self._forget(self._tree.removed.pop())
         known = self._known.get((key_type, layout))
         if known is None:
             known = self._known[key_type, layout] = _KnownShapes()
@@ -58,16 +58,22 @@ class Placement:
         if unknown:
             marked = self._shapes.of_marks([keys[index] for index in unknown])
             for index, shape in zip(unknown, marked, strict=True):
+                learnt = known.by_digits.get(shapes[index])
+                if learnt is not None:
+                    found[index] = learnt
+                    continue
                 place = None if shape is None else known.by_marks.get(shape)
                 if place is None:
                     node, likeness = self._tree.locate(keys[index])
                     place = self._tree.rows_of(node, key_type, layout), likeness
-                    node.is_remembered = node.is_remembered or likeness > 0
                     if likeness & MARKS and shape is not None and self._has_room(shape):
                         known.by_marks[shape] = place
-                found[index], likeness = place
+                        place[0].shapes.append(shape)
+                rows, likeness = place
                 if likeness & DIGITS and self._has_room(shapes[index]):
-                    known.by_digits[shapes[index]] = place[0]
+                    known.by_digits[shapes[index]] = rows
+                    rows.shapes.append(shapes[index])
+                found[index] = rows
         return cast("list[Rows]", found)
 
     def _has_room(self, shape: bytes) -> bool:
@@ -75,12 +81,25 @@ class Placement:
         if len(shape) > LONGEST_SHAPE:
             return False
         if self._remembered >= MOST_SHAPES:
-            self._forget_shapes()
+            self._forget_all()
         self._remembered += 1
         return True
 
-    def _forget_shapes(self) -> None:
+    def _forget(self, rows: Rows) -> None:
+        """Forget the shapes of rows whose node was merged."""
+        known = self._known[rows.key_type, rows.layout]
+        for shape in rows.shapes:
+            self._remembered -= (known.by_digits.pop(shape, None) is not None) + (
+                known.by_marks.pop(shape, None) is not None
+            )
+        rows.shapes = []
+
+    def _forget_all(self) -> None:
         for known in self._known.values():
+            for rows in known.by_digits.values():
+                rows.shapes = []
+            for rows, _ in known.by_marks.values():
+                rows.shapes = []
             known.by_digits.clear()
             known.by_marks.clear()
         self._remembered = 0

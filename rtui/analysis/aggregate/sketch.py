@@ -9,13 +9,15 @@ sizes, their sum, the smallest and the largest are kept beside the buckets and a
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from heapq import nlargest
 from itertools import accumulate
 from math import ceil
 from typing import Final, Protocol
+
+from rtui.analysis.aggregate.saved import SavedSketch, expect, packed, unpacked
 
 ERROR: Final = 0.01
 """How far a quantile may be off the true one, relative to it. Up to 99 all are exact."""
@@ -103,6 +105,16 @@ class Sketch:
         made._add_figures(made._counts.total(), total, smallest, largest)
         return made
 
+    def saved(self) -> SavedSketch:
+        """Return all of it for a file."""
+        return SavedSketch(tuple(self._counts.items()), packed(self.sum), self.min, self.max)
+
+    @classmethod
+    def of_saved(cls, saved: SavedSketch) -> Sketch:
+        """Return what was saved; raises NotSavedError."""
+        expect(all(0 <= bucket < MOST_BUCKETS and count > 0 for bucket, count in saved.buckets))
+        return cls.of(dict(saved.buckets), unpacked(saved.sum), saved.min, saved.max)
+
     def add(self, sizes: Sequence[int]) -> None:
         """Add sizes."""
         if sizes:
@@ -143,6 +155,11 @@ class Sketch:
             exact = self.min if rank == 0 else self.max if rank >= self.count - 1 else None
             found.append(max(self.min, min(self.max, size)) if exact is None else exact)
         return found
+
+    def above(self, size: int) -> int:
+        """Return how many sizes are certainly larger than this one: those that share its bucket are not counted."""
+        first = bisect_left(LOWS, size + 1)
+        return sum(count for bucket, count in self._counts.items() if bucket >= first)
 
     @property
     def mean(self) -> float:

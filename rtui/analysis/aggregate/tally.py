@@ -16,11 +16,13 @@ from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import MOST_LARGE, largest_of
+from rtui.analysis.aggregate.saved import SavedLives, SavedTally, expect, packed, unpacked
 from rtui.analysis.aggregate.sketch import Sketch
+from rtui.analysis.aggregate.string_lengths import TTL_EDGES_MS, StringLengths, lengths_of
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
+from rtui.keyspace.types import STRING
 
-TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
 _MINUTE_MS: Final = 60_000
 
 
@@ -41,6 +43,8 @@ class TtlTally:
         """The largest size of a key that expires, as far as it is known."""
         self.soonest_ms: int | None = None
         """When the first key expires, in milliseconds since the epoch."""
+        self.range_ms: tuple[int, int] | None = None
+        """The shortest and the longest of what was left of the life of keys that expire, when they were asked."""
         self.bins = [0] * (len(TTL_EDGES_S) + 1)
         """Keys that expire, by TTL_EDGES_S."""
         self.expiries: ExpiryBins | None = None
@@ -69,6 +73,7 @@ class TtlTally:
             memory_bytes = None if memory_bytes is None else list(compress(memory_bytes, expiring))
         if memory_bytes is not None:
             self.expiring_largest = max(self.expiring_largest, *memory_bytes)
+        self.range_ms = _widest(self.range_ms, (min(ttl_ms), max(ttl_ms)))
         moments_ms = list(map(add, ttl_ms, asked_at_ms))
         soonest_ms = min(moments_ms)
         self.bins = list(map(add, self.bins, bins))
@@ -84,6 +89,7 @@ class TtlTally:
         self.no_ttl_squares += other.no_ttl_squares
         self.no_ttl_largest = largest_of((*self.no_ttl_largest, *other.no_ttl_largest))
         self.expiring_largest = max(self.expiring_largest, other.expiring_largest)
+        self.range_ms = _widest(self.range_ms, other.range_ms)
         if other.soonest_ms is not None:
             self.bins = list(map(add, self.bins, other.bins))
             self.soonest_ms = other.soonest_ms if self.soonest_ms is None else min(self.soonest_ms, other.soonest_ms)
@@ -91,11 +97,42 @@ class TtlTally:
             self.expiries = self.expiries or ExpiryBins(self._scale)
             self.expiries.merge(other.expiries)
 
+    def saved(self) -> SavedLives:
+        """Return all of it for a file."""
+        return SavedLives(
+            self.known_keys,
+            self.no_ttl_keys,
+            packed(self.no_ttl_memory_bytes),
+            packed(self.no_ttl_squares),
+            tuple(map(int, self.no_ttl_largest)),
+            self.expiring_largest,
+            None if self.soonest_ms is None else packed(self.soonest_ms),
+            self.range_ms,
+            tuple(self.bins),
+            None if self.expiries is None else self.expiries.saved(),
+        )
+
+    @classmethod
+    def of_saved(cls, scale: ExpiryScale, saved: SavedLives) -> TtlTally:
+        """Return what was saved; raises NotSavedError."""
+        made = cls(scale)
+        expect(len(saved.bins) == len(made.bins) and len(saved.no_ttl_largest) <= MOST_LARGE)
+        made.known_keys, made.no_ttl_keys = saved.known_keys, saved.no_ttl_keys
+        made.no_ttl_memory_bytes, made.no_ttl_squares = (
+            unpacked(saved.no_ttl_memory_bytes),
+            unpacked(saved.no_ttl_squares),
+        )
+        made.no_ttl_largest, made.expiring_largest = saved.no_ttl_largest, saved.expiring_largest
+        made.soonest_ms = None if saved.soonest_ms is None else unpacked(saved.soonest_ms)
+        made.range_ms, made.bins = saved.range_ms, list(saved.bins)
+        made.expiries = None if saved.expiries is None else ExpiryBins.of_saved(scale, saved.expiries)
+        return made
+
 
 class Tally:
     """All that is kept of a set of keys; each part is None as long as its fact is not known of any key."""
 
-    __slots__ = ("_scale", "frequency", "idle", "keys", "memory", "ttl")
+    __slots__ = ("_scale", "frequency", "idle", "keys", "memory", "strings", "ttl")
 
     def __init__(self, scale: ExpiryScale) -> None:
         self._scale = scale
@@ -107,6 +144,8 @@ class Tally:
         """Keys by IDLE_EDGES_S."""
         self.frequency: list[int] | None = None
         """Keys by FREQUENCY_EDGES."""
+        self.strings: StringLengths | None = None
+        """The lengths of strings."""
 
     def add(
         self,
@@ -116,11 +155,13 @@ class Tally:
         memory_bytes: Sequence[int] | None = None,
         idle_s: Sequence[int] | None = None,
         frequency: Sequence[int] | None = None,
+        lengths: Sequence[int] | None = None,
         asked_at_ms: Sequence[int] = (),
     ) -> None:
         """Count keys; every column has a value for each of them, or is None where the fact is not known.
 
-        `ttl_ms` is negative for keys that do not expire; `asked_at_ms` is when each key was asked, in milliseconds
+        `lengths` are of strings. `ttl_ms` is negative for keys that do not expire; `asked_at_ms` is when each key was
+        asked, in milliseconds
         since the epoch, and needed with `ttl_ms` only.
         """
         self.keys += keys
@@ -134,6 +175,8 @@ class Tally:
             self.idle = _added(self.idle, histogram(idle_s, IDLE_EDGES_S))
         if frequency is not None:
             self.frequency = _added(self.frequency, histogram(frequency, FREQUENCY_EDGES))
+        if lengths:
+            self.strings = lengths_of(lengths, ttl_ms).joined(self.strings)
 
     @property
     def expiring(self) -> int:
@@ -151,6 +194,33 @@ class Tally:
             self.ttl.merge(other.ttl, expiries=expiries)
         self.idle = _added(self.idle, other.idle)
         self.frequency = _added(self.frequency, other.frequency)
+        if other.strings is not None:
+            self.strings = other.strings.joined(self.strings)
+
+    def saved(self) -> SavedTally:
+        """Return all of it for a file."""
+        return SavedTally(
+            self.keys,
+            None if self.memory is None else self.memory.saved(),
+            None if self.ttl is None else self.ttl.saved(),
+            None if self.idle is None else tuple(self.idle),
+            None if self.frequency is None else tuple(self.frequency),
+            None if self.strings is None else self.strings.saved(),
+        )
+
+    @classmethod
+    def of_saved(cls, scale: ExpiryScale, saved: SavedTally) -> Tally:
+        """Return what was saved; raises NotSavedError."""
+        made = cls(scale)
+        expect(saved.idle is None or len(saved.idle) == len(IDLE_EDGES_S) + 1)
+        expect(saved.frequency is None or len(saved.frequency) == len(FREQUENCY_EDGES) + 1)
+        made.keys = saved.keys
+        made.memory = None if saved.memory is None else Sketch.of_saved(saved.memory)
+        made.ttl = None if saved.ttl is None else TtlTally.of_saved(scale, saved.ttl)
+        made.idle = None if saved.idle is None else list(saved.idle)
+        made.frequency = None if saved.frequency is None else list(saved.frequency)
+        made.strings = None if saved.strings is None else StringLengths.of_saved(saved.strings)
+        return made
 
 
 def histogram(values: Sequence[int], edges: Sequence[int]) -> list[int]:
@@ -158,6 +228,13 @@ def histogram(values: Sequence[int], edges: Sequence[int]) -> list[int]:
     ordered = sorted(values)
     ends = list(map(bisect_left, repeat(ordered), edges))
     return list(map(sub, [*ends, len(ordered)], [0, *ends]))
+
+
+def _widest(one: tuple[int, int] | None, other: tuple[int, int] | None) -> tuple[int, int] | None:
+    """Return the range that holds two others, either of which may be missing."""
+    if one is None or other is None:
+        return other if one is None else one
+    return min(one[0], other[0]), max(one[1], other[1])
 
 
 def _added(one: list[int] | None, other: list[int] | None) -> list[int] | None:
@@ -195,6 +272,11 @@ class InspectedBatch:
     """
     asked_at_s: float | None = None
     """When the first answers about them came, in seconds since the epoch; None before that."""
+
+    @property
+    def string_lengths(self) -> Sequence[int] | None:
+        """The lengths, where these keys are strings that stand for others."""
+        return self.lengths if self.is_sampled and self.key_type == STRING.name else None
 
     def record(self, index: int, asked_at_s: float) -> KeyRecord:
         """Return all that the batch says about one of its keys."""

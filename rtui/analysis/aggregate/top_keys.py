@@ -18,6 +18,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, SizeLimits, preset
+from rtui.analysis.aggregate.saved import SavedRanking, SavedTop
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
@@ -116,6 +117,16 @@ class Ranking:
             return [i for i, value in enumerate(values) if value <= floor] if best < floor else ()
         return [i for i, value in enumerate(values) if value >= floor] if best > floor else ()
 
+    def saved(self) -> SavedRanking:
+        """Return all of it for a file."""
+        return SavedRanking(tuple(self._records.values()), self._floor)
+
+    def restore(self, saved: SavedRanking) -> None:
+        """Take back what was saved, before anything is added."""
+        self._records = {record.key: record for record in saved.records}
+        self._name_bytes = sum(map(len, self._records))
+        self._floor = saved.floor
+
     def records(self) -> tuple[KeyRecord, ...]:
         """Return what ranks first, best first."""
         ranked = self._ranked()
@@ -195,6 +206,27 @@ class TopKeys:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
         elif batch.idle_s is not None:
             self._by_idle.add(batch.keys, batch.idle_s, record_of)
+
+    def saved(self) -> SavedTop:
+        """Return all of it for a file."""
+        by_memory, by_length = (
+            tuple((key_type, ranking.saved()) for key_type, ranking in rankings.items())
+            for rankings in (self._by_memory, self._by_length)
+        )
+        hottest = self._by_frequency.saved(), self._by_idle.saved()
+        left_out = tuple(self._left_out.items())
+        return SavedTop(dict(self._over), dict(self._over_sampled), left_out, by_memory, by_length, *hottest)
+
+    def restore(self, saved: SavedTop) -> None:
+        """Take back what was saved, before anything is added."""
+        self._over, self._over_sampled = Counter(saved.over), Counter(saved.over_sampled)
+        self._left_out = dict(saved.left_out)
+        for key_type, ranking in saved.by_memory:
+            self._by_memory.setdefault(key_type, Ranking(self.top, "memory_bytes")).restore(ranking)
+        for key_type, ranking in saved.by_length:
+            self._by_length.setdefault(key_type, Ranking(self.top, "length")).restore(ranking)
+        self._by_frequency.restore(saved.by_frequency)
+        self._by_idle.restore(saved.by_idle)
 
     def limits(self, key_type: bytes | None) -> SizeLimits:
         """Return from which sizes on keys of a type are counted as big."""
@@ -296,9 +328,9 @@ class TopKeys:
         return OverCounts(dict(self._over), dict(self._over_sampled), frozenset(uncertain))
 
     def report(self) -> BigReport:
-        """Return all lists of biggest keys, with counts as they are."""
-        by_memory = {key_type: ranking.records() for key_type, ranking in self._by_memory.items()}
-        by_length = {key_type: ranking.records() for key_type, ranking in self._by_length.items()}
+        """Return all lists of biggest keys, with counts as they are; types in the order of their names."""
+        by_memory = {key_type: self._by_memory[key_type].records() for key_type in _in_order(self._by_memory)}
+        by_length = {key_type: self._by_length[key_type].records() for key_type in _in_order(self._by_length)}
         elements = [records for key_type, records in by_length.items() if key_type not in (STRING.name, None)]
         return BigReport(
             by_memory=self._over_all(by_memory.values(), "memory_bytes"),
@@ -340,3 +372,8 @@ def _count_above(values: Sequence[int] | None, limit: int | None) -> int | None:
     if values is None or limit is None:
         return None
     return sum(map(gt, values, repeat(limit))) if max(values) > limit else 0
+
+
+def _in_order(types: Iterable[bytes | None]) -> list[bytes | None]:
+    """Return types in the order of their names, whichever came first."""
+    return sorted(types, key=lambda key_type: key_type or b"")

@@ -6,25 +6,26 @@ In JSON units are in the names; `null` is not known, and in `high` that nothing 
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from rtui.analysis import humanize
-from rtui.analysis.estimates import Estimate
+from rtui.analysis.findings.comparison import FindingsComparison
+from rtui.analysis.formats.change_texts import both_text, change_record, count_text, growth_text, points_text
+from rtui.analysis.formats.compared_findings import (
+    FindingLines,
+    finding_lines,
+    finding_markdown,
+    finding_records,
+    finding_text,
+)
 from rtui.analysis.formats.markdown import code, escaped, markdown_row
-from rtui.analysis.humanize import Mark
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head
-from rtui.analysis.report.readings import Bound, Direction, FigureChange, Interval, Reading
+from rtui.analysis.report.tables.differences import LISTED, weight
 from rtui.analysis.report.thresholds import Judgement, Outcome
-from rtui.keyspace.text.display import SafeText, display_text, quoted
-
-
-def count_text(value: float, mark: Mark) -> SafeText:
-    """Return a number of keys."""
-    return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
+from rtui.keyspace.text.display import display_text, quoted
 
 
 def head_text(head: Head) -> str:
@@ -42,68 +43,10 @@ def head_text(head: Head) -> str:
     return " · ".join(part for part in parts if part)
 
 
-def both_text(
-    change: FigureChange, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
-) -> str:
-    """Return a number before and after, `1,000 → 1,200`, once where both are the same; `states` are of its columns."""
-    before, after = _reading_text(change.before, spell, states[0]), _reading_text(change.after, spell, states[1])
-    return before if before == after else f"{before} → {after}"
-
-
-def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: ColumnState | None) -> str:
-    if found is None:
-        return "denied" if state is ColumnState.DENIED else humanize.NOTHING
-    if not found.is_present and not found.is_exact:
-        return "?" if found.high == math.inf else f"≤ {spell(found.high, Mark.EXACT)}"
-    value = found.value
-    if isinstance(found.figure, Estimate):
-        return humanize.estimated(Estimate(found.low, value, found.high), spell)
-    if found.high == math.inf:
-        return spell(value, Mark.AT_LEAST)
-    return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
-
-
-def growth_text(change: FigureChange) -> str:
-    """Return the growth in percent."""
-    growth = change.growth()
-    return _change_text(change, growth and growth.in_percent(), "%")
-
-
-def points_text(change: FigureChange) -> str:
-    """Return the change of a share in percentage points."""
-    return _change_text(change, change.points(), " pt")
-
-
-def _change_text(change: FigureChange, found: Interval | None, unit: str) -> str:
-    plain = {Direction.UNKNOWN: humanize.NOTHING, Direction.SAME: "=", Direction.UNCLEAR: Direction.UNCLEAR.value}
-    if found is None or change.direction in plain:
-        return plain.get(change.direction, humanize.NOTHING)
-    if found.low == math.inf:
-        return "from nothing"
-    low, high = _signed(found.low), _signed(found.high)
-    if found.high == math.inf:
-        return f"{Mark.AT_LEAST}{low}{unit}"
-    if found.low == found.high:
-        return f"{low}{unit}"
-    return f"{Mark.ABOUT}{low}{unit}" if low == high else f"{Mark.ABOUT}{low} … {high}{unit}"
-
-
-def _signed(bound: Bound) -> str:
-    number = float(bound)
-    if number == math.inf:
-        return "∞"
-    if 0 < abs(number) < 0.05:  # it would be rounded to 0
-        return "+<0.1" if number > 0 else "-<0.1"
-    return f"{number:+,.1f}" if abs(number) < 10 else f"{number:+,.0f}"
-
-
 DEFAULT_TOP: Final = 20
 
 HEADINGS: Final = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
 """Of the rows; all but the first are numbers."""
-
-SECTIONS: Final = (Fate.CAME, Fate.WENT, Fate.GREW, Fate.SHRANK, Fate.SHIFTED)
-"""The fates that are listed, in this order; the others are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +74,22 @@ class ComparisonLines:
     notes: tuple[str, ...]
     judgements: tuple[str, ...]
     """A line a threshold."""
+    findings: FindingLines
 
 
 def comparison_lines(
-    comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int = DEFAULT_TOP
+    comparison: Comparison,
+    judgements: Sequence[Judgement] = (),
+    *,
+    findings: FindingsComparison | None = None,
+    depth: int | None = None,
+    top: int = DEFAULT_TOP,
 ) -> ComparisonLines:
     """Return a comparison as texts: namespaces down to the level `depth`, the `top` largest changes of each fate."""
     listed = [change for change in comparison.root.outlined(depth) if change.path]
     sections = []
-    for fate in SECTIONS:
-        members = sorted((one for one in listed if one.fate is fate), key=_weight, reverse=True)
+    for fate in LISTED:
+        members = sorted((one for one in listed if one.fate is fate), key=weight, reverse=True)
         if members:
             title = f"{fate[0].upper()}{fate[1:]} ({len(members):,})"
             rows = tuple(_row(one, comparison) for one in members[:top])
@@ -157,13 +106,8 @@ def comparison_lines(
             f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
             for one in judgements
         ),
+        findings=FindingLines() if findings is None else finding_lines(findings, top),
     )
-
-
-def _weight(change: NamespaceChange) -> list[float]:
-    """Return the least change that is certain, in bytes, keys and no-TTL share."""
-    found = (change.memory.difference(), change.keys.difference(), change.no_ttl.difference())
-    return [0.0 if one is None else float(max(one.low, -one.high, 0)) for one in found]
 
 
 def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:
@@ -196,7 +140,9 @@ def comparison_text(found: ComparisonLines) -> str:
         lines += ["", section.title, *map(aligned, section.rows)]
         if section.left_off:
             lines.append(f"… and {section.left_off:,} more")
-    for group in ((found.rest,) if found.rest else (), found.notes, found.judgements):
+    lines += ["", found.rest] if found.rest else []
+    lines += finding_text(found.findings)
+    for group in ((*found.notes, *found.findings.notes), found.judgements):
         lines += ["", *group] if group else []
     return "\n".join(lines) + "\n"
 
@@ -216,7 +162,8 @@ def comparison_markdown(found: ComparisonLines) -> str:
             lines += ["", f"… and {section.left_off:,} more"]
     if found.rest:
         lines += ["", escaped(found.rest)]
-    for title, group in (("Notes", found.notes), ("Thresholds", found.judgements)):
+    lines += finding_markdown(found.findings)
+    for title, group in (("Notes", (*found.notes, *found.findings.notes)), ("Thresholds", found.judgements)):
         if group:
             lines += ["", f"## {title}", "", *(f"- {escaped(line)}" for line in group)]
     return "\n".join(lines) + "\n"
@@ -230,7 +177,12 @@ COMPARISON_SCHEMA: Final = 1
 
 
 def comparison_json(
-    comparison: Comparison, judgements: Sequence[Judgement] = (), *, depth: int | None = None, top: int | None = None
+    comparison: Comparison,
+    judgements: Sequence[Judgement] = (),
+    *,
+    findings: FindingsComparison | None = None,
+    depth: int | None = None,
+    top: int | None = None,
 ) -> str:
     """Return all namespaces down to a level, depth first, in ASCII; `top` keeps the first so many only."""
     changes = list(comparison.root.walk(depth))
@@ -244,6 +196,7 @@ def comparison_json(
         "total": _record(changes[0]),
         "namespaces": [_record(change) for change in changes[1:][:top]],
         "namespaces_left_off": 0 if top is None else max(0, len(changes) - 1 - top),
+        **({} if findings is None else finding_records(findings, top)),
         "fail_on": [asdict(one) for one in judgements],
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
@@ -269,35 +222,7 @@ def _record(change: NamespaceChange) -> dict[str, Any]:
         "kind": change.path[-1].kind.value if change.path else "all",
         "level": len(change.path),
         "fate": change.fate.value,
-        "keys": _change(change.keys),
-        "memory_bytes": _change(change.memory),
-        "no_ttl_share": _change(change.no_ttl),
+        "keys": change_record(change.keys),
+        "memory_bytes": change_record(change.memory),
+        "no_ttl_share": change_record(change.no_ttl),
     }
-
-
-def _change(change: FigureChange) -> dict[str, Any]:
-    return {
-        "verdict": change.direction.value,
-        "before": _reading(change.before),
-        "after": _reading(change.after),
-        "difference": _interval(change.difference()),
-        "growth": _interval(change.growth()),
-    }
-
-
-def _reading(found: Reading | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {"value": found.value, "low": _bound(found.low), "high": _bound(found.high), "is_present": found.is_present}
-
-
-def _interval(found: Interval | None) -> dict[str, Any] | None:
-    return None if found is None else {"low": _bound(found.low), "high": _bound(found.high)}
-
-
-def _bound(bound: Bound) -> int | float | None:
-    """A JSON number, whole where it is; infinity has none."""
-    number = float(bound)
-    if not math.isfinite(number):
-        return None
-    return int(number) if number.is_integer() else number

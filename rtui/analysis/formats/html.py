@@ -20,6 +20,8 @@ from importlib.resources import files
 from typing import Final
 
 from rtui.analysis import humanize
+from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.table import findings_table
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, HOUR_S
@@ -399,6 +401,6 @@ def _main(report: Report) -> Markup:
     """Return the drawings, the tables and the head of the report."""
     rows = [item for what, text in about(report).rows for item in (element("dt", str(what)), element("dd", str(text)))]
     rests = element("section", element("h2", "About this report"), element("dl", *rows), id="about")
-    sections = [section(table) for table in tables(report) if table.rows]
+    sections = [section(table) for table in (findings_table(findings(report)), *tables(report)) if table.rows]
     nothing = [] if sections else [element("p", headline(report))]
     return element("main", icicle(report), timeline(report), *sections, *nothing, rests)

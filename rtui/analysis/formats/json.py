@@ -1,8 +1,8 @@
 """A report as JSON: writing it, reading it back, and its JSON Schema.
 
 The file is one object, in ASCII: `"format": "rtui report"`, `"schema"`, the version of what follows, and the members
-`head`, `summary`, `hot` and `keysizes`. `report.schema.json`, beside this module, describes it for programs; it is
-generated from the Structs of `report/document.py`, which also validate what is read.
+`head`, `summary`, `hot`, `keysizes` and `findings`. `report.schema.json`, beside this module, describes it for
+programs; it is generated from the Structs of `report/document.py`, which also validate what is read.
 
 * Units are in the names: `memory_bytes`, `ttl_ms`, `idle_s`, `made_at_s` (seconds since the epoch), `share_of_keys`
   (0 … 1). A member called `keys` is a number of keys, and a list of them in the lists of keys.
@@ -28,6 +28,7 @@ import json
 import re
 import zlib
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from math import inf
 from typing import Annotated, Any, Final, Literal
@@ -35,6 +36,9 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from rtui.analysis.estimates import as_estimate
+from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.finding import Finding
 from rtui.analysis.formats.json_v1 import from_v1
 from rtui.analysis.report.document import (
     Head,
@@ -47,9 +51,20 @@ from rtui.analysis.report.document import (
     Summary,
     SummaryLists,
 )
-from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Count, Name, SlotCounts, Text
+from rtui.analysis.report.members import (
+    FREQUENCY_EDGES,
+    IDLE_EDGES_S,
+    LENGTH_EDGES,
+    TTL_EDGES_S,
+    Count,
+    Figure,
+    Name,
+    SlotCounts,
+    Text,
+)
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display, display_text, is_hidden, quoted, unescape
+from rtui.registry.rules import Severity
 
 REPORT_FORMAT: Final = "rtui report"
 """What the file says it is."""
@@ -91,6 +106,13 @@ class NamespaceEntry(Struct, frozen=True, kw_only=True):
     separator: Name
     kind: NodeKind
     distinct_names: Count | None = None
+    """At least so many different segments."""
+    distinct: Figure | None = None
+    """How many different segments a pattern stands for."""
+    holds_names: bool = False
+    """Whether `{id}` stands for names, too, since their number grows with the keys."""
+    examples: tuple[Name, ...] = ()
+    """Some of the keys of a pattern."""
     stats: Stats
 
 
@@ -98,6 +120,24 @@ class FileSummary(SummaryLists, frozen=True):
     """What the inspected keys add up to, the tree of namespaces as a flat list."""
 
     namespaces: tuple[NamespaceEntry, ...]
+
+
+class FindingEntry(Struct, frozen=True, kw_only=True):
+    """What a rule, by its default parameters, finds in one place. It follows from the report and is not read back."""
+
+    rule: Text
+    severity: Text
+    title: Text
+    """A sentence without a full stop."""
+    where: Text
+    keys: Figure
+    keys_at_least: bool = False
+    memory_bytes: Figure | None = None
+    memory_at_least: bool = False
+    query: Text
+    """The query that finds these keys; empty where it is longer than a text may be."""
+    command: Text
+    """A line for a shell to look further with redis-cli; empty likewise."""
 
 
 class FileContents(Struct, frozen=True):
@@ -110,6 +150,8 @@ class FileContents(Struct, frozen=True):
     histograms: dict[str, tuple[int, ...]] = {}
     hot: HotReport = HotReport()
     keysizes: tuple[KeySizes, ...] = ()
+    findings: tuple[FindingEntry, ...] = ()
+    """What is wrong, most costly first."""
 
 
 class _Preamble(Struct):
@@ -125,23 +167,66 @@ class _NamespacesUnread(Struct):
     namespaces: tuple[msgspec.Raw, ...]
 
 
-class _Headline(Struct):
+class _FindingSeverity(Struct):
+    """A finding of which only that is read."""
+
+    severity: str
+
+
+class _HeadlineUnread(Struct):
     """What a list of reports needs of a file."""
 
     head: Head
     summary: _NamespacesUnread
+    findings: tuple[_FindingSeverity, ...] | None = None
 
 
-_HISTOGRAMS: Final = {"ttl_edges_s": TTL_EDGES_S, "idle_edges_s": IDLE_EDGES_S, "frequency_edges": FREQUENCY_EDGES}
+class Headline(Struct, frozen=True):
+    """What a list of reports says of each."""
+
+    head: Head
+    stats: Stats
+    """Of the whole keyspace."""
+    findings: dict[Severity, int] | None
+    """How many are listed of each severity, by the rules' defaults; None where the file was written without any."""
+
+
+_HISTOGRAMS: Final = {
+    "ttl_edges_s": TTL_EDGES_S,
+    "idle_edges_s": IDLE_EDGES_S,
+    "frequency_edges": FREQUENCY_EDGES,
+    "length_edges": LENGTH_EDGES,
+}
 
 
 def document(report: Report) -> dict[str, Any]:
     """Return the report as the object that the file holds."""
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
-    file = FileContents(REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes)
-    found: dict[str, Any] = json_value(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
-    return found
+    found = tuple(map(_finding, findings(report).findings))
+    file = FileContents(REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes, found)
+    contents: dict[str, Any] = json_value(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
+    return contents
+
+
+def _finding(one: Finding) -> FindingEntry:
+    return FindingEntry(
+        rule=one.rule,
+        severity=one.severity.value,
+        title=one.title[:TEXT_LIMIT],
+        where=one.where[:TEXT_LIMIT],
+        keys=one.keys.figure,
+        keys_at_least=one.keys.at_least,
+        memory_bytes=None if one.memory is None else one.memory.figure,
+        memory_at_least=one.memory is not None and one.memory.at_least,
+        query=_whole_or_nothing(str(one.behind.query)),
+        command=_whole_or_nothing(one.command),
+    )
+
+
+def _whole_or_nothing(text: str) -> str:
+    """Return what can be typed, which means something else when it is cut."""
+    return text if len(text) <= TEXT_LIMIT else ""
 
 
 def write_json(report: Report) -> str:
@@ -171,8 +256,8 @@ def read_json(text: str | bytes) -> Report:
         raise ReportFormatError(f"The file is not JSON: {display_text(str(error), limit=100)}") from error
 
 
-def read_headline(text: bytes) -> tuple[Head, Stats]:
-    """Return the head of a report and the figures of its whole keyspace, a fraction of the work of `read_json`.
+def read_headline(text: bytes) -> Headline:
+    """Return what a list says of a report, a fraction of the work of `read_json`.
 
     Raises ReportFormatError, also for files of version 1.
     """
@@ -180,13 +265,17 @@ def read_headline(text: bytes) -> tuple[Head, Stats]:
     try:
         if _version(data) != SCHEMA:
             raise ReportFormatError("The report is of an older version")
-        found = msgspec.json.decode(data, type=_Headline, dec_hook=_read)
+        found = msgspec.json.decode(data, type=_HeadlineUnread, dec_hook=_read)
         if not found.summary.namespaces:
             raise ReportFormatError("summary.namespaces has no item for the whole keyspace")
         whole = msgspec.json.decode(found.summary.namespaces[0], type=NamespaceEntry, dec_hook=_read)
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         raise ReportFormatError(f"The file can't be read: {display_text(str(error), limit=100)}") from error
-    return found.head, whole.stats
+    counts = None
+    if found.findings is not None:
+        severities = Counter(one.severity for one in found.findings)
+        counts = {severity: severities[severity] for severity in (Severity.ERROR, Severity.WARN)}
+    return Headline(found.head, whole.stats, counts)
 
 
 def _unpacked(text: str | bytes) -> str | bytes:
@@ -259,7 +348,10 @@ def _namespaces(root: Node) -> Iterator[NamespaceEntry]:
             segment=node.name,
             separator=node.separator,
             kind=node.kind,
-            distinct_names=node.distinct,
+            distinct_names=None if node.distinct is None else int(as_estimate(node.distinct).low),
+            distinct=node.distinct,
+            holds_names=node.holds_names,
+            examples=node.examples,
             stats=node.stats,
         )
         waiting.extend((child, depth + 1, label) for child in reversed(node.children))
@@ -277,7 +369,9 @@ def _summary(found: FileSummary) -> Summary:
     waiting: dict[int, list[Node]] = {}
     for one in reversed(found.namespaces):
         children = tuple(reversed(waiting.pop(one.depth + 1, [])))
-        node = Node(one.segment, one.separator, one.kind, one.stats, children, one.distinct_names)
+        distinct = one.distinct_names if one.distinct is None else one.distinct
+        step = one.segment, one.separator, one.kind
+        node = Node(*step, one.stats, children, distinct, holds_names=one.holds_names, examples=one.examples)
         waiting.setdefault(one.depth, []).append(node)
     return Summary(waiting[0][0], **{name: getattr(found, name) for name in SummaryLists.__struct_fields__})
 

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.table import findings_table
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.contents import about, headline, tables
 from rtui.analysis.report.tables.table import Table, Unit, cell_text
@@ -22,7 +24,9 @@ def write_markdown(report: Report) -> str:
     """Return the report; nothing that came from a server or a key can become markup. Ends with a newline."""
     lines = [f"# {escaped(headline(report))}", ""]
     lines += [f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows]
-    for table in shown_tables(report):
+    for table in (findings_table(findings(report)), *shown_tables(report)):
+        if not table.rows:
+            continue
         lines += ["", f"## {escaped(table.title)}", "", *_table(table)]
         lines += ["", escaped(table.note)] if table.note else []
     return "\n".join(lines) + "\n"

@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
+from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.finding import Found
+from rtui.analysis.findings.table import remarks
 from rtui.analysis.formats.markdown import shown_tables
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.contents import about, headline
@@ -33,6 +36,13 @@ def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only:
     return text.translate(_ASCII) if ascii_only else text
 
 
+def table_text(table: Table, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
+    """Return one table in lines as `write_text` has them."""
+    page = _Page(width, Display(ascii_only=ascii_only))
+    text = "\n".join(line.rstrip() for line in page.table(table)) + "\n"
+    return text.translate(_ASCII) if ascii_only else text
+
+
 class _Page:
     """Lays a report out in one width."""
 
@@ -48,9 +58,23 @@ class _Page:
         room = max(len(what) for what, _ in rows)
         for what, text in rows:
             yield from self._paragraph(text, before=f"{what:<{room}}  ")
+        yield from self._findings(findings(report))
         for table in shown_tables(report):
             yield ""
-            yield from self._table(table)
+            yield from self.table(table)
+
+    def _findings(self, found: Found) -> Iterator[str]:
+        """Yield what is wrong, a paragraph each: in a column, sentences would be cut."""
+        if not found.findings and not remarks(found):
+            return
+        yield ""
+        yield "What is wrong"
+        for one in found.findings:
+            size = "" if one.memory is None else one.memory.size()
+            before = self._display.text(f"  {one.severity:<5}  {size:>10}  ")
+            yield from self._paragraph(self._display.text(f"{one.title} ({one.rule})", limit=4096), before=before)
+        if remarks(found):
+            yield from self._paragraph(self._display.text(remarks(found), limit=4096), before="  ")
 
     def _paragraph(self, text: str, before: str = "") -> list[str]:
         """Return a text in lines, with `before` in front of the first and as much space before the others."""
@@ -59,7 +83,7 @@ class _Page:
         room = max(self._width, len(before) + _NARROWEST_NAME)
         return wrap(text, room, initial_indent=before, subsequent_indent=" " * len(before)) or [before]
 
-    def _table(self, table: Table) -> Iterator[str]:
+    def table(self, table: Table) -> Iterator[str]:
         """Yield a table: title, header, rows, note. Columns that do not fit follow below, again behind the first."""
         yield self._display.text(table.title)
         columns = table.columns

@@ -5,7 +5,8 @@ long as the keyspace stays as it was. They are not in these cases, and `note` sa
 
 * The rest of a namespace beyond the budget of patterns, and `{*}` beside such a rest, are not told apart there.
 * Where a namespace had so many names that patterns were merged while keys were still being counted, a name may have
-  been counted under `{*}` in part. Of that a report keeps no trace; with fewer than 2,048 names it never happens.
+  been counted under `{*}` in part, a 500th of the namespace at most. Of that a report keeps no trace; with fewer than
+  2,048 names it never happens.
 * What is left of a life is another number a minute later, so TTLs are searched for by the moment of expiry. A pass
   takes some time, and a moment is as exact as two clocks and one round trip are.
 * Histograms of idle times and lengths beyond a threshold move with each use of a key.
@@ -19,16 +20,20 @@ from itertools import pairwise
 from typing import Final
 
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.query.patterns import ANY, FORMS, Step, pattern_text
+from rtui.analysis.query.patterns import FORMS, Step, pattern_text
 from rtui.analysis.query.query import Query, Term, one_of, query_of
-from rtui.analysis.query.values import LAST_MOMENT, Bounds, Keyword
+from rtui.analysis.query.values import Keyword
 from rtui.analysis.report.document import Node, NodeKind, Report, SlotTag
 from rtui.analysis.report.expiry import Cliff, Timeline
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, NUMBER, Identifiers
+from rtui.keyspace.text.quantities import LAST_MOMENT, Bounds
 
 Path = Sequence[Node]
 """A namespace or pattern of a report below those that it is in, from the root of the report on."""
+
+_FORM: Final = Identifiers().form
 
 MOST_SIBLINGS: Final = 256
 """So many names at most are excluded one by one."""
@@ -36,6 +41,11 @@ MOST_SIBLINGS: Final = 256
 REST_NOTE: Final = SafeText("the report does not say which names are in the rest, so this finds all of the namespace")
 ANY_NOTE: Final = SafeText("beside the rest of a namespace, {*} may stand for fewer names than are found")
 DRIFT_NOTE: Final = SafeText("idle times and counters move with each use, so other keys may be found by now")
+LEFT_NOTE: Final = SafeText("these keys were gone when the later report was made, so what is found has come since")
+CHANGED_NOTE: Final = SafeText(
+    "reports keep no names, so all keys of the namespace are found, not only what has changed"
+)
+ANY_CLIFF_NOTE: Final = SafeText("the report has no figures of the namespace, so keys of others are found, too")
 SAMPLED_NOTE: Final = SafeText("the figure is an estimate; what is found is exact")
 
 
@@ -61,28 +71,47 @@ def keys_of(path: Path) -> Behind:
     """Return the query for a namespace or pattern: the row of a table, a box of the icicle, a row of a comparison."""
     excluded: list[bytes] = []
     note = SafeText("")
-    steps: list[Step] = []
+    paths: list[tuple[Step, ...]] = [()]
     for parent, node in pairwise(path):
         siblings = parent.children
         if node.kind is NodeKind.OTHER:
             others = [one for one in siblings if one.kind is not NodeKind.OTHER]
-            is_told = len(others) <= MOST_SIBLINGS and not any(one.name == ANY for one in others)
-            excluded += [pattern_text((*steps, step_of(one))) for one in others] if is_told else []
+            is_told = len(others) <= MOST_SIBLINGS and not any(one.is_of_names for one in others)
+            excluded += _texts(paths, others) if is_told else []
             note = note if is_told else REST_NOTE
             break
-        step = step_of(node)
-        if step.is_folded and step.name == ANY:
-            has_rest = any(one.kind is NodeKind.OTHER for one in siblings)
-            others = [one for one in siblings if one is not node and _is_named(one)]
-            excluded += [pattern_text((*steps, step_of(one))) for one in others[:MOST_SIBLINGS]]
-            note = ANY_NOTE if has_rest or len(others) > MOST_SIBLINGS else note
-        steps.append(step)
-    return Behind(query_of(_inside(steps), one_of("pattern", excluded, is_negated=True)), note)
+        others = [one for one in siblings if one is not node and _is_taken_from(one, node)]
+        excluded += _texts(paths, others[:MOST_SIBLINGS])
+        has_rest = node.is_of_names and any(one.kind is NodeKind.OTHER for one in siblings)
+        note = ANY_NOTE if has_rest or len(others) > MOST_SIBLINGS else note
+        paths = [(*steps, step) for steps in paths for step in _steps_of(node)]
+    return Behind(query_of(_inside(paths), one_of("pattern", excluded, is_negated=True)), note)
+
+
+def _texts(paths: Sequence[tuple[Step, ...]], nodes: Sequence[Node]) -> list[bytes]:
+    """Return the patterns of nodes that are all below each of these paths."""
+    return [pattern_text((*steps, step)) for node in nodes for steps in paths for step in _steps_of(node)]
+
+
+def _steps_of(node: Node) -> Sequence[Step]:
+    """Return the steps that a node of a report stands for: more than one where it holds identifiers and names."""
+    if not node.holds_names:
+        return (step_of(node),)
+    return step_of(node), Step(ANY, node.separator, is_folded=True)
+
+
+def _is_taken_from(one: Node, pattern: Node) -> bool:
+    """Whether keys of one node would be in a pattern beside it, had they not a node of their own."""
+    if pattern.kind is not NodeKind.PATTERN or one.separator != pattern.separator:
+        return False
+    if pattern.is_of_names:
+        return _is_named(one)
+    return one.kind is NodeKind.LITERAL and NUMBER in pattern.name and _FORM(one.name).numbered == pattern.name
 
 
 def _is_named(node: Node) -> bool:
     """Whether a node would be merged into `{*}` if it were light."""
-    is_generic = node.kind is NodeKind.PATTERN and node.name in (*FORMS, ANY)
+    is_generic = not node.name or (node.kind is NodeKind.PATTERN and node.name in (*FORMS, *ANY_NAMES))
     return not is_generic and node.kind is not NodeKind.OTHER
 
 
@@ -91,12 +120,13 @@ def step_of(node: Node) -> Step:
     return Step(node.name, node.separator, node.kind is NodeKind.PATTERN)
 
 
-def _inside(steps: Sequence[Step]) -> Term | None:
+def _inside(paths: Sequence[tuple[Step, ...]]) -> Term | None:
+    steps = paths[0]
     if not steps:
         return None
     if not any(step.is_folded for step in steps) and steps[-1].separator:
         return one_of("in", [b"".join(part for name, separator, _ in steps for part in (name, separator))])
-    return one_of("pattern", [pattern_text(steps)])
+    return one_of("pattern", [pattern_text(one) for one in paths])
 
 
 def timeline_keys(one: Timeline | Cliff, root: Node) -> Behind | None:
@@ -138,10 +168,25 @@ def expiring(start_s: float, end_s: float | None, of: Behind = Behind(Query())) 
     return of.with_terms(one_of("expires", [Bounds(low, high)]))
 
 
-def cliff_keys(cliff: Cliff, root: Node) -> Behind | None:
-    """Return the query for the keys of a cliff; None where its namespace is not in the report."""
+def cliff_keys(cliff: Cliff, root: Node) -> Behind:
+    """Return the query for the keys of a cliff; where its namespace is not in the report, for all that expire then."""
     of = timeline_keys(cliff, root)
-    return None if of is None else expiring(cliff.start_s, cliff.end_s, of)
+    return expiring(cliff.start_s, cliff.end_s, Behind(Query(), ANY_CLIFF_NOTE) if of is None else of)
+
+
+def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behind | None:
+    """Return the query for the keys of a type above a length or a size; None without any limit.
+
+    Terms all have to apply, so of two limits the length is the one that is searched for.
+    """
+    if length is None and memory_bytes is None:
+        return None
+    of = type_keys(key_type)
+    if length is None:
+        return of.with_terms(one_of("size", [Bounds(0 if memory_bytes is None else memory_bytes + 1)]))
+    size = None if memory_bytes is None else query_of(one_of("size", [Bounds(memory_bytes + 1)]))
+    note = "" if size is None else f"keys above the other limit alone are counted, too; {size} finds those"
+    return of.with_terms(one_of("len", [Bounds(length + 1)]), note=SafeText(note))
 
 
 def idle_bin(index: int, of: Behind = Behind(Query())) -> Behind:  # noqa: B008

@@ -9,15 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from itertools import islice
 from typing import Final
 
 from rtui.analysis.query.parsing import Problem, word_end
 from rtui.analysis.query.query import HEAD, Query, Span
 from rtui.analysis.query.terms import TERMS, Form, TermSpec
-from rtui.analysis.query.values import ValueSyntaxError, raw_bytes, written_bytes
+from rtui.analysis.query.values import raw_bytes, written_bytes
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.matching import nearest_word
+from rtui.keyspace.text.quantities import ValueSyntaxError
 
 MOST: Final = 50
 """Candidates that are returned."""
@@ -134,8 +135,8 @@ def _nearest(name: bytes, known: Callable[[bytes], Iterable[bytes]]) -> bytes | 
     for length in range(len(name) - 1, -1, -1):
         candidates = [one.decode("latin-1") for one in islice(known(name[:length]), MOST)]
         if candidates:
-            found = get_close_matches(wanted, candidates, n=1, cutoff=0.6)
-            return found[0].encode("latin-1") if found else None
+            found = nearest_word(wanted, candidates)
+            return None if found is None else found.encode("latin-1")
     return None
 
 

@@ -13,7 +13,8 @@ from typing import Any
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.query.values import Bounds, Keyword
+from rtui.analysis.query.values import Keyword
+from rtui.keyspace.text.quantities import Bounds
 
 Decision = Callable[[Any, float], bool]
 """Decides by the value of a fact, and when it was read in seconds since the epoch."""

@@ -11,9 +11,9 @@ from rtui.analysis.query.patterns import PatternMatcher, read_pattern
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.regex import compiled
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.query.values import Bounds
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern, escape_glob, prefix_pattern
+from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 
 Test = Callable[[bytes], object]

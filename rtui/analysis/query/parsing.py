@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import lru_cache
 from typing import Final
 
@@ -21,9 +20,11 @@ from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import HEAD, WILDCARD, Query, Span, Term, Value
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
-from rtui.analysis.query.values import Bounds, ValueSyntaxError, raw_bytes, unquoted, written_bytes
+from rtui.analysis.query.values import raw_bytes, unquoted, written_bytes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.keyspace.text.matching import nearest_word
+from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 MAX_LINE: Final = 32_768
 """No longer line is read, in characters."""
@@ -36,6 +37,9 @@ MAX_VALUES: Final = 512
 
 MAX_VALUE_BYTES: Final = 4_096
 """No value is longer."""
+
+_VERY_ALIKE: Final = 0.7
+"""How much alike a word that may be right as it is and the one that is suggested are at least."""
 
 _SPACE: Final = re.compile(r"\s*")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
@@ -196,14 +200,14 @@ class _Word:
         name, operator = head[1], head[2]
         if operator != ":":
             numeric = [one.name for one in TERMS.values() if operator in one.operators]
-            near = get_close_matches(name.lower(), [*numeric, *_ALIASES], n=1, cutoff=0.6)
+            near = nearest_word(name.lower(), [*numeric, *_ALIASES])
             message = f"there is no term “{name}” (a name with {operator} in it stands in quotes)"
-            raise self._problem(head.start(), head.end(1), message, *[_ALIASES.get(one, str(one)) for one in near])
-        near = get_close_matches(name.lower(), TERMS, n=1, cutoff=0.7)
-        meant = _ALIASES.get(name.lower()) or (near[0] if near else None)
-        if meant is None:
+            meant = () if near is None else (_ALIASES.get(near, near),)
+            raise self._problem(head.start(), head.end(1), message, *meant)
+        suggested = _ALIASES.get(name.lower()) or nearest_word(name.lower(), TERMS, least=_VERY_ALIKE)
+        if suggested is None:
             return
-        text = f"{meant}:{self._line[head.end() : self._end]}"
+        text = f"{suggested}:{self._line[head.end() : self._end]}"
         reading = read(text)
         if reading.query.terms and not (reading.problems or reading.hints):
             message = f"this finds names that contain “{self._line[head.start() : self._end]}”"
@@ -275,8 +279,8 @@ class _Word:
         if spec.known and raw not in spec.known and self._line[start] != '"':
             by_name = {known.decode(): known for known in spec.known}
             text = raw.decode("utf-8", "replace")
-            near = get_close_matches(text.lower(), [one.lower() for one in by_name], n=1, cutoff=0.7)
-            meant = next((one for one in by_name if near and one.lower() == near[0]), None)
+            near = nearest_word(text.lower(), [one.lower() for one in by_name], least=_VERY_ALIKE)
+            meant = next((one for one in by_name if one.lower() == near), None)
             if meant is not None:
                 message = f"“{text}” is no known {_NOUNS[spec.name]} (in quotes it is searched for all the same)"
                 raise self._problem(start, end, message, meant)

@@ -5,7 +5,10 @@ A pattern is a path of steps, each a segment and the separator behind it, as in 
 
 * `{id}`, `{uuid}`, `{hash}`, `{date}`, `{ip}`, `{email}` stand for an identifier of that form, also within a hash tag:
   `{user:{id}}:cart`.
-* `{*}` stands for any other segment, one that is a name.
+* `{n}` stands for a number that is a part of a segment: `page_{n}`, `v1.user.{n}`. The other forms may be parts, too:
+  `task-meta-{uuid}`.
+* `{*}` stands for any other segment, one that is a name; `{{**}}` for one that is a hash tag with a separator in it, as
+  `{user:ann}`, and `{**}` for one that has such a tag and text beside it.
 * All other braces are themselves. A backslash takes the meaning from what follows it: `\{id}` are four characters.
 * With a separator at the end it is a namespace: the pattern of all keys below. `{}` there is the empty segment of keys
   that really end in a separator.
@@ -14,18 +17,16 @@ A pattern is a path of steps, each a segment and the separator behind it, as in 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import count
 from typing import Final, NamedTuple
 
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
-from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.identifiers import ANY_NAMES, ANY_TAG, NUMBER, PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
-
-ANY: Final = b"{*}"
-"""Stands for any segment that is no identifier."""
 
 EMPTY: Final = b"{}"
 """Stands for the empty segment at the end of a key."""
@@ -33,7 +34,7 @@ EMPTY: Final = b"{}"
 FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
 """What stands for identifiers."""
 
-_SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, ANY, EMPTY)))
+_SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, NUMBER, *(one for one in ANY_NAMES if one != ANY_TAG), EMPTY)))
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
 _MISREAD: Final = re.compile(rb"\\|(?=" + _SPECIAL + rb")")
 _MISREAD_IN_PATTERN: Final = re.compile(rb"\\|(?=\{\})")
@@ -118,13 +119,13 @@ class PatternMatcher:
     def __init__(self, patterns: Sequence[Pattern], separators: Separators) -> None:
         self._patterns = [pattern.steps for pattern in patterns]
         self._most = max((len(steps) for steps in self._patterns), default=0)
-        self._single = separators.values[0] if len(separators.values) == 1 else None
-        self._separators = separators
-        self._form = lru_cache(maxsize=4096)(_form_of(Identifiers(separators.values)))
+        self._segments = KeySegments(separators)
+        self._identifiers = Identifiers(separators.values)
+        self._form = lru_cache(maxsize=4096)(self._identifiers.form)
 
     def __call__(self, key: bytes) -> bool:
         """Whether it has."""
-        segments = self._segments(key)
+        segments = self._segments.of(key, self._most)
         return any(self._fits(steps, segments) for steps in self._patterns)
 
     def _fits(self, steps: Sequence[Step], segments: Sequence[tuple[bytes, bytes]]) -> bool:
@@ -138,27 +139,10 @@ class PatternMatcher:
                     return False
                 continue
             form = self._form(name)
-            if form != wanted and not (wanted == ANY and form not in PLACEHOLDERS):
+            folded = form.pattern or form.numbered
+            if folded == wanted:
+                continue
+            is_any = wanted in ANY_NAMES and bool(name) and folded not in PLACEHOLDERS
+            if not is_any or wanted != self._identifiers.any_name(name):
                 return False
         return True
-
-    def _segments(self, key: bytes) -> Sequence[tuple[bytes, bytes]]:
-        """Return as many segments as the longest pattern has, each with the separator that ends it."""
-        separator, most = self._single, self._most
-        if separator is not None and b"{" not in key:
-            names = key.split(separator, most)
-            pairs = [(name, separator) for name in names[:-1]]
-            return pairs if len(names) > most else [*pairs, (names[-1], b"")]
-        found: list[tuple[bytes, bytes]] = []
-        for segment in self._separators.segments(key):
-            if len(found) == most:
-                break
-            found.append((segment.name, segment.separator))
-        return found
-
-
-def _form_of(identifiers: Identifiers) -> Callable[[bytes], bytes | None]:
-    def form(name: bytes) -> bytes | None:
-        return identifiers.form(name).pattern
-
-    return form

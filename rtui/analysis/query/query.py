@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, TermSpec
-from rtui.analysis.query.values import Bounds, Keyword, in_quotes, written_bytes
+from rtui.analysis.query.values import Keyword, in_quotes, written_bytes
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.quantities import Bounds
 
 WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 """What makes a word without a name a glob."""

@@ -10,8 +10,9 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from rtui.analysis.query import values
-from rtui.analysis.query.values import Keyword, Syntax
+from rtui.analysis.query.values import SLOT, Keyword
+from rtui.keyspace.text import quantities
+from rtui.keyspace.text.quantities import Syntax
 from rtui.keyspace.types import TYPES
 
 
@@ -80,7 +81,7 @@ class TermSpec:
     @property
     def operators(self) -> tuple[str, ...]:
         """What may follow its name."""
-        return (":", *COMPARISONS) if self.syntax is not None and self.syntax is not values.SLOT else (":",)
+        return (":", *COMPARISONS) if self.syntax is not None and self.syntax is not SLOT else (":",)
 
 
 ENCODINGS: Final = (
@@ -128,9 +129,9 @@ TERMS: Final[dict[str, TermSpec]] = {
             "pattern",
             Fact.NAME,
             Form.NAMES,
-            "names of this pattern; {id}, {uuid}, {hash}, {date}, {ip} and {email} stand for identifiers, {*} for any "
-            "other name; with a separator at the end, all keys below",
-            ("pattern:user:{id}:orders", "pattern:shop:{*}:"),
+            "names of this pattern; {id}, {uuid}, {hash}, {date}, {ip} and {email} stand for identifiers, {n} for a "
+            "number in a name, {*} for any other name; with a separator at the end, all keys below",
+            ("pattern:user:{id}:orders", "pattern:page_{n}", "pattern:shop:{*}:"),
         ),
         TermSpec(
             "tag",
@@ -145,7 +146,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys of this hash slot, or of a range of slots",
             ("slot:2734", "slot:0-5460"),
-            values.SLOT,
+            SLOT,
         ),
         TermSpec(
             "type",
@@ -161,7 +162,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys by what is left of their time to live, or without one",
             ("ttl:none", "ttl<10m", "ttl:10m..1h"),
-            values.DURATION,
+            quantities.DURATION,
             Keyword.NONE,
         ),
         TermSpec(
@@ -170,7 +171,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys that expire in a range of time, in UTC",
             ("expires:2026-11-22T21:31..21:33", "expires<2026-12-01"),
-            values.MOMENT,
+            quantities.MOMENT,
         ),
         TermSpec(
             "idle",
@@ -178,7 +179,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys that nobody has used for so long",
             ("idle>30d",),
-            values.DURATION,
+            quantities.DURATION,
         ),
         TermSpec(
             "freq",
@@ -186,7 +187,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys by the server's access counter, 0 to 255, where it keeps one (LFU)",
             ("freq>100",),
-            values.COUNTER,
+            quantities.COUNTER,
         ),
         TermSpec(
             "enc",
@@ -202,7 +203,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys by the memory they take (MEMORY USAGE); K, M and G are binary",
             ("size>1M", "size:1K..64K"),
-            values.SIZE,
+            quantities.SIZE,
         ),
         TermSpec(
             "len",
@@ -210,11 +211,8 @@ TERMS: Final[dict[str, TermSpec]] = {
             Form.NUMBERS,
             "keys by their length: bytes of a string, fields of a hash, members, entries",
             ("len>10000", "len:1"),
-            values.COUNT,
+            quantities.COUNT,
         ),
     )
 }
 """All terms by their names, cheapest to answer first."""
-
-PLANNED_LAST: Final = (Fact.MEMORY, Fact.LENGTH)
-"""Facts whose question depends on the type of the key."""

@@ -9,7 +9,16 @@ from typing import Final
 
 from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head, Node, NodeKind, Report
-from rtui.analysis.report.readings import Direction, FigureChange, Interval, Reading, ReportNamespace, ReportSide
+from rtui.analysis.report.readings import (
+    Direction,
+    FigureChange,
+    Interval,
+    Reading,
+    ReportNamespace,
+    ReportSide,
+    Sides,
+    below,
+)
 from rtui.keyspace.text.display import display, display_text
 
 
@@ -165,17 +174,14 @@ def _is_only_in(here: Reading | None, there: Reading | None) -> bool | None:
     return True if there.high == 0 else None
 
 
-def _change(
-    path: tuple[Node, ...], sides: tuple[ReportNamespace, ReportNamespace], levels: int | None
-) -> NamespaceChange:
+def _change(path: tuple[Node, ...], sides: Sides, levels: int | None) -> NamespaceChange:
     """Compare a namespace, the last of the path, and those below it in either report."""
     children = []
     if levels is None or len(path) < levels:
         named = [side.children for side in sides]
         apart = named[0].keys() - named[1].keys(), named[1].keys() - named[0].keys()
         for name, node in {**named[0], **named[1]}.items():
-            pair = sides[0].below(name, apart[0]), sides[1].below(name, apart[1])
-            children.append(_change((*path, node), pair, levels))
+            children.append(_change((*path, node), below(sides, name, apart), levels))
     before, after = (side.readings for side in sides)
     return NamespaceChange(
         path,

@@ -22,6 +22,7 @@ from rtui.analysis.report.members import (
     Figure,
     FrequencyBins,
     IdleBins,
+    LengthBins,
     Name,
     Number,
     SlotCounts,
@@ -29,7 +30,10 @@ from rtui.analysis.report.members import (
     Text,
     TtlBins,
 )
+from rtui.analysis.report.registered import NamingReport, RegistryReport
+from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.identifiers import ANY_NAMES
 
 
 class CoverageKind(StrEnum):
@@ -192,6 +196,8 @@ class Stats(Struct, frozen=True, gc=False):
     no_ttl_memory_bytes: Figure | None = None
     ttl: TtlBins | None = field(default=None, name="ttl_keys")
     """Keys that expire, by what is left of their life: one more than TTL_EDGES_S."""
+    ttl_range_s: tuple[Number, Number] | None = None
+    """The shortest and the longest life left of the inspected keys that expire, when they were asked."""
     soonest_expiry_s: Number | None = None
     """Seconds since the epoch."""
     idle: IdleBins | None = field(default=None, name="idle_keys")
@@ -200,6 +206,8 @@ class Stats(Struct, frozen=True, gc=False):
     """Keys by LFU counter: one more than FREQUENCY_EDGES; estimates where one key in eight was asked."""
     types: tuple[tuple[Name, Figure], ...] = ()
     """Keys by type as the server names it, most first."""
+    strings: StringReport | None = field(default=None, name="string_lengths")
+    """The lengths of strings, as they were counted; None where none was asked."""
 
 
 class NodeKind(StrEnum):
@@ -208,7 +216,7 @@ class NodeKind(StrEnum):
     LITERAL = "literal"
     """Keys with exactly this segment here."""
     PATTERN = "pattern"
-    """Keys whose segment here is an identifier, or one of too many names: `{id}`, `{*}`."""
+    """Keys whose segment is an identifier, differs in a number or is one of too many: `{id}`, `page_{n}`, `{*}`."""
     OTHER = "other"
     """What was beyond the budget of nodes."""
 
@@ -234,8 +242,17 @@ class Node(Struct, frozen=True, gc=False):
     stats: Stats
     children: tuple[Node, ...] = ()
     """Most memory first (most keys where memory is not known)."""
-    distinct: Count | None = None
-    """For a pattern, at least how many different names it stands for, if they were counted."""
+    distinct: Figure | None = None
+    """For a pattern, how many different segments it stands for, if they were counted."""
+    holds_names: bool = False
+    """Whether this is `{id}` and stands for names, too, since their number grows with the keys."""
+    examples: tuple[Name, ...] = ()
+    """For a pattern of keys, some of the keys that end here."""
+
+    @property
+    def is_of_names(self) -> bool:
+        """Whether it stands for any segment that has no node of its own and no form: `{*}`, or `{id}` of names."""
+        return self.kind is NodeKind.PATTERN and (self.name in ANY_NAMES or self.holds_names)
 
     @property
     def step(self) -> Step:
@@ -259,6 +276,8 @@ class TypeReport(Struct, frozen=True, gc=False):
     length: Quantiles | None
     unit: Text = field(name="length_unit")
     """The unit of a length: bytes, fields, members …"""
+    lengths: LengthBins | None = field(default=None, name="length_keys")
+    """Keys by LENGTH_EDGES; estimates where most keys were not asked, None where no length is known."""
 
 
 class EncodingReport(Struct, frozen=True, gc=False):
@@ -426,6 +445,10 @@ class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
     slots: SlotsReport = field(default_factory=SlotsReport)
     folded: Count = field(default=0, name="folded_keys")
     """Keys in nodes that stand for what was beyond the budget of nodes."""
+    registry: RegistryReport | None = None
+    """None where there was no registry, or no pattern in it."""
+    naming: NamingReport | None = None
+    """None where there was no registry, or all of its rules about names are off."""
 
 
 class Summary(SummaryLists, frozen=True):

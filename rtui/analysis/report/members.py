@@ -29,6 +29,10 @@ IDLE_EDGES_S: Final = (MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 90 * DAY_
 FREQUENCY_EDGES: Final = (1, 6, 10, 20, 50, 100, 255)
 """Borders of the histogram of LFU counters, 0 … 255; the last bin is the top of the counter alone."""
 
+LENGTH_EDGES: Final = tuple(quarters << power for power in range(2, 13) for quarters in (4, 5, 6, 7))
+"""Borders of the histogram of lengths of a type, from 16 on: bin i holds what is certainly above edge i, and not
+certainly above the next one. Lengths that differ by less than 2 % may count as equal."""
+
 if TYPE_CHECKING:
     Name: TypeAlias = bytes
     Text: TypeAlias = str
@@ -64,6 +68,7 @@ TtlBins: TypeAlias = Annotated[
 IdleBins: TypeAlias = Annotated[
     tuple[Figure, ...], Meta(min_length=len(IDLE_EDGES_S) + 1, max_length=len(IDLE_EDGES_S) + 1)
 ]
+LengthBins: TypeAlias = Annotated[tuple[Figure, ...], Meta(min_length=len(LENGTH_EDGES), max_length=len(LENGTH_EDGES))]
 FrequencyBins: TypeAlias = Annotated[
     tuple[Figure, ...], Meta(min_length=len(FREQUENCY_EDGES) + 1, max_length=len(FREQUENCY_EDGES) + 1)
 ]

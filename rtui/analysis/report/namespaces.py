@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
-from typing import Final, TypeAlias
+from typing import TypeAlias
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
@@ -24,11 +24,8 @@ from rtui.analysis.report.document import CoverageKind, KeyRecord, Node, NodeKin
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
 from rtui.analysis.report.tables.table import label
-from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, Identifiers
 from rtui.keyspace.text.segments import Segment, Separators
-
-ANY_NAME: Final = b"{*}"
-"""The pattern of a namespace with too many names."""
 
 _Key: TypeAlias = tuple[bytes, bytes, NodeKind]
 
@@ -80,10 +77,24 @@ class ReportedNamespaces:
         found = places.get((name, separator, NodeKind.LITERAL))
         if found is not None:
             return found
-        pattern = self._identifiers.form(name).pattern
+        form = self._identifiers.form(name)
+        pattern = form.pattern or form.numbered
         if pattern is not None:
             found = places.get((pattern, separator, NodeKind.PATTERN))
-        return places.get((ANY_NAME, separator, NodeKind.PATTERN)) if found is None else found
+        if found is None and name:
+            found = places.get((self._identifiers.any_name(name), separator, NodeKind.PATTERN))
+        return found
+
+    def children(self, place: Place) -> list[Place]:
+        """Return the places directly below one, in the order of the report."""
+        if place not in self._below:
+            self._below[place] = _places_below(place)
+        found = self._below[place]
+        return [found[child.name, child.separator, child.kind] for child in place.node.children]
+
+    def known(self, figure: Figure | None) -> Known | None:
+        """Return a figure of the report with its mark."""
+        return _known(figure, self.mark)
 
     def find(self, path: Sequence[Segment]) -> Place | None:
         """Return where the keys of a namespace are counted, by its segments from the first level on."""
@@ -99,15 +110,22 @@ class ReportedNamespaces:
         then = plain(place.node.stats.keys)
         is_counted = self.mark is Mark.EXACT and keys.mark is Mark.EXACT
         is_own = place.fit is Fit.OWN or (place.fit is not Fit.MANY and is_counted and then == keys.value)
-        found = self._known.get((place, is_own))
+        found = self.all_figures(place) if is_own else self._known.get((place, False))
         if found is None:
-            found = self._known[place, is_own] = self._figures_of(place, is_own=is_own)
+            found = self._known[place, False] = self._figures_of(place, is_own=False)
         if found.pattern is not None and found.mean_bytes is not None:
             memory = Known(found.mean_bytes.value * keys.value, Mark.ABOUT)
             return replace(found, memory_bytes=memory, share=self._share(memory))
         is_more = then > keys.value if place.fit is Fit.PART else then != keys.value
         has_changed = is_counted and place.fit <= Fit.PART and is_more
         return replace(found, has_changed=True) if has_changed else found
+
+    def all_figures(self, place: Place) -> NamespaceFigures:
+        """Return the figures of all keys that are counted at a place, whatever namespaces they are in."""
+        found = self._known.get((place, True))
+        if found is None:
+            found = self._known[place, True] = self._figures_of(place, is_own=True)
+        return found
 
     def _figures_of(self, place: Place, *, is_own: bool) -> NamespaceFigures:
         """Return the figures of a namespace whose keys are those of a place; of a pattern without its bytes."""
@@ -129,11 +147,16 @@ class ReportedNamespaces:
             pattern=pattern,
         )
 
+    def share_of(self, memory_bytes: float) -> float | None:
+        """Return the part of so many bytes in those of all keys, None where these are not known."""
+        total = 0.0 if self._total is None else plain(self._total)
+        return min(1.0, memory_bytes / total) if total else None
+
     def _share(self, memory: Known | None) -> Known | None:
         """Return bytes as a share of those of all keys."""
-        if memory is None or self._total is None or not plain(self._total):
+        share = None if memory is None else self.share_of(memory.value)
+        if memory is None or share is None:
             return None
-        share = min(1.0, memory.value / plain(self._total))
         return Known(share, Mark.EXACT if memory.mark is Mark.EXACT else Mark.ABOUT)
 
     def patterns(self, place: Place, most: int) -> tuple[list[tuple[Node, ...]], int]:
@@ -168,17 +191,18 @@ class ReportedNamespaces:
 
 def _places_below(place: Place) -> dict[_Key, Place]:
     """Return the places directly below one, by what tells them apart."""
-    names = [(child.name, child.separator, child.kind) for child in place.node.children]
-    merged = {separator for name, separator, kind in names if kind is NodeKind.PATTERN and name == ANY_NAME}
-    has_rest = any(kind is NodeKind.OTHER for _, _, kind in names)
+    merged = {child.separator for child in place.node.children if child.is_of_names}
+    has_rest = any(child.kind is NodeKind.OTHER for child in place.node.children)
     found = {}
-    for key, child in zip(names, place.node.children, strict=True):
-        name, separator, kind = key
-        if kind is NodeKind.LITERAL:
-            fit = Fit.PART if has_rest or separator in merged else Fit.OWN
+    for child in place.node.children:
+        if child.kind is NodeKind.LITERAL:
+            fit = Fit.PART if has_rest or child.separator in merged else Fit.OWN
         else:
-            fit = Fit.MANY if name == ANY_NAME else Fit.PATTERN
-        found[key] = Place(child, max(place.fit, fit), (*place.path, child.step))
+            fit = Fit.MANY if child.name in ANY_NAMES else Fit.PATTERN
+        below = Place(child, max(place.fit, fit), (*place.path, child.step))
+        found[child.name, child.separator, child.kind] = below
+        if child.holds_names:
+            found[ANY, child.separator, child.kind] = below
     return found
 
 

@@ -23,6 +23,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.estimates import Estimate, as_estimate, wilson
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Step
 from rtui.analysis.report.members import Figure
+from rtui.keyspace.text.identifiers import NUMBER, PLACEHOLDERS, Identifiers
 
 Bound: TypeAlias = Fraction | float
 """An end of an interval: an exact number, or infinity."""
@@ -197,6 +198,8 @@ class Readings:
 
 
 _NONE: Final = Reading(0, 0.0, 0.0, is_present=False)
+_ID: Final = b"{id}"
+_FORM: Final = Identifiers().form
 ABSENT: Final = Readings(_NONE, _NONE, None)
 """Readings of a namespace that is certainly not there: no keys, no bytes, and no share of them."""
 
@@ -249,13 +252,17 @@ class ReportNamespace:
         below = () if self.node is None else self.node.children
         return {child.step: child for child in below}
 
-    def below(self, name: Step, apart: Collection[Step]) -> ReportNamespace:
-        """Return a namespace one level down; `apart` are the names that the other report does not have."""
+    def below(self, name: Step, apart: Collection[Step], *, is_of_names: bool) -> ReportNamespace:
+        """Return a namespace one level down; `apart` are the names that the other report does not have.
+
+        `is_of_names` is whether it stands for names without a node of their own in either report.
+        """
         child = self.children.get(name)
         slack = self.slack
-        is_collective = name.kind is NodeKind.OTHER or _is_of_many(name)
-        if is_collective:
-            slack = sum((self.side.read(self.children[one]).as_slack() for one in apart if one != name), slack)
+        is_collective = name.kind is NodeKind.OTHER or is_of_names
+        if is_collective or NUMBER in name.name:
+            others = [one for one in apart if one != name and _may_be_in(one, name, is_of_names=is_of_names)]
+            slack = sum((self.side.read(self.children[one]).as_slack() for one in others), slack)
         if self._overflow is not None:
             slack += (self.readings if name.kind is NodeKind.OTHER else self._overflow).as_slack()
         if child is not None:
@@ -263,7 +270,12 @@ class ReportNamespace:
         elif self.node is None:
             found = self.readings
         else:
-            hiding = self._of_many
+            patterns = [
+                child
+                for step, child in self.children.items()
+                if child.kind is NodeKind.PATTERN and _may_be_in(name, step, is_of_names=child.is_of_names)
+            ]
+            hiding = sum((self.side.read(child).as_slack() for child in patterns), Slack())
             if is_collective:
                 hiding += self.readings.as_slack()
             if self.side.unseen_keys:
@@ -277,13 +289,30 @@ class ReportNamespace:
         others = [child for name, child in self.children.items() if name.kind is NodeKind.OTHER]
         return self.side.read(others[0]) if others else None
 
-    @cached_property
-    def _of_many(self) -> Slack:
-        """What the patterns of many names here hold."""
-        patterns = [child for name, child in self.children.items() if _is_of_many(name)]
-        return sum((self.side.read(child).as_slack() for child in patterns), Slack())
+
+Sides: TypeAlias = tuple[ReportNamespace, ReportNamespace]
+"""A namespace as either report sees it."""
 
 
-def _is_of_many(name: Step) -> bool:
-    """Tell whether it is the pattern for too many different names: which they are differs from report to report."""
-    return name.kind is NodeKind.PATTERN and name.name == b"{*}"
+def below(sides: Sides, name: Step, apart: tuple[Collection[Step], Collection[Step]]) -> Sides:
+    """Return a namespace one level down; `apart` are the names that only the first, only the second report has."""
+    is_of_names = any(name in side.children and side.children[name].is_of_names for side in sides)
+    return (
+        sides[0].below(name, apart[0], is_of_names=is_of_names),
+        sides[1].below(name, apart[1], is_of_names=is_of_names),
+    )
+
+
+def _may_be_in(name: Step, pattern: Step, *, is_of_names: bool) -> bool:
+    """Tell whether keys of a name in one report may be counted in a pattern beside it in the other.
+
+    Which names are in the pattern for too many different ones (`is_of_names`) differs from report to report, and names
+    that differ in their numbers only have a pattern once they are many.
+    """
+    if pattern.kind is NodeKind.OTHER:
+        return True
+    if name.kind is NodeKind.OTHER or name.separator != pattern.separator:
+        return False
+    if is_of_names:
+        return name.kind is NodeKind.LITERAL or name.name == _ID or name.name not in PLACEHOLDERS
+    return name.kind is NodeKind.LITERAL and NUMBER in pattern.name and _FORM(name.name).numbered == pattern.name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from fractions import Fraction
@@ -24,6 +25,20 @@ class ThresholdMeasure(StrEnum):
     NO_TTL = "no-ttl"
     NEW = "new-namespaces"
     GONE = "gone-namespaces"
+    NEW_FINDINGS = "new-findings"
+    NEW_ERRORS = "new-errors"
+    GROWN_FINDINGS = "grown-findings"
+    GONE_FINDINGS = "gone-findings"
+
+
+NAMESPACES: Final = frozenset({ThresholdMeasure.NEW, ThresholdMeasure.GONE})
+"""Measures that are numbers of namespaces."""
+
+FINDINGS: Final = frozenset({
+    ThresholdMeasure.NEW_FINDINGS, ThresholdMeasure.NEW_ERRORS, ThresholdMeasure.GROWN_FINDINGS,
+    ThresholdMeasure.GONE_FINDINGS,
+})  # fmt: skip
+"""Measures that are numbers of findings."""
 
 
 class ThresholdUnit(StrEnum):
@@ -93,6 +108,8 @@ def parse_fail_on(text: str) -> FailOn:
             raise FailOnError(f"{measure} has no unit {unit}")
         number *= scale
     _check(measure, kind, is_change=is_change)
+    if measure in FINDINGS and found["namespace"] is not None:
+        raise FailOnError(f"{measure} is of all keys: write it without a namespace, as in '{measure}>0'")
     signed = -number if found["sign"] == "-" else number
     if measure is ThresholdMeasure.MEMORY and not unit and number:
         raise FailOnError(_WHICH_UNIT.format(found["relation"], found["sign"], found["number"], found["sign"] or "+"))
@@ -101,7 +118,7 @@ def parse_fail_on(text: str) -> FailOn:
 
 def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
     """Raise FailOnError for a combination without a meaning, or with two."""
-    if measure in {ThresholdMeasure.NEW, ThresholdMeasure.GONE}:
+    if measure in NAMESPACES or measure in FINDINGS:
         if is_change or unit is not ThresholdUnit.PLAIN:
             raise FailOnError(f"{measure} is a number without sign and unit, as in '{measure}>0'")
     elif measure is ThresholdMeasure.NO_TTL:
@@ -136,35 +153,53 @@ class Judgement:
 _RELATIONS: Final = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 
 
-def judge(threshold: FailOn, comparison: Comparison, depth: int | None = None) -> Judgement:
+def judge(
+    threshold: FailOn,
+    comparison: Comparison,
+    depth: int | None = None,
+    findings: Mapping[ThresholdMeasure, Interval] | None = None,
+) -> Judgement:
     """Return whether a threshold is reached.
 
     It can't be judged where the number is not known, or where the threshold lies within the number's interval. `depth`
-    bounds how far down namespaces are counted that came or went.
+    bounds how far down namespaces are counted that came or went; `findings` are the numbers of findings.
     """
     expression = display_text(threshold.written)
+    if threshold.measure in FINDINGS:
+        return _compared(threshold, (findings or {}).get(threshold.measure), "there may be more, see the notes")
     change = comparison.root if threshold.namespace is None else comparison.find(threshold.namespace)
     if change is None:
         deeper = "" if comparison.levels is None else f" in the levels that both have ({comparison.levels})"
         return Judgement(expression, Outcome.UNKNOWN, f"neither report has a namespace of this name{deeper}")
-    if threshold.measure in {ThresholdMeasure.NEW, ThresholdMeasure.GONE}:
-        found, doubt = _counted(threshold.measure, change, comparison, depth)
-        words = f"{_bounds(found)} {threshold.measure.removesuffix('-namespaces')}"
-    else:
-        found, doubt = _measured(threshold, change, comparison)
-        suffix = {ThresholdUnit.PERCENT: "%", ThresholdUnit.POINTS: " pt"}.get(threshold.unit)
-        if suffix is None and found is not None:
-            noun = "byte" if threshold.measure is ThresholdMeasure.MEMORY else "key"
-            suffix = f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
-        words = _bounds(found, suffix or "")
+    if threshold.measure in NAMESPACES:
+        return _compared(threshold, *_counted(threshold.measure, change, comparison, depth))
+    return _compared(threshold, *_measured(threshold, change, comparison))
+
+
+def _compared(threshold: FailOn, found: Interval | None, doubt: str) -> Judgement:
+    """Return whether a number reaches the threshold; `doubt` is why it may not be known, or not closely enough."""
+    expression = display_text(threshold.written)
     if found is None:
         return Judgement(expression, Outcome.UNKNOWN, doubt)
+    words = _in_words(threshold, found)
     holds = _RELATIONS[threshold.relation]
     at_ends = {holds(found.low, threshold.number), holds(found.high, threshold.number)}
     if len(at_ends) == 2:
         return Judgement(expression, Outcome.UNKNOWN, f"it is {words}; {doubt}")
     outcome = Outcome.REACHED if at_ends == {True} else Outcome.NOT_REACHED
     return Judgement(expression, outcome, f"it is {words}")
+
+
+def _in_words(threshold: FailOn, found: Interval) -> str:
+    """Return a number with what it counts: `25%`, `3 new`, `between -3% and 28%`."""
+    measure = threshold.measure
+    if measure in NAMESPACES or measure in FINDINGS:
+        return f"{_bounds(found)} {measure.partition('-')[0]}"
+    suffix = {ThresholdUnit.PERCENT: "%", ThresholdUnit.POINTS: " pt"}.get(threshold.unit)
+    if suffix is None:
+        noun = "byte" if measure is ThresholdMeasure.MEMORY else "key"
+        suffix = f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
+    return _bounds(found, suffix)
 
 
 def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:

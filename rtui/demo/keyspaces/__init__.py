@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from random import Random
-from typing import Final
+from typing import Final, Protocol
 
 from rtui.demo.keyspaces import app_conventions, awkward, ecm, internals, project_table_id, restaurant
 from rtui.demo.writes import WriteGroup
-from rtui.server.options import DEFAULT_DEMO_KEYS
+from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 
 DEFAULT_SEED: Final = 20_260
 """The seed of the demo, the screenshots and the tests."""
 
-Keyspace = Callable[[Random, int], Iterator[WriteGroup]]
-"""A generator of groups with about the given number of keys in all."""
+
+class Keyspace(Protocol):
+    """A generator of groups."""
+
+    def __call__(self, random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+        """Yield groups with about so many keys in all; on a good day without planted defects."""
+
 
 KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
     "app-conventions": (app_conventions.write_groups, 0.38),
@@ -26,14 +31,19 @@ KEYSPACES: Final[dict[str, tuple[Keyspace, float]]] = {
 """Each convention with its share of the keys."""
 
 
-def write_groups(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED) -> Iterator[WriteGroup]:
+def write_groups(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED, day: DemoDay = "bad") -> Iterator[WriteGroup]:
     """Yield all five keyspaces, mixed so that each grows from the start, and the awkward names: about `keys` keys.
 
-    Every planted defect and every awkward key is there at any scale, so small numbers are exceeded.
+    Every planted defect and every awkward key is there at any scale, so small numbers are exceeded; on a good day there
+    is none of them.
     """
-    yield from awkward.write_groups(Random(f"{seed} awkward"))
+    if day == "bad":
+        yield from awkward.write_groups(Random(f"{seed} awkward"))
     wanted = {name: max(1, round(keys * share)) for name, (_, share) in KEYSPACES.items()}
-    sources = {name: make(Random(f"{seed} {name}"), wanted[name]) for name, (make, _) in KEYSPACES.items()}
+    sources = {
+        name: make(Random(f"{seed} {name}"), wanted[name], is_good=day == "good")
+        for name, (make, _) in KEYSPACES.items()
+    }
     made = dict.fromkeys(sources, 0)
     while sources:
         name = min(sources, key=lambda one: made[one] / wanted[one])

@@ -1,7 +1,8 @@
 """An application's naming guide: `{app}:{layer}:{entity}:{action}:{id}`, lowercase, short, a TTL on every cache key.
 
 Planted: names that break the guide, cache keys and locks without TTL, tags that name cached keys which are gone, and a
-cliff: everybody who logged in after the last release loses the session within the same two minutes.
+cliff: everybody who logged in after the last release loses the session within the same two minutes. On a good day
+nothing of it is there, and every session has its refresh token.
 """
 
 from __future__ import annotations
@@ -47,8 +48,10 @@ _SHARES: Final = {"session": 44, "detail": 22, "rate": 9, "refresh": 9, "list": 
 _KINDS: Final = [kind for kind, share in _SHARES.items() for _ in range(share)]
 
 
-def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
-    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
+def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+    """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
+    if is_good:
+        return until(keys, _fixed_well(random), (_one_well(random, serial) for serial in count(1)))
     return until(keys, _fixed(random), (_one(random, serial) for serial in count(1)))
 
 
@@ -57,6 +60,26 @@ def _one(random: Random, serial: int) -> WriteGroup:
     if kind == "session":
         return _session(random, serial)
     return _detail(random, serial) if kind == "detail" else WriteGroup([_string(random, serial, kind)])
+
+
+def _one_well(random: Random, serial: int) -> WriteGroup:
+    kind = random.choice(_KINDS)
+    if kind == "session":
+        user, role, ip = serial, random.choice(_ROLES), _ipv4(random)
+        fields: dict[str, Argument] = {"userId": user, "role": role, "loginAt": LOGIN_AT + serial, "ip": ip}
+        key = f"app:session:{random.getrandbits(128):032x}"
+        token = _string(random, serial, "refresh")
+        return WriteGroup([record(key, fields), expires(key, random.uniform(MINUTE_S, 2 * HOUR_S)), token])
+    if kind == "detail":
+        entity = random.choice(_ENTITIES)
+        key = f"app:cache:{entity}:detail:{serial}"
+        value = json.dumps({"id": serial, "name": f"{entity} {serial}", "note": random.choice(_NOTES)})
+        tagged: list[Write] = [("SADD", f"app:tags:{entity}", key)] if random.random() < 0.1 else []
+        written = text(key, value, ttl_s=random.uniform(5 * MINUTE_S, 15 * MINUTE_S))
+        return WriteGroup([written], [*tagged, ("SADD", f"app:cache:{entity}:ids:all", serial)])
+    if kind == "lock":
+        return WriteGroup([text(f"app:lock:txn:{serial}", "worker-7", ttl_s=random.uniform(10, MINUTE_S))])
+    return WriteGroup([_string(random, serial, kind)])
 
 
 def _session(random: Random, serial: int) -> WriteGroup:
@@ -118,13 +141,22 @@ def _string(random: Random, serial: int, kind: str) -> Write:
 
 
 def _fixed(random: Random) -> WriteGroup:
-    """Return the keys that are there at any scale."""
+    """Return the keys that are there at any scale, with their defects."""
     writes: list[Write] = [text(name, "left by an older version") for name in BAD_NAMES]
     for entity in _ENTITIES:
-        counter, ids, tags = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all", f"app:tags:{entity}"
+        tags = f"app:tags:{entity}"
+        writes += [("SADD", tags, *(f"app:cache:{entity}:detail:gone-{number}" for number in range(1, 6)))]
+    writes.append(text("app:lock:order:81123", "worker-7"))
+    return WriteGroup([*writes, *_fixed_well(random).own])
+
+
+def _fixed_well(random: Random) -> WriteGroup:
+    """Return the keys that are there at any scale on any day."""
+    writes: list[Write] = []
+    for entity in _ENTITIES:
+        counter, ids = f"app:cache:{entity}:count", f"app:cache:{entity}:ids:all"
         writes += [text(counter, random.randrange(100, 50_000), ttl_s=5 * MINUTE_S)]
         writes += [("SADD", ids, *range(1, 40)), expires(ids, 10 * MINUTE_S)]
-        writes += [("SADD", tags, *(f"app:cache:{entity}:detail:gone-{number}" for number in range(1, 6)))]
     mails = (
         json.dumps({"to": f"user{random.randrange(10_000)}@example.com", "template": "welcome", "number": number})
         for number in range(250)
@@ -137,7 +169,6 @@ def _fixed(random: Random) -> WriteGroup:
     for day in range(60):
         key = f"app:analytics:daily:login:{date(2026, 1, 1) + timedelta(days=day)}"
         writes.append(text(key, random.randbytes(random.randrange(500, 4_000))))
-    writes.append(text("app:lock:order:81123", "worker-7"))
     return WriteGroup(writes)
 
 

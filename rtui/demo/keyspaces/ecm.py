@@ -1,7 +1,8 @@
 """A company's usage rules with a table of all keys: `business:sub-business:id`, underscores inside a part.
 
 Planted: keys that the table does not know, locks that nothing ends, a name of 1,024 bytes, one too short to read,
-quotes, spaces and line breaks in names, and the old version of a key that was to be retired.
+quotes, spaces and line breaks in names, and the old version of a key that was to be retired. On a good day nothing of
+it is there.
 """
 
 from __future__ import annotations
@@ -25,8 +26,10 @@ UNKNOWN: Final = (
 """Keys that nobody entered into the table."""
 
 
-def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
-    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
+def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+    """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
+    if is_good:
+        return until(keys, WriteGroup(), (WriteGroup([_one_well(random, serial)]) for serial in count(1)))
     writes: list[Write] = [text(name, "nobody knows") for name in UNKNOWN]
     writes += [text("ecm:archive:".ljust(1_024, "x"), "a name of 1,024 bytes")]
     bad_names = ("two words", 'a"quote', "line\nbreak")
@@ -52,3 +55,15 @@ def _one(random: Random, serial: int) -> Write:
         key = f"lock:redis:create_pre_loan_stage_handler:{product}"
         return text(key, f"node-{serial % 6}", ttl_s=None if is_stuck else 30)
     return text(f"ecm:product:lock:verify:{product}", f"reviewer-{serial % 40}")
+
+
+def _one_well(random: Random, serial: int) -> Write:
+    product = f"P{random.getrandbits(36):011d}"
+    kind = random.random()
+    if kind < 0.7:
+        key, ttl_s = f"ecm:handholdIdCardInfo:retry:R2026{serial:010d}", random.uniform(MINUTE_S, 30 * MINUTE_S)
+        return text(key, random.randrange(1, 6), ttl_s=ttl_s)
+    if kind < 0.8:
+        return text(f"lock:redis:create_pre_loan_stage_handler:{product}", f"node-{serial % 6}", ttl_s=30)
+    key = f"lock:product:verify:{product}" if kind < 0.9 else f"ecm:product:lock:verify:{product}"
+    return text(key, f"reviewer-{serial % 40}", ttl_s=random.uniform(30, 10 * MINUTE_S))

@@ -1,7 +1,8 @@
 """What goes wrong under load, made visible: cached nulls, an avalanche, locks, a big key, tags that share a slot.
 
 Planted: a few products that everybody asks for, promotions that all expire in the same second, a cached null without
-TTL, a lock without TTL, a hash and a string far too big to delete at once.
+TTL, a lock without TTL, a hash and a string far too big to delete at once. On a good day nothing of it is there, and
+what expires was written at any time before.
 """
 
 from __future__ import annotations
@@ -21,23 +22,30 @@ FIRST_ENTRY_MS: Final = 1_767_225_600_000
 HOTTEST, COOLEST = 230, 8
 """The LFU counters of what everybody asks for, and of what is called hot and hardly is."""
 
+SEEN_WELL: Final = 1_000
+"""Fields of the hash of users that were seen, on a good day."""
+
 LOGICAL_EXPIRY: Final = 1_767_229_200
 """The `expire_at` inside values that guard a hot key, a fixed moment in seconds."""
 
 
-def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
-    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
-    fixed = _fixed(random, big_fields=max(2_000, min(60_000, keys)))
+def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+    """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
+    if is_good:
+        fixed = WriteGroup(_seen_users(SEEN_WELL))
+        return until(keys, _fixed(random, fixed), (_one(random, number, is_good=True) for number in count(1)))
+    fixed = _fixed(random, _defects(random, big_fields=max(2_000, min(60_000, keys))))
     return until(keys, fixed, (_one(random, number) for number in count(1)))
 
 
-def _one(random: Random, number: int) -> WriteGroup:
+def _one(random: Random, number: int, *, is_good: bool = False) -> WriteGroup:
     kind = random.random()
     if kind < 0.45:
-        return _product(random, number)
+        return _product(random, number, is_good=is_good)
     if kind < 0.65:
         discount = json.dumps({"percent": random.randrange(5, 50)})
-        return WriteGroup([text(f"promo:{number}", discount, ttl_s=4 * 3_600)])
+        ttl_s = random.uniform(60, 5 * 3_600) if is_good else 4 * 3_600
+        return WriteGroup([text(f"promo:{number}", discount, ttl_s=ttl_s)])
     if kind < 0.9:
         return _tagged(random, f"social:{{user:{number}}}")
     value = json.dumps({"data": {"id": number}, "expire_at": LOGICAL_EXPIRY + number})
@@ -52,31 +60,41 @@ def _tagged(random: Random, prefix: str) -> WriteGroup:
     return WriteGroup([record(f"{prefix}:profile", profile), posts])
 
 
-def _product(random: Random, number: int) -> WriteGroup:
-    ttl_s = 300 + random.uniform(0, 60)
+def _product(random: Random, number: int, *, is_good: bool) -> WriteGroup:
+    ttl_s = random.uniform(30, 360) if is_good else 300 + random.uniform(0, 60)
     if random.random() < 0.1:
         return WriteGroup([text(f"p:{number}", "", ttl_s=30)])
     writes: list[Write] = [text(f"p:{number}", json.dumps({"id": number, "stock": random.randrange(90)}), ttl_s=ttl_s)]
-    if random.random() < 0.05:
+    if not is_good and random.random() < 0.05:
         writes.append(text(f"lock:p:{number}", f"{random.getrandbits(64):016x}", ttl_s=5))
     return WriteGroup(writes)
 
 
-def _fixed(random: Random, *, big_fields: int) -> WriteGroup:
-    """Return the keys that are there at any scale."""
+def _defects(random: Random, *, big_fields: int) -> WriteGroup:
+    """Return what is wrong at any scale."""
     writes: list[Write] = [
         text("p:0", ""),
         text("lock:p:0", "worker that died"),
-        used_text(
-            "hot:config", json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25}), HOTTEST
-        ),
         text("feed:archive:2019", random.randbytes(1_000) * 3_000),
     ]
-    for start in range(0, big_fields, 2_000):
+    return WriteGroup([*writes, *_seen_users(big_fields)])
+
+
+def _seen_users(number: int) -> list[Write]:
+    """Return the writes of a hash of so many fields."""
+    writes = []
+    for start in range(0, number, 2_000):
         fields: dict[str, Argument] = {
-            f"user:{n}": f"seen {n % 97} times" for n in range(start, min(start + 2_000, big_fields))
+            f"user:{n}": f"seen {n % 97} times" for n in range(start, min(start + 2_000, number))
         }
         writes.append(record("stats:users:seen", fields))
+    return writes
+
+
+def _fixed(random: Random, before: WriteGroup) -> WriteGroup:
+    """Return the keys that are there at any scale, after others."""
+    config = json.dumps({"flags": {"checkout_v2": True, "dark_mode": False}, "rate": 0.25})
+    writes: list[Write] = [*before.own, used_text("hot:config", config, HOTTEST)]
     day = "limits:api:day"
     writes += [record(day, {f"client-{n}": n for n in range(100)}), expires(day, 86_400)]
     for user in range(100, 105):

@@ -1,7 +1,8 @@
 """A team's rule set: `PROJECT:TABLE:COLUMN:value`, life times that differ, hash tags used sparingly.
 
 Planted: values over 10 KB, one hash of thousands of fields, a table that expires all at once, three ways of writing
-words in one project, and one tag that puts a tenth of the keys into one slot.
+words in one project, and one tag that puts a tenth of the keys into one slot. On a good day nothing of it is there, and
+every row has a life time.
 """
 
 from __future__ import annotations
@@ -22,12 +23,14 @@ TAG_RULES: Final = ("foo{}{bar}", "foo{{bar}}zap", "foo{bar}{zap}", "{}:empty", 
 CITIES: Final = ("Porto", "Lviv", "Nairobi", "Osaka", "Lima", "Graz")
 
 
-def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
-    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
+def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+    """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
+    if is_good:
+        return until(keys, _fixed_well(random), (_user(random, number, is_good=True) for number in count(1)))
     return until(keys, _fixed(random), (_user(random, number) for number in count(1)))
 
 
-def _user(random: Random, number: int) -> WriteGroup:
+def _user(random: Random, number: int, *, is_good: bool = False) -> WriteGroup:
     row: dict[str, Argument] = {
         "uid": number,
         "name": f"user{number}",
@@ -37,9 +40,11 @@ def _user(random: Random, number: int) -> WriteGroup:
     user, login = f"PRO:USER:UID:{number}", f"PRO:LOGIN:UID:{number}"
     writes: list[Write] = [
         record(user, row),
-        text(login, random.randrange(1, 5_000), ttl_s=3_600),
+        text(login, random.randrange(1, 5_000), ttl_s=random.uniform(60, 3_600) if is_good else 3_600),
         text(f"PRO:USER:NAME:user{number}", number, ttl_s=random.uniform(3_600, 604_800)),
     ]
+    if is_good:
+        writes.append(expires(user, random.uniform(86_400, 2_592_000)))
     if number % 2 == 0:
         orders = f"PRO:ORDER:UID:{number}"
         writes += [("RPUSH", orders, *(random.randrange(100_000) for _ in range(random.randrange(1, 12))))]
@@ -49,10 +54,10 @@ def _user(random: Random, number: int) -> WriteGroup:
         writes += [("SADD", f"PRO:FRIEND:{{user{number}}}.following", *friends)]
         writes += [("SADD", f"PRO:FRIEND:{{user{number}}}.followers", *friends[:5])]
     if number % 2 == 1:
-        cart = f"PRO:CART:{{{HOT_TAG}}}:UID:{number}"
+        cart = f"PRO:CART:{{{f'campaign{number}' if is_good else HOT_TAG}}}:UID:{number}"
         writes += [text(cart, random.randrange(1, 30), ttl_s=random.uniform(600, 86_400))]
     if number % 40 == 0:
-        lines = random.randrange(10_241, 64_000) // 12
+        lines = random.randrange(1_000, 9_000) // 12 if is_good else random.randrange(10_241, 64_000) // 12
         writes.append(text(f"PRO:REPORT:UID:{number}", "report line\n" * lines, ttl_s=90_000 + number))
     return WriteGroup(writes)
 
@@ -77,3 +82,18 @@ def _fixed(random: Random) -> WriteGroup:
     writes.append(("PFADD", "PRO:VISITORS:DAY:2026-02-01", *(f"visitor-{n}" for n in range(5_000))))
     writes += [text('PRO:NOTE:UID:"7"', "quotes in a name"), text("PRO:NOTE:UID:7 8", "a space in a name")]
     return WriteGroup(writes)
+
+
+def _fixed_well(random: Random) -> WriteGroup:
+    """Return the keys that are there at any scale on a good day."""
+    stock, rank, visitors = "PRO:STOCK:DEPOT:1", "PRO:RANK:WEEK:7", "PRO:VISITORS:DAY:20260201"
+    fields: dict[str, Argument] = {f"sku-{n:06d}": random.randrange(500) for n in range(900)}
+    board = [part for member in range(2_000) for part in (random.randrange(1_000_000), f"uid-{member}")]
+    writes: list[Write] = [
+        text("PRO:CONFIG:NAME:motd", "short", ttl_s=86_400),
+        text("PRO:CONFIG:NAME:terms", "x" * 60, ttl_s=86_400),
+        record(stock, fields),
+        ("ZADD", rank, *board),
+        ("PFADD", visitors, *(f"visitor-{n}" for n in range(5_000))),
+    ]
+    return WriteGroup([*writes, *(expires(key, 604_800) for key in (stock, rank, visitors))])

@@ -1,7 +1,8 @@
 """Nine entities of a restaurant as JSON strings, with indexes that the application keeps by hand.
 
 Planted: indexes that name an entity which is gone, sets that hold such ids, copies of one index that disagree, and no
-TTL anywhere: what was ordered months ago is still there, and nobody has used it since.
+TTL anywhere: what was ordered months ago is still there, and nobody has used it since. On a good day every index and
+every copy is right, and what is cached expires.
 """
 
 from __future__ import annotations
@@ -34,10 +35,11 @@ Counters = defaultdict[str, Iterator[int]]
 """The ids of each entity, as INCR on its counter would give them."""
 
 
-def write_groups(random: Random, keys: int) -> Iterator[WriteGroup]:
-    """Yield about `keys` keys; the top of the module lists the defects planted among them."""
+def write_groups(random: Random, keys: int, *, is_good: bool = False) -> Iterator[WriteGroup]:
+    """Yield about `keys` keys; the top of the module lists the defects planted among them, unless the day `is_good`."""
     counters: Counters = defaultdict(lambda: count(1))
-    return until(keys, _menu(random), (_user(random, user, counters) for user in count(1)))
+    users = (_user(random, user, counters, is_good=is_good) for user in count(1))
+    return until(keys, _menu(random, is_good=is_good), users)
 
 
 def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object], *, is_old: bool = False) -> None:
@@ -48,13 +50,13 @@ def _entity(group: WriteGroup, entity: str, number: int, body: dict[str, object]
     group.shared += [("SADD", f"{entity}:list", number), text(f"{entity}:counter", number)]
 
 
-def _menu(random: Random) -> WriteGroup:
+def _menu(random: Random, *, is_good: bool) -> WriteGroup:
     """Roles, permissions, categories and dishes."""
     group = WriteGroup()
     for number, role in enumerate(_ROLES, 1):
         _entity(group, "role", number, {"name": role})
         group.own.append(text(f"role:index:name:{role}", number))
-        group.own.append(("SADD", f"role:{number}:permissions", *range(number, 13)))
+        group.own.append(("SADD", f"role:{number}:permissions", *range(number, 12 if is_good else 13)))
     for number in range(1, 12):
         _entity(group, "permission", number, {"name": f"orders.{number}"})
     for number, name in enumerate(_CATEGORIES, 1):
@@ -71,31 +73,33 @@ def _menu(random: Random) -> WriteGroup:
             ("SADD", f"category:{category}:dishes", number),
             ("SADD", f"dish:index:category:{category}", number),
         ]
-    group.own += [("SADD", "category:1:dishes", 9_001), text("user:index:email:nobody@example.com", 999_999_999)]
-    group.own += [text("order:index:paymentRef:PAY-LOST", 999_999_999)]
+    if not is_good:
+        group.own += [("SADD", "category:1:dishes", 9_001), text("user:index:email:nobody@example.com", 999_999_999)]
+        group.own += [text("order:index:paymentRef:PAY-LOST", 999_999_999)]
     return group
 
 
-def _user(random: Random, user: int, ids: Counters) -> WriteGroup:
+def _user(random: Random, user: int, ids: Counters, *, is_good: bool) -> WriteGroup:
     """A user with a cart and some orders, and every index on them."""
     group = WriteGroup()
     email = f"guest{user}@example.com"
-    if user % GONE_EVERY:
+    if is_good or user % GONE_EVERY:
         _entity(group, "user", user, {"email": email, "roleId": 4, "name": f"Guest {user}"})
     group.own.append(text(f"user:index:email:{email}", user))
     cart = next(ids["cart"])
     _entity(group, "cart", cart, {"userId": user})
-    other = cart + 1 if user % STALE_EVERY == 1 else cart
+    other = cart + 1 if user % STALE_EVERY == 1 and not is_good else cart
     group.own += [text(f"user:{user}:cart", cart), text(f"cart:index:user:{user}", other)]
     for _ in range(random.randrange(1, 3)):
         detail = next(ids["cartDetail"])
         dish = random.randrange(1, MENU + 1)
         _entity(group, "cartDetail", detail, {"cartId": cart, "dishId": dish, "quantity": random.randrange(1, 4)})
         group.own += [("SADD", f"cart:{cart}:items", detail), ("SADD", f"cartDetail:index:cart:{cart}", detail)]
-    group.own.append(text(f"cache:cart:{user}", json.dumps({"items": random.randrange(1, 5)})))
+    cached = json.dumps({"items": random.randrange(1, 5)})
+    group.own.append(text(f"cache:cart:{user}", cached, ttl_s=random.uniform(60, 86_400) if is_good else None))
     for _ in range(random.choice((0, 1, 1, 2, 3))):
         _order(random, group, user, ids)
-    if user % STALE_EVERY == 0:
+    if user % STALE_EVERY == 0 and not is_good:
         group.own.append(("SADD", f"user:{user}:orders", 888_000_000 + user))
     return group
 

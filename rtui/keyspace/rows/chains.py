@@ -46,7 +46,9 @@ class Chain:
 class Chains:
     """The chains of the rows of one store."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, joins: bool = True) -> None:
+        """Without `joins` none begins: each namespace has a row of its own."""
+        self._joins = joins
         self._by_member: dict[Namespace, Chain] = {}
 
     def of(self, namespace: Namespace) -> Chain | None:
@@ -61,7 +63,7 @@ class Chains:
         """Return the namespace that is all that an opened one holds, None if it holds more or the chain is long."""
         chain = self.of(namespace)
         is_full = chain is not None and len(chain.members) >= MOST_LINKS
-        is_link = namespace.opened and len(namespace.labels) == 1 and not namespace.key_total
+        is_link = self._joins and namespace.opened and len(namespace.labels) == 1 and not namespace.key_total
         return namespace.namespace_at(0) if is_link and not namespace.unlisted and not is_full else None
 
     def join(self, namespace: Namespace, child: Namespace) -> None:

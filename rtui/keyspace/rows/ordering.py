@@ -23,6 +23,7 @@ from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from enum import Enum
+from math import inf
 from typing import Protocol, TypeVar
 
 from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
@@ -106,11 +107,12 @@ def _sortable_number(number: re.Match[bytes]) -> bytes:
 
 
 def orders_of(
-    node: Namespace, sort: Sort, slicer: Slicer, weigher: Weigher | None = None
+    node: Namespace, sort: Sort, slicer: Slicer, weigher: Weigher | None = None, *, is_reversed: bool = False
 ) -> Slices[tuple[ChildOrder, ChildOrder]]:
     """Return the orders of the namespaces and of the keys that a namespace lists now, in slices.
 
-    Children that arrive meanwhile have no place in them; if ordinals change meanwhile, it starts again.
+    `is_reversed` lists the last first, but what has no weight stays at the end. Children that arrive meanwhile have no
+    place in them; if ordinals change meanwhile, it starts again.
     """
     while True:
         labels, keys = node.labels, node.keys
@@ -118,11 +120,12 @@ def orders_of(
         name_order = key_order = ARRIVAL
         if total > 1:
             weights_at = _weights_of(node, sort, weigher)
-            name_order = yield from _order(total, _namespace_names(node), weights_at, slicer)
+            name_order = yield from _order(total, _namespace_names(node), weights_at, slicer, is_reversed=is_reversed)
         if keys is not None and len(keys) > 1:
             weights_at = None if weigher is None else weigher.keys(node, sort)
             if weights_at is not None or sort is Sort.NAME or len(keys) <= MAX_KEYS_UNASKED:
-                key_order = yield from _order(len(keys), _key_names(keys), weights_at, slicer)
+                names_at = _key_names(keys)
+                key_order = yield from _order(len(keys), names_at, weights_at, slicer, is_reversed=is_reversed)
         if node.labels is labels and (key_order is ARRIVAL or node.keys is keys):
             return name_order, key_order
 
@@ -135,13 +138,17 @@ def _weights_of(node: Namespace, sort: Sort, weigher: Weigher | None) -> Weights
     return weights_at
 
 
-def _order(total: int, names_at: NamesAt, weights_at: WeightsAt | None, slicer: Slicer) -> Slices[ChildOrder]:
+def _order(
+    total: int, names_at: NamesAt, weights_at: WeightsAt | None, slicer: Slicer, *, is_reversed: bool
+) -> Slices[ChildOrder]:
     """Return the order of so many children, by their weights if they have some, then by their names."""
-    ordinals = array("I")
+    ordinals, known = array("I"), total
     if weights_at is None:
         yield from _sort_by_name(range(total), names_at, ordinals, slicer)
     else:
-        yield from _sort_by_weight(total, weights_at, names_at, ordinals, slicer)
+        known = yield from _sort_by_weight(total, weights_at, names_at, ordinals, slicer)
+    if is_reversed:
+        ordinals = ordinals[:known][::-1] + ordinals[known:]
     return (yield from order_of(ordinals, slicer))
 
 
@@ -193,14 +200,20 @@ def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], s
 
 def _sort_by_weight(
     total: int, weights_at: WeightsAt, names_at: NamesAt, out: array[int], slicer: Slicer
-) -> Slices[None]:
-    """Append the ordinals of so many children to `out` in the order of their weights, then of their names."""
+) -> Slices[int]:
+    """Append the ordinals of so many children to `out` in the order of their weights, then of their names.
+
+    Return how many have a weight; the others are at the end.
+    """
+    known = total
     sampled = yield from _borders(range(total), weights_at, slicer)
     borders = sorted(set(sampled))
     between: list[list[tuple[float, int]]] = [[] for _ in range(len(borders) + 1)]
     equal: list[array[int]] = [array("I") for _ in borders]
     for start in range(0, total, BATCH):
-        for ordinal, weight in enumerate(weights_at(range(start, min(start + BATCH, total))), start):
+        weights = weights_at(range(start, min(start + BATCH, total)))
+        known -= weights.count(inf)
+        for ordinal, weight in enumerate(weights, start):
             number = bisect_left(borders, weight)
             if number < len(borders) and borders[number] == weight:
                 equal[number].append(ordinal)
@@ -214,3 +227,4 @@ def _sort_by_weight(
         if number < len(equal):
             yield from _sort_by_name(equal[number], names_at, out, slicer)
         yield from slicer.pause()
+    return known

@@ -50,6 +50,10 @@ _TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE}
 _MAX_MARKS = 4
 """How many marks one letter may carry: enough for Hebrew and Indic scripts, too few to paint over the next line."""
 
+_COMMON = re.compile(
+    "[ -~\u00a1-\u00ac\u00ae-\u02af\u0370-\u0482\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]*"
+)
+
 _UTF8_MAX_BYTES = 4
 _ESCAPE_START = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
 
@@ -157,6 +161,17 @@ def _is_plain(text: str, exact: bool) -> bool:
     """Tell, fast, whether a text is of the usual kind that is shown as it is."""
     usual = text.isascii() and text.isprintable()
     return usual and not (exact and ("\\" in text or text.endswith(" ")))
+
+
+def is_usual(text: str) -> bool:
+    """Tell, fast, whether `display` shows a text as it is: False for some that it does, never True for one it does not.
+
+    It is about the ASCII and the common letters of Europe and East Asia, none of which is drawn onto another one.
+    """
+    if _is_plain(text, exact=True):
+        return True
+    is_common = _COMMON.fullmatch(text) is not None and text.isprintable() and "\\" not in text
+    return is_common and not text.endswith(" ") and unicodedata.is_normalized("NFC", text)
 
 
 @lru_cache(maxsize=4096)

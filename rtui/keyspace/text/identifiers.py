@@ -1,17 +1,30 @@
 """Tells segments that are identifiers from those that are names, and finds keys whose patterns are sure to be the same.
 
 In a pattern, every identifier of a key is replaced by a placeholder: `shop:user:42:cart` has the pattern
-`shop:user:{id}:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids, `user42`, `v2`
-and `page_7` are names. In a segment with braces, such as a hash tag, each part between braces and separators is looked
-at by itself: `{user:42}` becomes `{user:{id}}`.
+`shop:user:{id}:cart`. A segment is an identifier by its form alone: `42` and `R20260000000001` are ids.
+
+An identifier may also be a part of a segment, between characters that are neither letters nor digits:
+`task-meta-550e8400-e29b-41d4-a716-446655440000` becomes `task-meta-{uuid}`. A digest as long as those of MD5, SHA-1 and
+SHA-2 may be right behind letters: `search6b86b2…` becomes `search{hash}`. With numbers it depends on how many there
+are. Those of six digits and more are identifiers, `user42`, `v2` and `page_7` are names. But where very many siblings
+differ in such a number only, `page_{n}` says more than all of them; so a name has the pattern that it folds to then
+(`Form.numbered`). Numbers that stand alone come before those behind letters: `v1.user.42` folds to `v1.user.{n}`.
+
+Between slashes numbers are identifiers, however short: `view/product/7` becomes `view/product/{n}`.
+
+Long runs of letters of both cases and digits are random, unless most of their letters are in words:
+`V1StGXR8Z5jdHi6BmyTqk0c2PwL` is an identifier, `createPreLoanStageHandlerV2` a name.
+
+In a segment with braces, such as a hash tag, each part between braces and separators is looked at by itself:
+`{user:42}` becomes `{user:{id}}`. UUIDs and addresses are one segment, though they may hold separators (`Wholes`).
 
 Trying the forms on every segment of every key would be slow, and keys that differ only in their identifiers are
 common. So the forms are tried on one key of a kind, and the others are recognised by their *shape*, which `Shapes`
 computes for a whole page of keys in a few passes of C code. There are two:
 
 * *digits*: every digit replaced by 0. `shop:user:42:cart` and `shop:user:57:cart` both become `shop:user:00:cart`.
-* *marks*: every part that is a decimal number, a UUID or a hash replaced by one mark byte, so that `shop:user:7:cart`
-  has the shape of `shop:user:42:cart`, too.
+* *marks*: every segment that is a decimal number, and every part that is a UUID or a hash, replaced by one mark byte,
+  so that `shop:user:7:cart` has the shape of `shop:user:42:cart`, too.
 
 Equal shapes do not always mean equal patterns: `10.0.0.1` and `99.9.9.9` are both addresses, but `v2` and `v3` are two
 names of one digit shape. `Form.likeness` says for a segment which replacements leave its pattern the same. Where all
@@ -22,8 +35,9 @@ pattern.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, reduce
+from itertools import repeat
 from operator import and_
 from typing import Final, NamedTuple
 
@@ -43,27 +57,137 @@ class Form(NamedTuple):
     """What a segment is taken for."""
 
     pattern: bytes | None
-    """What replaces it in a pattern: `{id}`, `{user:{id}}`; None for a name, which stays."""
+    """What replaces it in a pattern: `{id}`, `{user:{id}}`, `task-{uuid}`; None for a name, which stays."""
     likeness: int
     """Which shapes are sure to have the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
+    numbered: bytes | None = None
+    """What a name folds to where very many differ in their numbers only: `page_{n}`; None for one without a number."""
+    numbered_likeness: int = 0
+    """The likeness where it is folded to that."""
 
+
+ANY: Final = b"{*}"
+"""The pattern of names where too many stand side by side."""
+
+ANY_TAG: Final = b"{{**}}"
+"""The same of hash tags that hold a separator, such as `{user:ann}`."""
+
+ANY_WITH_TAG: Final = b"{**}"
+"""The same of names with such a hash tag and text beside it."""
+
+ANY_NAMES: Final = (ANY, ANY_TAG, ANY_WITH_TAG)
+"""All patterns of names that have nothing in common."""
+
+_WORD: Final = rb"[0-9A-Za-z]"
+_UUID: Final = rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
+_HASH: Final = rb"(?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} )"
+_IP: Final = rb"[0-9]{1,3}(?:\.[0-9]{1,3}){3}"
+_ULID: Final = rb"[0-7][0-9A-HJKMNP-TV-Z]{25} | [0-7][0-9a-hjkmnp-tv-z]{25}"
 
 _FORMS: Final = re.compile(
     rb"""
     (?P<id>       [0-9]+ )
   | (?P<date>     [0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2} (?: [T_ -][0-9]{2}(?:[-.]?[0-9]{2}){0,2}(?:\.[0-9]+)?Z? )?
                 | [0-9]{4}-[0-9]{2} | [0-9]{8}[T_-][0-9]{4}(?:[0-9]{2})?Z? )
-  | (?P<ip>       [0-9]{1,3}(?:\.[0-9]{1,3}){3} )
-  | (?P<uuid>     [0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12} )
-  | (?P<hash>     (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
-  | (?P<serial>   [A-Za-z]{1,4}[-_]?[0-9]{6,} )
-  | (?P<coded>    [A-Za-z]{1,4}[-_] (?=[a-fA-F]*[0-9]) (?: [0-9a-f]{8,} | [0-9A-F]{8,} ) )
-  | (?P<ulid>     [0-7][0-9A-HJKMNP-TV-Z]{25} | [0-7][0-9a-hjkmnp-tv-z]{25} )
-  | (?P<token>    (?=[^0-9]*[0-9]) (?=[^A-Z]*[A-Z]) (?=[^a-z]*[a-z]) (?: [A-Za-z0-9_-]{21,22} | [A-Za-z0-9]{27,64} ) )
-  | (?P<email>    [^@\s]+@[^@\s]+\.[A-Za-z]{2,} )
+  | (?P<ip>       """
+    + _IP
+    + rb""" )
+  | (?P<uuid>     """
+    + _UUID
+    + rb""" )
+  | (?P<hash>     """
+    + _HASH
+    + rb""" )
+  | (?P<serial>   [A-Za-z]{1,4}[0-9]{6,} )
+  | (?P<ulid>     """
+    + _ULID
+    + rb""" )
+  | (?P<mac>      (?=[^0-9]*[0-9]) (?:[0-9a-fA-F]{2}-){5}[0-9a-fA-F]{2} )
+  | (?P<email>    [^@\s]+@[^@\s]+\.(?: [A-Za-z]{2,} | xn--[0-9A-Za-z-]+ ) )
     """,
     re.VERBOSE,
 ).fullmatch
+"""Forms of whole segments."""
+
+_ENDS: Final = rb"""
+    (?=[0-9A-Za-z]{33}) [A-Za-z]+? (?=[0-9]*[a-f])(?=[a-f]*[0-9])
+                  (?P<digest> [0-9a-f]{128} | [0-9a-f]{96} | [0-9a-f]{64} | [0-9a-f]{56} | [0-9a-f]{40} | [0-9a-f]{32} )
+  | (?P<glued>    [A-Za-z]+[0-9]+ )
+"""
+
+_ANY_PART: Final = re.compile(
+    rb"(?<!"
+    + _WORD
+    + rb""")(?:
+    (?P<uuid>     """
+    + _UUID
+    + rb""" )
+  | (?P<date>     [0-9]{4}[-/.][0-9]{2}[-/.][0-9]{2} )
+  | (?P<ip>       """
+    + _IP
+    + rb""" )
+  | (?P<number>   [0-9]+ )
+  | (?P<hash>     """
+    + _HASH
+    + rb""" )
+  | (?P<id>       """
+    + _ULID
+    + rb""" )
+  | (?P<token>    (?=[A-Za-z]*[0-9])(?=[a-z0-9]*[A-Z])(?=[A-Z0-9]*[a-z])
+                  (?: [A-Za-z0-9]{27,64} | [A-Za-z0-9]{21,22} ) )
+  | """
+    + _ENDS
+    + rb"""
+    )(?!"""
+    + _WORD
+    + rb")",
+    re.VERBOSE,
+)
+"""Identifiers and numbers that are whole words of a segment, or end one: a digest right behind letters does."""
+
+_PART: Final = _ANY_PART.fullmatch
+_ANY_END_AT: Final = re.compile(_ENDS, re.VERBOSE).fullmatch
+
+
+def _parts(part: bytes) -> Iterator[re.Match[bytes]]:
+    """Yield the identifiers and numbers in a segment; of a long word that is no token, those that it ends with."""
+    for one in _ANY_PART.finditer(part):
+        if one.lastgroup != "token" or not _is_wordy(one["token"]):
+            yield one
+        elif (end := _ANY_END_AT(part, one.start(), one.end())) is not None:
+            yield end
+
+
+_TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]{21,22} | [A-Za-z0-9_-]{32} | [A-Za-z0-9_-]{43}", re.VERBOSE).fullmatch
+"""Random characters and dashes, of whole segments that have no other identifier in them: of 16, 24 or 32 bytes."""
+
+_PADDED: Final = re.compile(
+    rb"""
+    (?=[^0-9A-Z]*[0-9A-Z]) (?:[A-Za-z0-9+/_-]{4}){3,} (?: [A-Za-z0-9+/_-]{3}= | [A-Za-z0-9+/_-]{2}== )
+    """,
+    re.VERBOSE,
+).fullmatch
+"""Padded Base64."""
+
+_UNPADDED: Final = re.compile(rb"(?:[A-Za-z0-9+/]{4}){5,}").fullmatch
+"""Base64 that needs no padding; of whole segments with `+` or `/` that have no other identifier in them."""
+
+_ALL_CLASSES: Final = re.compile(rb"(?=[^0-9]*[0-9]) (?=[^A-Z]*[A-Z]) [^a-z]*[a-z]", re.VERBOSE).match
+_WORDS: Final = re.compile(rb"[A-Z][a-z]{2,}|[a-z]{3,}").findall
+_VOWEL: Final = re.compile(rb"[AEIOUYaeiouy]").search
+_NOT_LETTERS: Final = re.sub(rb"[A-Za-z]", b"", bytes(range(256)))
+
+
+def _is_wordy(part: bytes) -> bool:
+    """Whether three of five letters are in words: three letters or more of which the first may be a capital."""
+    in_words = sum(len(word) for word in _WORDS(part) if _VOWEL(word))
+    return 5 * in_words >= 3 * len(part.translate(None, _NOT_LETTERS))
+
+
+def _is_random(part: bytes) -> bool:
+    """Whether there are digits and letters of both cases, and not in words."""
+    return _ALL_CLASSES(part) is not None and not _is_wordy(part)
+
 
 _FORM_OF: Final = {
     "id": Form(b"{id}", DIGITS | MARKS),
@@ -72,24 +196,49 @@ _FORM_OF: Final = {
     "serial": Form(b"{id}", DIGITS),
     "uuid": Form(b"{uuid}", MARKS),
     "hash": Form(b"{hash}", MARKS),
-    "coded": Form(b"{id}", 0),
     "ulid": Form(b"{id}", 0),
-    "token": Form(b"{id}", 0),
+    "mac": Form(b"{id}", 0),
     "email": Form(b"{email}", 0),
 }
+_ANY_IP: Final = Form(b"{ip}", 0)
+_ANY_TOKEN: Final = Form(b"{id}", 0)
 
 PLACEHOLDERS: Final = frozenset(form.pattern for form in _FORM_OF.values())
 """All patterns of whole segments that are identifiers."""
 
+NUMBER: Final = b"{n}"
+"""Stands for a number that is a part of a segment."""
+
+LONG_NUMBER: Final = 6
+"""A number of so many digits is an identifier wherever it is."""
+
+_PART_NAMES: Final = {
+    "uuid": b"{uuid}",
+    "date": b"{date}",
+    "ip": b"{ip}",
+    "number": NUMBER,
+    "hash": b"{hash}",
+    "id": b"{id}",
+    "token": b"{id}",
+    "digest": b"{hash}",
+}
+
+MOST_FORMS: Final = 1_024
+"""Forms of patterns such as `page_{n}` that are remembered, those used last."""
+
 _NAME: Final = Form(None, DIGITS | MARKS)
 _NAME_WITH_DIGIT: Final = Form(None, MARKS)
 _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
+_PLACEHOLDER: Final = re.compile(rb"\{[a-z]+\}")
+_IN_PATTERNS: Final = re.compile(b"|".join(map(re.escape, sorted(one for one in (*PLACEHOLDERS, NUMBER) if one))))
 
 
 class Identifiers:
     """Recognises identifiers in a keyspace with these separators."""
 
     def __init__(self, separators: Sequence[bytes] = DEFAULT_SEPARATORS) -> None:
+        self._separators = tuple(separators)
+        self._wholes = Wholes((*separators, b"{", b"}"))
         borders = b"|".join(map(re.escape, sorted(separators, key=len, reverse=True)))
         self._borders = re.compile(b"([{}]" + (b"|" + borders if borders else b"") + b")")
 
@@ -99,23 +248,221 @@ class Identifiers:
             return Form(None, 0)
         if b"{" not in segment and b"}" not in segment:
             return _form(segment)
-        parts = self._borders.split(segment)
+        parts = self._wholes.split(segment, self._borders)
         forms = [_form(part) for part in parts]
         likeness = reduce(and_, (form.likeness for form in forms))
-        if all(form.pattern is None for form in forms):
+        if self._wholes.may_hold(segment):
+            likeness = 0
+        if any(form.pattern is not None for form in forms):
+            return Form(b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True)), likeness)
+        if all(form.numbered is None for form in forms):
             return Form(None, likeness)
-        return Form(b"".join(form.pattern or part for form, part in zip(forms, parts, strict=True)), likeness)
+        numbered = b"".join(form.numbered or part for form, part in zip(forms, parts, strict=True))
+        of_digits = (form.likeness if form.numbered is None else form.numbered_likeness for form in forms)
+        return Form(None, likeness, numbered, reduce(and_, of_digits, likeness | DIGITS))
+
+    def any_name(self, name: bytes, *, is_pattern: bool = False) -> bytes:
+        """Return the pattern of a name, or of what it folds to, where it is one of too many: one of `ANY_NAMES`.
+
+        A name holds a separator within a hash tag only. Keys of `{user:ann}:cart` have other segments, for whoever
+        splits at each separator, than those of `ann:cart`, so they are not counted together.
+        """
+        if b"{" not in name:
+            return ANY
+        pieces = _IN_PATTERNS.split(name) if is_pattern else [name]
+        if not any(separator in piece for piece in pieces for separator in self._separators):
+            return ANY
+        return ANY_TAG if pieces[0].startswith(b"{") and pieces[-1].endswith(b"}") else ANY_WITH_TAG
 
 
-def _form(part: bytes) -> Form:
+def _form(part: bytes) -> Form:  # noqa: PLR0911 - one for each kind
     if part.isdigit():
         return _FORM_OF["id"]
     if part.isalpha():
         return _NAME
     match = _FORMS(part)
-    if match is None or match.lastgroup is None:
+    if match is not None and match.lastgroup is not None:
+        return _FORM_OF[match.lastgroup]
+    if part.isalnum():
+        return _form_of_word(part)
+    may_be_ip6 = b":" in part
+    if may_be_ip6 and end_of_ip6(part, 0, _NO_BORDER) == len(part):
+        return _ANY_IP
+    may_be_base64 = part.endswith(b"=")
+    if may_be_base64 and _PADDED(part) and not _is_wordy(part):
+        return _ANY_TOKEN
+    found = _form_of_parts(part)
+    if found.pattern is None and (_TOKEN(part) or _UNPADDED(part)) and _is_random(part):
+        return _ANY_TOKEN
+    return found._replace(likeness=0, numbered_likeness=0) if may_be_ip6 or may_be_base64 else found
+
+
+def _form_of_word(part: bytes) -> Form:
+    """Return what a segment of letters and digits is, both of them, that has no form of a whole segment."""
+    match = next(_parts(part), None)
+    if match is None:
+        return _NAME_WITH_DIGIT
+    if match.lastgroup == "digest":
+        return Form(part[: match.start("digest")] + b"{hash}", 0)
+    if match.lastgroup != "glued":
+        return _ANY_TOKEN
+    start = _digits_from(part, len(part))
+    return _folded_form(part[:start] + NUMBER, is_sure=len(part) - start >= LONG_NUMBER)
+
+
+def _form_of_parts(part: bytes) -> Form:
+    """Return what a segment is by the identifiers and numbers in it."""
+    replaced: list[tuple[int, int, bytes]] = []
+    ends: list[tuple[int, int, bytes]] = []
+    is_sure = has_digest = False
+    for one in _parts(part):
+        start, end = one.span(one.lastgroup or 0)
+        has_digest = has_digest or one.lastgroup == "digest"
+        if one.lastgroup == "glued":
+            ends.append((_digits_from(part, end), end, NUMBER))
+            continue
+        name = _PART_NAMES[one.lastgroup or ""]
+        replaced.append((start, end, name))
+        is_sure = is_sure or name is not NUMBER or end - start >= LONG_NUMBER or _is_between_slashes(part, start, end)
+    if ends:
+        long_ends = [one for one in ends if one[1] - one[0] >= LONG_NUMBER]
+        is_sure = is_sure or bool(long_ends)
+        replaced = sorted(replaced + long_ends) if replaced or long_ends else ends
+    if not replaced:
         return _NAME_WITH_DIGIT if _HAS_DIGIT(part) else _NAME
-    return _FORM_OF[match.lastgroup]
+    pieces, done = [], 0
+    for start, end, name in replaced:
+        pieces += [part[done:start], name]
+        done = end
+    found = _folded_form(b"".join([*pieces, part[done:]]), is_sure=is_sure)
+    return found._replace(likeness=0) if has_digest else found
+
+
+def _is_between_slashes(part: bytes, start: int, end: int) -> bool:
+    """Whether a number has a slash on one side at least, and on the other one too or the end of the segment."""
+    before, behind = part[:start][-1:], part[end : end + 1]
+    return before + behind != b"" and (before + behind).strip(b"/") == b""
+
+
+@lru_cache(MOST_FORMS)
+def _folded_form(pattern: bytes, *, is_sure: bool) -> Form:
+    """Return the form of segments with this pattern; `is_sure` says whether they are identifiers however few."""
+    likeness = _likeness_of_parts(pattern)
+    return Form(pattern, likeness) if is_sure else Form(None, MARKS, pattern, likeness)
+
+
+def _digits_from(part: bytes, end: int) -> int:
+    """Return where the digits begin that end there."""
+    return len(part[:end].rstrip(b"0123456789"))
+
+
+def _likeness_of_parts(pattern: bytes) -> int:
+    """Return which shapes have the same pattern, of a segment with identifiers in it."""
+    if b"{id}" in pattern:
+        return 0
+    if b"{uuid}" in pattern or b"{hash}" in pattern:
+        return MARKS
+    return 0 if _HAS_DIGIT(_PLACEHOLDER.sub(b"", pattern)) else DIGITS
+
+
+_FIRST_GROUP: Final = re.compile(rb"[23][0-9a-fA-F]{3}|[fF](?:[cCdD][0-9a-fA-F]|[eE][89abAB]|[fF]0)[0-9a-fA-F]").match
+"""The first group of addresses that are in use: global, local to a site or link, and multicast ones."""
+_HAS_HEX_LETTER: Final = re.compile(rb"[a-fA-F]").search
+_IP6_GROUPS: Final = 8
+_NEAR_IP6: Final = re.compile(
+    rb"[0-9fF][0-9a-fA-F]*(?::[0-9a-fA-F]+)*::[0-9a-fA-F] | (?:[0-9a-fA-F]+:){7}[0-9a-fA-F]", re.VERBOSE
+).search
+
+
+def group_of_ip6(separators: Sequence[bytes]) -> Callable[[bytes, int], re.Match[bytes] | None]:
+    """Return what matches a group of an IPv6 address up to a colon, one of these separators or the end."""
+    borders = b"|".join((b":", rb"\Z", *map(re.escape, separators)))
+    digits = re.escape(b"".join(one for one in separators if len(one) == 1))
+    not_border = b"(?![" + digits + b"])" if digits else b""
+    return re.compile(b"(?:" + not_border + rb"[0-9a-fA-F]){1,4}(?=" + borders + b")").match
+
+
+_NO_BORDER: Final = group_of_ip6(())
+
+
+def end_of_ip6(text: bytes, start: int, group: Callable[[bytes, int], re.Match[bytes] | None]) -> int:
+    """Return where the IPv6 address that begins at a place ends, 0 where none does.
+
+    `group` comes from `group_of_ip6`. An address has eight groups, a letter in one of them, or begins as addresses in
+    use do and has `::` in place of some groups. So `a:b:c:d:1` and `feed::42` are none.
+    """
+    ends: list[int] = []
+    at = start
+    while len(ends) < _IP6_GROUPS and (found := group(text, at)) is not None:
+        ends.append(found.end())
+        if text[found.end() : found.end() + 1] != b":":
+            break
+        at = found.end() + 1
+    if len(ends) == _IP6_GROUPS:
+        return ends[-1] if _HAS_HEX_LETTER(text, start, ends[-1]) else 0
+    left = len(ends)
+    if not left or text[ends[-1] : ends[-1] + 2] != b"::" or not _FIRST_GROUP(text, start, ends[0]):
+        return 0
+    at, end = ends[-1] + 2, 0
+    for _ in range(_IP6_GROUPS - 1 - left):
+        found = group(text, at)
+        if found is None:
+            break
+        end = found.end()
+        if text[end : end + 1] != b":":
+            break
+        at = end + 1
+    return end
+
+
+def may_have_ip6(key: bytes) -> bool:
+    """Whether a key of the same shape may have an IPv6 address in it."""
+    return (b"::" in key or key.count(b":") >= _IP6_GROUPS - 1) and _NEAR_IP6(key) is not None
+
+
+class Wholes:
+    """Finds identifiers that are one segment though they hold a separator: UUIDs, IPv4 and IPv6 addresses."""
+
+    def __init__(self, separators: Sequence[bytes]) -> None:
+        self._group = group_of_ip6(separators) if b":" in separators else None
+        cut = [(_UUID, rb"(?:[0-9a-fA-F]+-){4}[0-9a-fA-F]")] if b"-" in separators else []
+        cut += [(_IP, rb"(?:[0-9]+\.){3}[0-9]")] if b"." in separators else []
+        borders = b"|".join((rb"\Z", *map(re.escape, separators)))
+        forms, near = (b"|".join(one) for one in zip(*cut, strict=True)) if cut else (b"(?!)", b"(?!)")
+        self._others = re.compile(b"(?>" + forms + b")(?=" + borders + b")").match if cut else None
+        self._near = re.compile(near).search
+
+    def may_hold(self, text: bytes) -> bool:
+        """Whether a text of the same shape may have one in it."""
+        if self._group is not None and may_have_ip6(text):
+            return True
+        return self._others is not None and self._near(text) is not None
+
+    def may_any_hold(self, texts: Sequence[bytes], joined: bytes) -> bool:
+        """Whether any of these texts, at least one, may have one in it; `joined` is all of them."""
+        if self._others is not None:
+            return any(map(self.may_hold, texts))
+        if self._group is None:
+            return False
+        colons = max(map(bytes.count, texts, repeat(b":")))
+        return (b"::" in joined or colons >= _IP6_GROUPS - 1) and any(map(may_have_ip6, texts))
+
+    def end(self, text: bytes, start: int) -> int:
+        """Return where the one ends that begins at a place, 0 where none does."""
+        end = end_of_ip6(text, start, self._group) if self._group is not None else 0
+        if not end and self._others is not None and (found := self._others(text, start)) is not None:
+            return found.end()
+        return end
+
+    def split(self, text: bytes, borders: re.Pattern[bytes]) -> list[bytes]:
+        """Split a text at borders, which stand between the parts, but not where they are in one of these."""
+        if not self.may_hold(text):
+            return borders.split(text)
+        parts, start = list[bytes](), 0
+        while (border := borders.search(text, self.end(text, start) or start)) is not None:
+            parts += [text[start : border.start()], border[0]]
+            start = border.end()
+        return [*parts, text[start:]]
 
 
 _END: Final = b"\0"
@@ -138,19 +485,21 @@ class Shapes:
         self._may_translate = not _HAS_DIGIT(of_identifiers)
         self._can_mark = all(len(separator) == 1 for separator in separators) and of_identifiers in (b"", b"-")
         self._has_uuids = b"-" not in of_identifiers
-        border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
+        segment_border = b"[\\0{}" + b"".join(map(re.escape, separators)) + b"]"
+        word_border = b"[^0-9A-Za-z]"
 
-        def part(first: bytes, form: bytes) -> re.Pattern[bytes]:
+        def part(border: bytes, first: bytes, form: bytes) -> re.Pattern[bytes]:
             """Return the expression for a whole part between borders that begins with one of `first`."""
             return re.compile(first + b"(?<=" + border + first + b")" + form + b"(?=" + border + b")")
 
-        self._uuid = part(_HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
+        self._uuid = part(word_border, _HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
         self._hash = part(
+            word_border,
             _HEX,
             rb"(?:(?<=[0-9])(?=[0-9]*[a-fA-F])|(?<=[a-fA-F])(?=[a-fA-F]*[0-9]))"
             rb"(?:(?<=[0-9a-f])[0-9a-f]{7,}|(?<=[0-9A-F])[0-9A-F]{7,})",
         )
-        self._id = part(b"[0-9]", b"[0-9]*")
+        self._id = part(segment_border, b"[0-9]", b"[0-9]*")
 
     def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
         """Return the digit shape of each key: cheap, and enough where ids are digits of one length."""

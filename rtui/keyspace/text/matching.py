@@ -3,12 +3,15 @@
 `us` is the beginning of a part of `shop:user:1`, inside `status`, and its letters are in order in `queue:sizes`.
 A better kind of match always comes before a worse one. Within a kind, letters that stand closer come first, then
 shorter names. Text in lower case matches both cases; with a capital letter in it, it matches only as it is written.
+
+For a word that matches nothing, `nearest_word` finds the one that was probably meant.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from enum import IntEnum
 from typing import Final, NamedTuple
 
@@ -84,6 +87,20 @@ class Matcher:
         if best is None or best > MOST_SPREAD * len(self.text):
             return None
         return Match(MatchKind.LETTERS, best, len(searched))
+
+
+def nearest_word(word: str, known: Iterable[str], *, least: float = 0.6) -> str | None:
+    """Return the known word that is most like another one; None where none is alike enough.
+
+    `least` is how much alike they must be, from 0 to 1: twice the letters in common, in order, by the letters of both.
+    """
+    return next(iter(get_close_matches(word, known, n=1, cutoff=least)), None)
+
+
+def did_you_mean(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
+    """Return the sentence that asks for the nearest word, with a space before it; nothing where there is none."""
+    near = nearest_word(word, known, least=least)
+    return "" if near is None else f" Did you mean {near}?"
 
 
 def _is_letter(byte: int) -> bool:

@@ -44,6 +44,7 @@ cdef class PatternTable:
     cdef Column memory_bytes
     cdef Column idle_s
     cdef Column frequency
+    cdef Column string_lengths
 
     cdef void lock(self) noexcept nogil
     cdef void unlock(self) noexcept nogil

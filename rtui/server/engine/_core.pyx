@@ -18,8 +18,8 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memchr, memcpy, memset
 
-from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
-from rtui.server.engine._nodes cimport NO_SEPARATOR, Threshold, Tree, free_tree, set_up_tree
+from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Form, pattern_of
+from rtui.server.engine._nodes cimport NO_SEPARATOR, Tree, free_tree, set_up_tree
 from rtui.server.engine._slots cimport SLOT_COUNT, count_slots
 from rtui.server.engine._tallies cimport (
     CACHED_SIZES,
@@ -41,7 +41,7 @@ from bisect import bisect_right
 from random import SystemRandom
 
 from rtui.analysis.aggregate.expiry_bins import FINENESS
-from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL, INTERIM
+from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
 from rtui.analysis.aggregate.sketch import LOWS, Sketch
 from rtui.analysis.aggregate.tally import TTL_EDGES_MS
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S
@@ -149,6 +149,7 @@ cdef class PatternTable:
         self.types, self.type_names = {}, []
         self.names = Names()
         self.ttl_ms, self.memory_bytes, self.idle_s, self.frequency = Column(), Column(), Column(), Column()
+        self.string_lengths = Column()
         self.scale = scale
         if any(len(one) != 1 for one in separators):
             raise ValueError("a separator has more than one byte")
@@ -160,8 +161,9 @@ cdef class PatternTable:
         tree.limits.children, tree.limits.names = limits.children, limits.names
         tree.limits.nodes, tree.limits.expiry_bins = limits.nodes, limits.expiry_bins
         tree.limits.keys_between_coarsening = limits.keys_between_coarsening
-        tree.interim.of_all, tree.interim.of_parent = INTERIM.of_all, INTERIM.of_parent
-        tree.interim.least_keys = INTERIM.least_keys
+        tree.limits.numbered_keys, tree.limits.numbered = limits.numbered_keys, limits.numbered
+        tree.has_addresses = tree.is_separator[<uint8_t>b":"]
+        tree.has_other_wholes = tree.is_separator[<uint8_t>b"-"] or tree.is_separator[<uint8_t>b"."]
         fill_edges(tree.shared.ttl_edges_ms, TTL_EDGES_MS, TTL_BINS - 1)
         fill_edges(tree.shared.idle_edges_s, IDLE_EDGES_S, IDLE_BINS - 1)
         fill_edges(tree.shared.frequency_edges, FREQUENCY_EDGES, FREQUENCY_BINS - 1)
@@ -213,13 +215,15 @@ cdef class PatternTable:
         free(before)
         return len(self.type_names) - 1
 
-    def add(self, key_type, list keys not None, ttl_ms, memory_bytes, idle_s, frequency, int64_t asked_at_ms):
+    def add(
+        self, key_type, list keys not None, ttl_ms, memory_bytes, idle_s, frequency, string_lengths, int64_t asked_at_ms
+    ):
         """Add keys of one type, each column parallel to them or None; raises MemoryError, once and for all."""
         cdef Columns columns
         cdef size_t count = len(keys)
         cdef int32_t number = self.type_number(key_type)
         cdef list ttls = as_list(ttl_ms), sizes = as_list(memory_bytes)
-        cdef list idle_times = as_list(idle_s), frequencies = as_list(frequency)
+        cdef list idle_times = as_list(idle_s), frequencies = as_list(frequency), lengths = as_list(string_lengths)
         cdef bint is_done = False
         wait_for(self.mutex)  # before names are read: whatever has the GIL meanwhile might change the list
         try:
@@ -227,6 +231,7 @@ cdef class PatternTable:
             columns.memory_bytes = self.memory_bytes.fill(sizes, count)
             columns.idle_s = self.idle_s.fill(idle_times, count)
             columns.frequency = self.frequency.fill(frequencies, count)
+            columns.lengths = self.string_lengths.fill(lengths, count)
             columns.asked_at_ms = asked_at_ms
             self.names.fill(keys)
             if self.names.count != count:
@@ -339,14 +344,18 @@ cdef class SlotTable:
 
 
 def pattern(bytes segment not None, separators):
-    """Return what replaces a segment in a pattern, None for a name: for tests."""
+    """Return what replaces a segment in a pattern, and among many alone; None for a name: for tests."""
     cdef uint8_t is_separator[256]
     cdef uint8_t buffer[MOST_PATTERN]
-    cdef Bytes found
+    cdef Form found
+    cdef bytes name
     if len(segment) > LONGEST:
-        return None
+        return None, None
     memset(is_separator, 0, sizeof(is_separator))
     for one in separators:
         is_separator[<uint8_t>one[0]] = True
     found = pattern_of(<const uint8_t*>PyBytes_AS_STRING(segment), len(segment), is_separator, buffer)
-    return (<const char*>found.start)[: found.length] if found.length else None
+    if not found.pattern.length:
+        return None, None
+    name = (<const char*>found.pattern.start)[: found.pattern.length]
+    return (None, name) if found.is_numbered else (name, None)

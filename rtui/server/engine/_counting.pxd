@@ -20,6 +20,8 @@ from rtui.server.engine._pages cimport (
     Page,
     add_row,
 )
+from rtui.server.engine._registered cimport UNDECIDED
+from rtui.server.engine._registry_counts cimport count_registered
 from rtui.server.engine._slots cimport count_slots
 from rtui.server.engine._tallies cimport Columns, SketchData, add_size
 from rtui.server.engine._tree cimport add_keys
@@ -40,7 +42,7 @@ cdef inline bint enters(const Floor* floor, int64_t value, const Key* key, bint 
 
 cdef inline bint grow_scratch(Scratch* scratch, size_t count) noexcept nogil:
     """Make room for so many keys."""
-    cdef void** columns[7]
+    cdef void** columns[8]
     cdef void* grown
     cdef int at
     if count <= scratch.capacity:
@@ -48,8 +50,8 @@ cdef inline bint grow_scratch(Scratch* scratch, size_t count) noexcept nogil:
     columns[0], columns[1] = <void**>&scratch.names, <void**>&scratch.lengths
     columns[2], columns[3] = <void**>&scratch.tags, <void**>&scratch.tag_lengths
     columns[4], columns[5] = <void**>&scratch.ttl_ms, <void**>&scratch.memory_bytes
-    columns[6] = <void**>&scratch.recency
-    for at in range(7):
+    columns[6], columns[7] = <void**>&scratch.recency, <void**>&scratch.sizes
+    for at in range(8):
         grown = realloc(columns[at][0], 2 * count * 8)
         if grown == NULL:
             return False
@@ -66,6 +68,7 @@ cdef inline void free_scratch(Scratch* scratch) noexcept nogil:
     free(scratch.ttl_ms)
     free(scratch.memory_bytes)
     free(scratch.recency)
+    free(scratch.sizes)
     memset(scratch, 0, sizeof(Scratch))
 
 
@@ -111,6 +114,7 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
     cdef SketchData* lengths
     cdef uint8_t known = first.known
     cdef size_t count = 0, index
+    cdef int entry = UNDECIDED
     for index in range(start, page.count):
         key = &page.keys[index]
         if key.is_gone or key.type != first.type or key.known != known:
@@ -121,10 +125,15 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
             lengths = &key_type.lengths if key.is_sampled else &key_type.late_lengths
             if not add_size(lengths, &one.tree.shared, key.size):
                 return False
+        if one.has_registry and (one.registry == NULL or not count_registered(one.registry, key, &entry)):
+            if not add_row(&one.by_registry, key, key.name, key.length):
+                return False
+            one.by_registry.items[one.by_registry.count - 1].recency = entry
         into.names[count] = into.tags[count] = key.name
         into.lengths[count] = into.tag_lengths[count] = key.length
         into.ttl_ms[count], into.memory_bytes[count] = key.ttl_ms, key.memory_bytes
         into.recency[count] = key.recency
+        into.sizes[count] = key.size if key.is_sampled else -1
         count += 1
         if key != first:
             key.is_gone = True
@@ -133,6 +142,7 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
     columns.memory_bytes = into.memory_bytes if known & KNOWS_MEMORY else NULL
     columns.idle_s = into.recency if known & KNOWS_IDLE else NULL
     columns.frequency = into.recency if known & KNOWS_FREQUENCY else NULL
+    columns.lengths = into.sizes if known & KNOWS_LENGTH and key_type.length_is_memory else NULL
     columns.asked_at_ms = page.asked_at_ms
     if not add_keys(one.tree, count, into.names, into.lengths, key_type.number, &columns):
         return False

@@ -2,6 +2,8 @@ import builtins
 from collections.abc import Sequence
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins
+from rtui.analysis.aggregate.string_lengths import StringLengths
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import NodeKind
 from rtui.server.engine._core import PatternTable
 
@@ -19,7 +21,9 @@ class FoldedNode:
     kind: NodeKind
     keys: int
     bytes: int
-    is_crowded: bool
+    names: int | Estimate | None
+    holds_any_name: bool
+    example_keys: list[builtins.bytes]
     is_alike: bool
     own_keys: int
     expiring: int
@@ -33,6 +37,7 @@ class FoldedTally:
     ttl: FoldedLives | None
     idle: list[int] | None
     frequency: list[int] | None
+    strings: StringLengths | None
 
 class FoldedSizes:
     count: int
@@ -52,4 +57,5 @@ class FoldedLives:
     no_ttl_largest: tuple[float, ...]
     expiring_largest: int
     soonest_ms: int | None
+    range_ms: tuple[int, int] | None
     bins: list[int]

@@ -15,14 +15,18 @@ from rtui.server.engine._core cimport PatternTable, sketch_object, wide_object
 from rtui.server.engine._folding cimport (
     Fold,
     Folding,
+    Growth,
     TypeKeys,
     copy_tree,
     free_folding,
+    gather_distinct,
+    gather_examples,
     merge_light_folds,
     put_in_order,
     trim_folds,
 )
-from rtui.server.engine._nodes cimport NO_SEPARATOR, Threshold
+from rtui.server.engine._distinct cimport Distinct, Examples
+from rtui.server.engine._nodes cimport NO_SEPARATOR, PATTERN, Threshold
 from rtui.server.engine._sums cimport find_quantiles, free_sums, gather_expiries, sum_folds
 from rtui.server.engine._tallies cimport (
     FREQUENCY_BINS,
@@ -31,13 +35,17 @@ from rtui.server.engine._tallies cimport (
     ExpiryBin,
     ExpirySet,
     Squares,
+    StringData,
     TallyData,
     free_slots,
 )
 
+from rtui.analysis.aggregate.distinct import Distinct as DistinctNames
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins
+from rtui.analysis.aggregate.folding import KEYS_OF_A_NAME, MOST_WORDS
 from rtui.analysis.aggregate.pattern_tree import FINAL
 from rtui.analysis.aggregate.sketch import MIDDLES
+from rtui.analysis.aggregate.string_lengths import StringLengths
 from rtui.analysis.report.document import NodeKind
 
 cdef enum:
@@ -85,12 +93,13 @@ cdef class FoldedTable:
     def fold(self, size_t budget):
         """Merge light names, keep the heaviest nodes, and add up what remains."""
         cdef Threshold final
+        cdef Growth growth
         if not self.is_copied or self.is_folded:
             raise RuntimeError("a table is folded once, after it was copied")
         final.of_all, final.of_parent, final.least_keys = FINAL.of_all, FINAL.of_parent, FINAL.least_keys
+        growth.keys_of_a_name, growth.most_words = KEYS_OF_A_NAME, MOST_WORDS
         with nogil:
-            merge_light_folds(&self.folding, &final)
-            if trim_folds(&self.folding, budget):
+            if merge_light_folds(&self.folding, &final, &growth) and trim_folds(&self.folding, budget):
                 put_in_order(&self.folding)
                 self.is_folded = sum_folds(&self.folding)
         if not self.is_folded:
@@ -171,9 +180,35 @@ cdef class FoldedNode:
         return wide_object(&self.fold.memory)
 
     @property
-    def is_crowded(self):
-        """Whether it had more names than are kept."""
-        return bool(self.fold.is_crowded)
+    def names(self):
+        """How many different segments a pattern stands for."""
+        cdef Distinct gathered
+        cdef uint32_t at
+        if self.fold.kind != PATTERN:
+            return None
+        memset(&gathered, 0, sizeof(Distinct))
+        found = DistinctNames()
+        try:
+            if not gather_distinct(self.fold, &gathered):
+                raise MemoryError
+            found.add([gathered.hashes[at] for at in range(gathered.count)])
+        finally:
+            free(gathered.hashes)
+        return found.count()
+
+    @property
+    def holds_any_name(self):
+        """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
+        return bool(self.fold.holds_any_name)
+
+    @property
+    def example_keys(self):
+        """Some of the keys here."""
+        cdef Examples found
+        cdef int at
+        memset(&found, 0, sizeof(Examples))
+        gather_examples(self.fold, &found)
+        return [(<const char*>found.items[at].key)[: found.items[at].length] for at in range(found.count)]
 
     @property
     def is_alike(self):
@@ -245,6 +280,16 @@ cdef class FoldedTally:
         """Keys by FREQUENCY_EDGES."""
         cdef int index
         return [self.data.frequency[index] for index in range(FREQUENCY_BINS)] if self.data.has_frequency else None
+
+    @property
+    def strings(self):
+        """The lengths of strings."""
+        cdef int index
+        cdef const StringData* found = &self.data.strings
+        if not found.keys:
+            return None
+        tiny = tuple([found.tiny_bins[index] for index in range(TTL_BINS)])
+        return StringLengths(found.keys, wide_object(&found.sum), found.long_keys, found.tiny_keys, tiny)
 
 
 cdef FoldedTally tally_of(FoldedTable table, const TallyData* data):
@@ -363,6 +408,11 @@ cdef class FoldedLives:
     def soonest_ms(self):
         """When the first key expires, in milliseconds since the epoch."""
         return wide_object(&self.data.ttl.soonest_ms) if self.data.ttl.is_any_expiring else None
+
+    @property
+    def range_ms(self):
+        """The shortest and the longest of what was left of the life of keys that expire, when they were asked."""
+        return (self.data.ttl.shortest_ms, self.data.ttl.longest_ms) if self.data.ttl.is_any_expiring else None
 
     @property
     def bins(self):

@@ -46,6 +46,7 @@ from rtui.server.engine._pages cimport (
     put_number,
     reserve,
 )
+from rtui.server.engine._registry_counts cimport Counts
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply
 from rtui.server.engine._slots cimport SlotCounts
 from rtui.server.engine._tallies cimport SketchData
@@ -97,7 +98,7 @@ cdef struct KeyType:
     int32_t number  # in the tree of patterns
     bint is_exported  # Python goes on with its keys after the first stage
     bint is_removed_when_empty
-    bint length_is_memory  # where it is not known, for the thresholds
+    bint length_is_memory  # where it is not known, for the thresholds: this is the type of strings
     uint8_t asked[2]  # bits of columns in the second stage, sampled or not
     int64_t late_least  # with so much memory the length of a key that is not sampled is asked late; -1 for none
     uint64_t late_left  # so many may be asked until Python has looked again
@@ -134,6 +135,7 @@ cdef struct Scratch:  # the keys of one page that are counted together
     int64_t* ttl_ms
     int64_t* memory_bytes
     int64_t* recency
+    int64_t* sizes  # negative for keys that stand for no others
 
 cdef struct Inspection:
     void* owner
@@ -161,6 +163,9 @@ cdef struct Inspection:
     Rows exported
     Rows unread  # names that are too long
     Rows tags
+    bint has_registry  # whether keys are counted by it
+    Counts* registry  # what counts them, NULL where Python counts them all
+    Rows by_registry  # keys that Python counts
     Scratch scratch
     uint64_t keys  # counted
     uint64_t vanished

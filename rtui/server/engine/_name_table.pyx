@@ -1,7 +1,7 @@
 """Names grouped for the namespace store, see `_name_table.pxd`; they leave as `SplitNames`, in parts.
 
-A part has up to two thousand names, so that keeping them takes a few milliseconds even where all are of namespaces that
-someone has opened, and up to 512 groups, since a group of one name costs the store as much as dozens of names in one.
+A part has up to a thousand names, so that keeping them takes two milliseconds or so even where all are of namespaces that
+someone has opened, and up to 256 groups, since a group of one name costs the store as much as dozens of names in one.
 One thread adds names to `groups`, and another one swaps and drains; a lock around adding and swapping is the caller's.
 """
 
@@ -15,8 +15,8 @@ from rtui.keyspace.store import packed_names
 from rtui.keyspace.store.split_names import SplitNames
 
 cdef enum:
-    PART_NAMES = 2048
-    PART_GROUPS = 512
+    PART_NAMES = 1024
+    PART_GROUPS = 256
 
 
 cdef object bytes_at(const Entry* entry):
@@ -83,7 +83,7 @@ cdef class NameTable:
         return True
 
     def drain(self):
-        """Return the next names, up to two thousand, of those taken by `swap`, None when there are no more."""
+        """Return the next names, up to a thousand, of those taken by `swap`, None when there are no more."""
         cdef NameGroups* taken = &self.taken
         cdef Group* group
         cdef uint64_t names = taken.names

@@ -12,6 +12,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+from rtui.server.engine._distinct cimport Distinct, Examples, free_examples
 from rtui.server.engine._hashing cimport hash_bytes
 from rtui.server.engine._pool cimport Pool, free_pool, give, set_up_pool, take
 from rtui.server.engine._tallies cimport Pools, Shared, TallyData, Wide, free_pools, free_tallies, set_up_pools
@@ -34,10 +35,15 @@ cdef struct Node:
     uint64_t hash
     int64_t keys  # here and below
     Wide memory
-    uint32_t named  # children with a name of their own
+    int64_t paid_keys  # how many of them count no more in favour of it
+    double paid_memory
+    Distinct distinct  # of a pattern, the segments that it stands for
+    Examples examples
+    uint32_t named[2]  # keys and namespaces among its children that have a name of their own
+    uint8_t has_lost[2]  # whether some of these were merged since there were too many
     int32_t separator
     uint8_t kind
-    bint is_crowded
+    bint holds_names  # whether its children are names that would fold to it, if there were more of them
     bint is_generic
     bint is_in_crowds
     bint is_kept
@@ -52,6 +58,8 @@ cdef struct Threshold:
 cdef struct Limits:
     uint32_t children
     uint32_t names
+    uint32_t numbered_keys
+    uint32_t numbered
     size_t nodes
     size_t expiry_bins
     uint64_t keys_between_coarsening
@@ -76,7 +84,10 @@ cdef struct Tree:
     int separator  # the only one, or NO_SEPARATOR
     uint8_t is_separator[256]
     Limits limits
-    Threshold interim
+    uint32_t most_names
+    uint32_t most_numbered
+    bint has_addresses  # whether a separator is a part of IPv6 addresses
+    bint has_other_wholes  # whether one is a part of UUIDs or IPv4 addresses
     Shared shared
     Pools pools
     Pool nodes  # with short names
@@ -91,18 +102,28 @@ cdef inline uint64_t hash_of(
 
 
 cdef inline bint is_generic_name(const uint8_t* name, size_t length, uint8_t kind) noexcept nogil:
-    """Whether this is one of the few patterns that any namespace has room for."""
+    """Whether this is the empty name or one of the few patterns that any namespace has room for."""
     if kind == OTHER:
         return True
     if kind == LITERAL:
-        return False
+        return length == 0
     if length == 3:
         return memcmp(name, b"{*}", 3) == 0
     if length == 4:
-        return memcmp(name, b"{id}", 4) == 0 or memcmp(name, b"{ip}", 4) == 0
+        return memcmp(name, b"{id}", 4) == 0 or memcmp(name, b"{ip}", 4) == 0 or memcmp(name, b"{**}", 4) == 0
     if length == 6:
-        return memcmp(name, b"{date}", 6) == 0 or memcmp(name, b"{uuid}", 6) == 0 or memcmp(name, b"{hash}", 6) == 0
+        return (
+            memcmp(name, b"{date}", 6) == 0
+            or memcmp(name, b"{uuid}", 6) == 0
+            or memcmp(name, b"{hash}", 6) == 0
+            or memcmp(name, b"{{**}}", 6) == 0
+        )
     return length == 7 and memcmp(name, b"{email}", 7) == 0
+
+
+cdef inline bint is_empty_key(size_t length, int32_t separator, uint8_t kind) noexcept nogil:
+    """Whether keys end here, in a separator: a rest is something behind it."""
+    return kind == LITERAL and length == 0 and separator == NO_SEPARATOR
 
 
 cdef inline Node* find(
@@ -197,10 +218,26 @@ cdef inline Node* new_node(Tree* tree, const uint8_t* name, size_t length) noexc
 
 
 cdef inline void free_node(Tree* tree, Node* node) noexcept nogil:
+    free(node.distinct.hashes)
+    free_examples(&node.examples)
     if node.length <= SHORT_NAME:
         give(&tree.nodes, node)
     else:
         free(node)
+
+
+cdef inline bint is_space(int32_t separator) noexcept nogil:
+    """Return 1 for a namespace, which goes on behind a separator, 0 for a key."""
+    return separator != NO_SEPARATOR
+
+
+cdef inline uint32_t most_named(const Tree* tree, const Node* parent, bint is_space) noexcept nogil:
+    """Return how many keys or namespaces below a node have a name of their own."""
+    if not parent.holds_names:
+        return tree.most_names
+    if is_space or tree.most_numbered < tree.limits.numbered_keys:
+        return tree.most_numbered
+    return tree.limits.numbered_keys
 
 
 cdef inline Node* make(
@@ -227,10 +264,9 @@ cdef inline Node* make(
     enter(tree.table, tree.slots, made.hash, made)
     tree.size += 1
     if not made.is_generic:
-        parent.named += 1
-        if parent.named > tree.limits.children:
-            parent.is_crowded = True
-            if parent.named > tree.limits.names and not note_crowd(tree, parent):
+        parent.named[is_space(separator)] += 1
+        if parent.named[is_space(separator)] > most_named(tree, parent, is_space(separator)):
+            if not note_crowd(tree, parent):
                 return NULL
     return made
 
@@ -258,7 +294,7 @@ cdef inline void take_out(Tree* tree, Node* node) noexcept nogil:
         node.parent.last = node.previous
     else:
         node.next.previous = node.previous
-    node.parent.named -= not node.is_generic
+    node.parent.named[is_space(node.separator)] -= not node.is_generic
 
 
 cdef inline Node** walked(const Tree* tree) noexcept nogil:
@@ -299,6 +335,7 @@ cdef inline void free_below(Tree* tree, Node* node) noexcept nogil:
 
 cdef inline bint set_up_tree(Tree* tree) noexcept nogil:
     """Make the root and the table of a tree whose settings are there and all else is zero."""
+    tree.most_names, tree.most_numbered = tree.limits.names, tree.limits.numbered
     set_up_pools(&tree.pools)
     set_up_pool(&tree.nodes, sizeof(Node) + SHORT_NAME)
     tree.shared.pools = &tree.pools

@@ -5,6 +5,7 @@ from rtui.analysis.aggregate.sketch import Sketch
 from rtui.server.engine._core import PatternTable, SlotTable
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._ranges import CompiledRanges
+from rtui.server.engine._registry import RegistryTable
 from rtui.server.guard.command import KeyTemplate, ScanTemplate
 
 Kind: TypeAlias = Literal["number", "text", "nil", "error", "other"]
@@ -12,6 +13,10 @@ Floor: TypeAlias = tuple[int, bytes] | Literal[False] | None
 EngineRow: TypeAlias = tuple[bytes, bytes | None, int | None, int | None, int | None, int | None, int | None, int, bool]
 
 TypeCounts: TypeAlias = tuple[bytes, int | None, int, Sketch | None, Sketch | None, dict[bytes, int]]
+
+KeysAlike: TypeAlias = tuple[
+    bytes | None, bool, list[bytes], list[int], list[int] | None, list[int] | None, list[int] | None
+]
 
 class Answers(Protocol):
     def decide(self, column: int, key_type: bytes | None, kind: Kind, value: bytes | int | None) -> int: ...
@@ -21,6 +26,7 @@ class ScanEngine:
     def inspect(
         self, patterns: PatternTable, slots: SlotTable, answers: Answers, *, sampled_every: int, sampled_in: int
     ) -> None: ...
+    def count_by_registry(self, table: RegistryTable | None) -> None: ...
     def group_names(self, names: NameTable) -> None: ...
     def ask_first(
         self, columns: Sequence[tuple[int, KeyTemplate]], sampled_columns: Sequence[tuple[int, KeyTemplate]]
@@ -77,5 +83,6 @@ class ScanEngine:
     def take_top(self) -> list[EngineRow]: ...
     def take_exported(self) -> list[EngineRow]: ...
     def take_unread(self) -> list[bytes]: ...
+    def take_by_registry(self) -> list[KeysAlike]: ...
     def take_tags(self) -> tuple[list[bytes], list[int], list[bytes]]: ...
     def take_type_counts(self) -> Iterable[TypeCounts]: ...

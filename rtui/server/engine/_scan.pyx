@@ -61,6 +61,7 @@ from rtui.server.engine._pipeline cimport (
     send_next,
 )
 from rtui.server.engine._ranges cimport CompiledRanges
+from rtui.server.engine._registry cimport RegistryTable
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
 from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData
 
@@ -123,6 +124,7 @@ cdef class ScanEngine:
     cdef PatternTable patterns
     cdef SlotTable slots
     cdef NameTable names
+    cdef RegistryTable registry
     cdef object answers
     cdef list kept
     cdef dict names_by_column
@@ -157,6 +159,7 @@ cdef class ScanEngine:
         free_rows(&self.inspection.exported)
         free_rows(&self.inspection.unread)
         free_rows(&self.inspection.tags)
+        free_rows(&self.inspection.by_registry)
         for index in range(self.inspection.type_count):
             one = &self.inspection.types[index]
             free(one.encodings)
@@ -196,6 +199,14 @@ cdef class ScanEngine:
         if find_type(&self.inspection, NULL, 0) < 0:
             raise MemoryError
         self.pipeline.inspection = &self.inspection
+
+    def count_by_registry(self, RegistryTable table):
+        """Count all keys by a registry as well; Python does it where there is no table, see `take_by_registry`."""
+        self.check()
+        self.inspection.has_registry = True
+        if table is not None:
+            self.registry = table
+            self.inspection.registry = &table.counts
 
     def group_names(self, NameTable names not None):
         """Put the names of all keys that are listed into a table."""
@@ -595,6 +606,45 @@ cdef class ScanEngine:
     def take_unread(self):
         """Return names that are too long to ask about."""
         return [row[0] for row in self.rows_of(&self.inspection.unread)]
+
+    def take_by_registry(self):
+        """Return since the last call the keys that Python counts by the registry, those of which the same is known
+        together: their type, whether they stand for others, keys, the entry of each, -1 for none and -2 for one that
+        is not known, and TTL, memory and length, each None if not known."""
+        cdef dict alike = {}
+        cdef Rows* rows = &self.inspection.by_registry
+        cdef size_t index
+        cdef Row* row
+        cdef uint64_t layout, last = 0
+        cdef list keys = None, entries = None, ttls = None, sizes = None, lengths = None
+        self.check()
+        for index in range(rows.count):
+            row = &rows.items[index]
+            layout = (<uint64_t>(row.type + 1) << 8) + (bool(row.is_sampled) << 7)
+            layout += row.known & (KNOWS_TTL | KNOWS_MEMORY | KNOWS_LENGTH)
+            if layout != last:
+                last = layout
+                if layout not in alike:
+                    alike[layout] = (
+                        self.type_name(row.type),
+                        bool(row.is_sampled),
+                        [],
+                        [],
+                        [] if row.known & KNOWS_TTL else None,
+                        [] if row.known & KNOWS_MEMORY else None,
+                        [] if row.known & KNOWS_LENGTH else None,
+                    )
+                _, _, keys, entries, ttls, sizes, lengths = alike[layout]
+            keys.append(bytes_at(rows.names + row.name_at, row.length))
+            entries.append(row.recency)
+            if ttls is not None:
+                ttls.append(row.ttl_ms)
+            if sizes is not None:
+                sizes.append(row.memory_bytes)
+            if lengths is not None:
+                lengths.append(row.size)
+        rows.count = rows.name_bytes = 0
+        return list(alike.values())
 
     def take_tags(self):
         """Return hash tags of keys whose memory is known, those sizes, and the hash tags of other keys."""

@@ -25,6 +25,9 @@ cdef extern from *:
     typedef struct { __int128 sum; } rtui_wide;
     typedef struct { uint64_t part[3]; } rtui_squares;
 
+    static inline void rtui_wide_set(rtui_wide *to, int64_t high, uint64_t low) {
+        to->sum = (__int128)(((unsigned __int128)(uint64_t)high << 64) | low);
+    }
     static inline void rtui_wide_add(rtui_wide *to, int64_t value) { to->sum += value; }
     static inline void rtui_wide_join(rtui_wide *to, const rtui_wide *other) { to->sum += other->sum; }
     static inline void rtui_wide_take(rtui_wide *from, const rtui_wide *other) { from->sum -= other->sum; }
@@ -61,6 +64,7 @@ cdef extern from *:
         pass
     ctypedef struct Squares "rtui_squares":
         uint64_t part[3]
+    void wide_set "rtui_wide_set"(Wide*, int64_t, uint64_t) noexcept nogil
     void wide_add "rtui_wide_add"(Wide*, int64_t) noexcept nogil
     void wide_join "rtui_wide_join"(Wide*, const Wide*) noexcept nogil
     void wide_take "rtui_wide_take"(Wide*, const Wide*) noexcept nogil
@@ -83,6 +87,8 @@ cdef enum:
     MOST_LARGE = 10
     EXPIRY_BORDERS = 49
     FEWEST_SLOTS = 4
+    MOST_TINY = 4  # bytes of a string
+    MOST_SHORT = 64
     CACHED_SIZES = 8192
     MINUTE_MS = 60_000
 
@@ -137,8 +143,17 @@ cdef struct TtlData:
     int64_t expiring_largest
     bint is_any_expiring
     Wide soonest_ms
+    int64_t shortest_ms  # what was left of the life of keys that expire, when they were asked
+    int64_t longest_ms
     int64_t bins[TTL_BINS]
     ExpirySet expiries
+
+cdef struct StringData:  # strings whose length stands for that of others
+    int64_t keys
+    Wide sum
+    int64_t long_keys  # of more than MOST_SHORT bytes
+    int64_t tiny_keys  # of at most MOST_TINY
+    int64_t tiny_bins[TTL_BINS]  # those of them whose time to live is known
 
 cdef struct TallyData:
     TallyData* next
@@ -152,12 +167,14 @@ cdef struct TallyData:
     TtlData ttl
     int64_t idle[IDLE_BINS]
     int64_t frequency[FREQUENCY_BINS]
+    StringData strings
 
 cdef struct Columns:  # facts of keys, each parallel to them or NULL where it is not known
     const int64_t* ttl_ms
     const int64_t* memory_bytes
     const int64_t* idle_s
     const int64_t* frequency
+    const int64_t* lengths  # of strings; negative for those that stand for no others
     int64_t asked_at_ms
 
 
@@ -362,6 +379,14 @@ cdef inline void keep_large(TtlData* ttl, int64_t size) noexcept nogil:
     ttl.no_ttl_largest[at] = size
 
 
+cdef inline void keep_range(TtlData* ttl, int64_t shortest_ms, int64_t longest_ms) noexcept nogil:
+    """Widen the range of what was left of lives."""
+    if not ttl.is_any_expiring or shortest_ms < ttl.shortest_ms:
+        ttl.shortest_ms = shortest_ms
+    if not ttl.is_any_expiring or longest_ms > ttl.longest_ms:
+        ttl.longest_ms = longest_ms
+
+
 cdef inline bint add_ttl(TtlData* ttl, const Shared* shared, const Columns* columns, size_t index) noexcept nogil:
     cdef int64_t ttl_ms = columns.ttl_ms[index]
     cdef int64_t size
@@ -379,6 +404,7 @@ cdef inline bint add_ttl(TtlData* ttl, const Shared* shared, const Columns* colu
     wide_moment(&moment, ttl_ms, columns.asked_at_ms)
     if not ttl.is_any_expiring or wide_is_less(&moment, &ttl.soonest_ms):
         ttl.soonest_ms = moment
+    keep_range(ttl, ttl_ms, ttl_ms)
     ttl.is_any_expiring = True
     found = find_bin(&ttl.expiries, shared, bin_start(shared, wide_over(&moment, MINUTE_MS), ttl.expiries.coarseness))
     if found == NULL:
@@ -409,7 +435,22 @@ cdef inline void merge_lives(TtlData* to, const TtlData* other) noexcept nogil:
     if other.is_any_expiring:
         if not to.is_any_expiring or wide_is_less(&other.soonest_ms, &to.soonest_ms):
             to.soonest_ms = other.soonest_ms
+        keep_range(to, other.shortest_ms, other.longest_ms)
         to.is_any_expiring = True
+
+
+cdef inline void add_string(
+    StringData* strings, const Shared* shared, const Columns* columns, size_t index
+) noexcept nogil:
+    cdef int64_t length = columns.lengths[index]
+    strings.keys += 1
+    wide_add(&strings.sum, length)
+    if length > MOST_SHORT:
+        strings.long_keys += 1
+    elif length <= MOST_TINY:
+        strings.tiny_keys += 1
+        if columns.ttl_ms != NULL:
+            strings.tiny_bins[bin_of(columns.ttl_ms[index], shared.ttl_edges_ms, TTL_BINS - 1)] += 1
 
 
 cdef inline bint add_facts(TallyData* tally, const Shared* shared, const Columns* columns, size_t index) noexcept nogil:
@@ -429,6 +470,8 @@ cdef inline bint add_facts(TallyData* tally, const Shared* shared, const Columns
     if columns.frequency != NULL:
         tally.has_frequency = True
         tally.frequency[bin_of(columns.frequency[index], shared.frequency_edges, FREQUENCY_BINS - 1)] += 1
+    if columns.lengths != NULL and columns.lengths[index] >= 0:
+        add_string(&tally.strings, shared, columns, index)
     return True
 
 
@@ -449,6 +492,13 @@ cdef inline bint merge_figures(TallyData* to, const TallyData* other, const Shar
     to.has_frequency = to.has_frequency or other.has_frequency
     for index in range(FREQUENCY_BINS):
         to.frequency[index] += other.frequency[index]
+    if other.strings.keys:
+        to.strings.keys += other.strings.keys
+        wide_join(&to.strings.sum, &other.strings.sum)
+        to.strings.long_keys += other.strings.long_keys
+        to.strings.tiny_keys += other.strings.tiny_keys
+        for index in range(TTL_BINS):
+            to.strings.tiny_bins[index] += other.strings.tiny_bins[index]
     return True
 
 

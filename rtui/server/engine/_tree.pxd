@@ -2,8 +2,8 @@
 
 A key goes down from the root, a segment a level. Take `user:42:cart`. A segment is compared with the forms of
 identifiers first (`_forms`): `user` has none, and the child of the root is looked up by its name, its separator and its
-kind, a literal name (`_nodes`). `42` is an identifier, so below that `{id}` is looked up, as a pattern. What is not found
-is made. Then the weights of the nodes on the path are brought up to date, and the facts of the key are added to the
+kind, a literal name (`_nodes`). `42` is an identifier, so below that `{id}` is looked up, as a pattern, and `42` counted
+among what it stands for (`_distinct`). What is not found is made. Then the weights of the nodes on the path are brought up to date, and the facts of the key are added to the
 tally of its type at the last node (`_tallies`). After each batch the tree is kept small (`_shrinking`).
 
 Nothing here needs Python: names come as addresses and lengths, facts as arrays of numbers.
@@ -12,10 +12,29 @@ Nothing here needs Python: names come as addresses and lengths, facts as arrays 
 from libc.stdint cimport int32_t, uint8_t
 from libc.string cimport memchr
 
-from rtui.server.engine._forms cimport LONGEST, MOST_PATTERN, Bytes, pattern_of
-from rtui.server.engine._nodes cimport LITERAL, NO_SEPARATOR, PATTERN, Node, Tree, find, make
+from rtui.server.engine._distinct cimport add_example, add_hash, crc32, spread_hash
+from rtui.server.engine._forms cimport (
+    LONGEST,
+    MOST_PATTERN,
+    Form,
+    any_name,
+    end_of_ip6,
+    end_of_other_whole,
+    may_have_ip6,
+    pattern_of,
+)
+from rtui.server.engine._nodes cimport LITERAL, NO_SEPARATOR, PATTERN, Node, Tree, find, make, note_crowd
 from rtui.server.engine._shrinking cimport coarsen_to_budget, shrink
 from rtui.server.engine._tallies cimport Columns, TallyData, add_facts, tally_of, wide_add
+
+
+cdef inline Node* numbered_child(Tree* tree, Node* parent, const uint8_t* name, size_t length) noexcept nogil:
+    """Return the node of a name among those that differ in their numbers."""
+    cdef Node* found = find(tree, parent, name, length, parent.separator, LITERAL)
+    if found != NULL:
+        return found
+    found = make(tree, parent, name, length, parent.separator, LITERAL)
+    return found if found != NULL and add_hash(&parent.distinct, spread_hash(name, length) | 1) else NULL
 
 
 cdef inline Node* child_of(
@@ -23,23 +42,27 @@ cdef inline Node* child_of(
 ) noexcept nogil:
     """Return the child that a segment belongs to, a new one if need be; NULL where there is no memory."""
     cdef uint8_t buffer[MOST_PATTERN]
-    cdef Bytes pattern
-    cdef uint8_t kind = PATTERN
+    cdef Form form
     cdef Node* found
     if length > LONGEST:
-        found = find(tree, parent, name, length, separator, LITERAL)
-        if found != NULL:
-            return found
-        pattern.start = <const uint8_t*>b"{*}"
-        pattern.length = 3
+        form.is_numbered = False
+        form.pattern = any_name(name, length, False, tree.is_separator)
     else:
-        pattern = pattern_of(name, length, tree.is_separator, buffer)
-        if not pattern.length:
-            pattern.start = name
-            pattern.length = length
-            kind = LITERAL
-    found = find(tree, parent, pattern.start, pattern.length, separator, kind)
-    return found if found != NULL else make(tree, parent, pattern.start, pattern.length, separator, kind)
+        form = pattern_of(name, length, tree.is_separator, buffer)
+        if not form.pattern.length:
+            found = find(tree, parent, name, length, separator, LITERAL)
+            return found if found != NULL else make(tree, parent, name, length, separator, LITERAL)
+    found = find(tree, parent, form.pattern.start, form.pattern.length, separator, PATTERN)
+    if found == NULL:
+        found = make(tree, parent, form.pattern.start, form.pattern.length, separator, PATTERN)
+        if found == NULL:
+            return NULL
+        found.holds_names = form.is_numbered
+    if not found.holds_names:
+        return found if add_hash(&found.distinct, spread_hash(name, length) | 1) else NULL
+    if not form.is_numbered and not note_crowd(tree, found):
+        return NULL
+    return numbered_child(tree, found, name, length)
 
 
 cdef inline const uint8_t* find_separator(
@@ -67,6 +90,8 @@ cdef inline Node* locate(Tree* tree, const uint8_t* key, size_t length) noexcept
     cdef const uint8_t* tag_end = NULL
     cdef const uint8_t* found
     cdef Node* node = tree.root
+    cdef size_t whole  # where an identifier ends that may hold separators
+    cdef bint has_address = tree.has_addresses and may_have_ip6(key, length)
     cdef int level
     if tag != NULL:
         tag_end = <const uint8_t*>memchr(tag + 1, b'}', end - tag - 1) if end - tag > 1 else NULL
@@ -75,7 +100,10 @@ cdef inline Node* locate(Tree* tree, const uint8_t* key, size_t length) noexcept
     else:
         tag_end += 1
     for level in range(tree.levels):
-        found = find_separator(tree, start, end, tag, tag_end)
+        whole = end_of_ip6(key, length, start - key, tree.is_separator) if has_address else 0
+        if not whole and tree.has_other_wholes:
+            whole = end_of_other_whole(key, length, start - key, tree.is_separator)
+        found = find_separator(tree, key + whole if whole else start, end, tag, tag_end)
         if found == end:
             return child_of(tree, node, start, end - start, NO_SEPARATOR)
         node = child_of(tree, node, start, found - start, found[0])
@@ -95,6 +123,8 @@ cdef inline bint add_keys(
     tree.revision += 1
     for index in range(count):
         node = locate(tree, keys[index], lengths[index])
+        if node != NULL and not add_example(&node.examples, crc32(keys[index], lengths[index]), keys[index], lengths[index]):
+            return False
         tally = tally_of(&node.tallies, &tree.shared, key_type) if node != NULL else NULL
         if tally == NULL or not add_facts(tally, &tree.shared, columns, index):
             return False

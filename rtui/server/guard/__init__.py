@@ -15,7 +15,14 @@ from typing import Final, Literal, Protocol
 from rtui import __version__
 from rtui.server.guard.closed_list import CLIENT_NAME
 from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
-from rtui.server.guard.evidence import CollectionEvidence, Consent, ConsumerEvidence, Evidence, Metric
+from rtui.server.guard.evidence import (
+    ClientsEvidence,
+    CollectionEvidence,
+    Consent,
+    ConsumerEvidence,
+    Evidence,
+    Metric,
+)
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 """Surrogates that stand for no byte."""
@@ -48,7 +55,9 @@ set_name: Final = partial(build_command, b"CLIENT", b"SETNAME", CLIENT_NAME.enco
 readonly: Final = partial(build_command, b"READONLY")
 dbsize: Final = partial(build_command, b"DBSIZE")
 cluster_info: Final = partial(build_command, b"CLUSTER", b"INFO")
+cluster_slots: Final = partial(build_command, b"CLUSTER", b"SLOTS")
 cluster_nodes: Final = partial(build_command, b"CLUSTER", b"NODES")
+sentinel_masters: Final = partial(build_command, b"SENTINEL", b"MASTERS")
 hotkeys_get: Final = partial(build_command, b"HOTKEYS", b"GET")
 
 
@@ -82,6 +91,11 @@ def info(section: str) -> Command:
     return build_command(b"INFO", _text(section))
 
 
+def sentinel_primary(service: bytes) -> Command:
+    """Ask a Sentinel where the primary of a service is."""
+    return build_command(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service)
+
+
 def hotkeys_start(consent: Consent) -> Command:
     """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
     metrics = [metric.encode() for metric in Metric if metric in consent.metrics]
@@ -95,9 +109,19 @@ def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Comma
     return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", b"%d" % limit, b"DESC")
 
 
-def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time"]) -> Command:
+def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time", "databases"]) -> Command:
     """Ask for one setting."""
     return build_command(b"CONFIG", b"GET", _text(setting))
+
+
+def slowlog_get(count: int) -> Command:
+    """Read the latest entries of the slow log: count ≤ 128."""
+    return build_command(b"SLOWLOG", b"GET", b"%d" % count)
+
+
+def client_list(evidence: ClientsEvidence) -> Command:
+    """List the connected clients, of which there are at most 1,000."""
+    return build_command(b"CLIENT", b"LIST", evidence=evidence)
 
 
 def scan(cursor: int, *, count: int, match: bytes | None = None, key_type: bytes | None = None) -> Command:

@@ -16,15 +16,21 @@ OLDEST: Final[dict[str, Version]] = {"redis": (6, 2), "valkey": (7, 2)}
 SUBCOMMANDS_CHECKED: Final[Version] = (7, 0)
 """From here on a server rejects rules with a subcommand it does not have, and knows `%R~pattern` and selectors."""
 
+NOT_OF_SERVERS: Final = frozenset({CommandGroup.SENTINEL})
+"""Groups that only Sentinels know: a rule with them makes a server refuse the line."""
+
 REQUIRED_GROUPS: Final = frozenset({CommandGroup.CONNECTION, CommandGroup.KEYSPACE})
 """Groups without which nothing can be browsed."""
 
-OPTIONAL_GROUPS: Final = tuple(group for group in CommandGroup if group not in REQUIRED_GROUPS)
+OPTIONAL_GROUPS: Final = tuple(group for group in CommandGroup if group not in REQUIRED_GROUPS | NOT_OF_SERVERS)
 """Groups that a user may lack: the panels that need them say so."""
 
-ON_REQUEST_GROUPS: Final = MODULE_GROUPS | {CommandGroup.CLUSTER, CommandGroup.SETTINGS, CommandGroup.HOTKEYS}
+ON_REQUEST_GROUPS: Final = MODULE_GROUPS | {
+    CommandGroup.CLUSTER, CommandGroup.SETTINGS, CommandGroup.HOTKEYS, CommandGroup.HEALTH
+}  # fmt: skip
 """Groups that are granted on request only: a server without the module rejects the line, one that is no cluster has no
-use for its commands, who may read one setting may read all of them, and a hot-key session changes the server."""
+use for its commands, who may read one setting may read all of them, a hot-key session changes the server, and the slow
+log and the list of clients show arguments and addresses of others."""
 
 _RELEASE: Final = re.compile(r"(redis|valkey)-(\d{1,3})\.(\d{1,3})(?:\.\d{1,3})?")
 _USER: Final = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
@@ -99,7 +105,7 @@ def granted(
     before it knows the version, since otherwise the server would log each of them as refused, and rtui would report as
     denied what the server does not have.
     """
-    left_out = (ON_REQUEST_GROUPS - frozenset(groups)) | (frozenset(without) - REQUIRED_GROUPS)
+    left_out = NOT_OF_SERVERS | (ON_REQUEST_GROUPS - frozenset(groups)) | (frozenset(without) - REQUIRED_GROUPS)
     is_old = release.version < SUBCOMMANDS_CHECKED
     return [
         spec

@@ -9,6 +9,7 @@ from typing import Final
 from rtui.keyspace.text.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
 from rtui.server.guard.evidence import (
     MAX_TRACKED_KEYS,
+    ClientsEvidence,
     CollectionEvidence,
     ConsumerEvidence,
     EntryEvidence,
@@ -41,6 +42,10 @@ INFO_SECTIONS: Final = (
 """Sections of INFO that may be read, one at a time as servers before 7.0 want it."""
 
 MAX_SLOTS: Final = 100
+
+MAX_SLOW: Final = 128
+"""Most entries of the slow log: each may have 32 arguments of 128 bytes."""
+
 MAX_SESSION_S: Final = 3600
 
 MIN_SAMPLE_RATIO: Final = 10
@@ -199,6 +204,29 @@ TABLE: Final[tuple[Spec, ...]] = (
         "reads the table of nodes",
         since=(3, 0),
     ),
+    _of_cluster(
+        "CLUSTER SLOTS",
+        (),
+        "one entry a range of slots; 3 nodes 4–37 µs, a cluster whose every slot is a range of its own 4–11 ms",
+        "where each node wants to be reached; asked at the start and when the cluster has changed",
+        since=(3, 0),
+    ),
+    Spec(
+        CommandGroup.SENTINEL,
+        "SENTINEL MASTERS",
+        (),
+        "one list a service; asked of Sentinels, which hold no keys",
+        "which services there are, and whether a Sentinel takes their primaries for alive",
+        since=(2, 8),
+    ),
+    Spec(
+        CommandGroup.SENTINEL,
+        "SENTINEL GET-MASTER-ADDR-BY-NAME",
+        (any_bytes("service", 256),),
+        "one look-up; asked of Sentinels, which hold no keys",
+        "where the primary of one service is",
+        since=(2, 8),
+    ),
     # What a server knows of its load: hot keys, busy slots, and the settings that give access counters their meaning
     _of_server(
         "HOTKEYS GET",
@@ -237,10 +265,28 @@ TABLE: Final[tuple[Spec, ...]] = (
     Spec(
         CommandGroup.SETTINGS,
         "CONFIG GET",
-        (keyword("lfu-log-factor", "lfu-decay-time"),),
+        (keyword("lfu-log-factor", "lfu-decay-time", "databases"),),
         "one look-up; 0.4–2 µs",
-        "two settings by their names, never a pattern; other settings hold passwords",
+        "three settings by their names, never a pattern; other settings hold passwords",
         since=(2, 0),
+    ),
+    # How a server is: what was slow, and who is connected
+    Spec(
+        CommandGroup.HEALTH,
+        "SLOWLOG GET",
+        (Integer("count", 1, MAX_SLOW),),
+        "COUNT entries, of which the server keeps 32 arguments of 128 bytes each; 128 30 µs",
+        "the latest entries of a list that the server keeps anyway; never its reset",
+        since=(2, 2),
+    ),
+    Spec(
+        CommandGroup.HEALTH,
+        "CLIENT LIST",
+        (),
+        "one line a client; 1,000 clients 1.2 ms and 340 kB",
+        "the number of clients is looked at before; it tells who sends which command without MONITOR",
+        since=(2, 4),
+        evidence=ClientsEvidence,
     ),
     # Listing keys, and what any key has
     Spec(CommandGroup.KEYSPACE, "SCAN", _SCAN, _SCAN_COST, _SCAN_WHY, since=(2, 8), is_required=True),
@@ -255,7 +301,12 @@ TABLE: Final[tuple[Spec, ...]] = (
     ),
     _of_any_key("TYPE", cost=_LOOK_UP, why="reads one field of the key"),
     _of_any_key("PTTL", cost=_LOOK_UP, why="reads one field of the key", since=(2, 6)),
-    _of_any_key("EXISTS", cost=_LOOK_UP, why="looks one key up"),
+    _of_any_key(
+        "EXISTS",
+        cost=_LOOK_UP,
+        why="one name, looked up without its value, up to 100 in a write; before Redis 6.2 it would count as a use of "
+        "the key, so TYPE is sent there",
+    ),
     _of_any_key(
         "MEMORY USAGE",
         cost="5 elements, or exact counters from 8.4; 2 µs, 0.3 ms for 300,000 elements while their table is resized, "

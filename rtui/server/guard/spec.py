@@ -231,6 +231,7 @@ class CommandGroup(enum.Enum):
     SERVER = "server"
     SETTINGS = "settings"
     HOTKEYS = "hotkeys"
+    HEALTH = "health"
     KEYSPACE = "keyspace"
     STRING = "string"
     HASH = "hash"
@@ -244,6 +245,7 @@ class CommandGroup(enum.Enum):
     TIMESERIES = "timeseries"
     BLOOM = "bloom"
     CLUSTER = "cluster"
+    SENTINEL = "sentinel"
 
 
 MODULE_GROUPS: Final = frozenset({CommandGroup.JSON, CommandGroup.TIMESERIES, CommandGroup.BLOOM})

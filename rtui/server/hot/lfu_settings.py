@@ -1,4 +1,7 @@
-"""The two settings by which a server's access counters grow and fall, without which a counter tells no rate."""
+"""Settings of a server: those by which its access counters grow and fall, and how many databases it has.
+
+Without the first two a counter tells no rate.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,12 @@ async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) ->
         LfuSettings().decay_minutes if decay_minutes is None else decay_minutes,
         assumed=log_factor is None or decay_minutes is None,
     )
+
+
+async def database_count(connection: CommandRunner, capabilities: Capabilities) -> int | None:
+    """Read how many databases the server has; None where that is refused. Raises ConnectionLost."""
+    (reply,) = await Querier(connection, capabilities).run(guard.config_get("databases"))
+    return parse_setting(reply)
 
 
 def parse_setting(reply: Reply) -> int | None:

@@ -17,7 +17,7 @@ from rtui.analysis.facts import Frequency, IdleBasis, LfuSettings
 from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord, SlotLoad, Summary
 from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
-from rtui.server.facts.key_facts import REPLICA_NOTE
+from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.closed_list import MAX_SLOTS
 from rtui.server.hot.hotkeys import server_source
 from rtui.server.hot.lfu_settings import lfu_settings

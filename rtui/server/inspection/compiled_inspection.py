@@ -10,16 +10,19 @@ Import it only where the compiled engine was built.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis.aggregate.aggregates import Aggregates, CountedElsewhere, CountedType
+from rtui.analysis.aggregate.registered import CountedEntries
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import STRING, type_of
 from rtui.server import guard
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts
+from rtui.server.engine.registry_tables import add_entries, add_names, counted_entries, registry_table
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
@@ -31,7 +34,8 @@ from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import ServerError
 
 if TYPE_CHECKING:
-    from rtui.server.engine._scan import EngineRow, Kind, ScanEngine
+    from rtui.server.engine._registry import Names, RegistryTable
+    from rtui.server.engine._scan import EngineRow, KeysAlike, Kind, ScanEngine
 
 IS_GONE: Final = 1
 IS_UNKNOWN: Final = 2
@@ -57,6 +61,15 @@ LATE_AT_ONCE: Final = 256
 Or after a quarter more than before, since what is needed rises slowly then.
 """
 
+
+TAKEN_EVERY_S: Final = 1.0
+"""What the engine has counted by a registry is taken so often."""
+
+UNDECIDED: Final = -2
+"""Stands for the entry of a key that the engine does not know."""
+
+COUNTED_AT_ONCE: Final = 512
+"""Keys that are counted by a registry before the event loop may do something else."""
 
 MOMENT_MS: Final = 125
 """Keys that Python goes on with or ranks, and that were asked within so long, count as asked at the same moment."""
@@ -93,6 +106,23 @@ class CompiledInspection:
         self._vanished = self._keys = 0
         self._has_new_floors = True
         self._taken: Taken | None = None
+        self._by_registry: list[KeysAlike] = []
+        """Keys that are still to be counted by the registry, since the engine could not decide something of them."""
+        self._table: RegistryTable | None = None
+        self._is_resting = True
+        """Whether the engine is not at work, so that what it has counted can be taken."""
+        self._names: Names = []
+        """Counts of names that are to be added."""
+        self._counted: list[CountedEntries] = []
+        """Counts by entry that are to be added, in parts."""
+        self._taken_at_s = 0.0
+        """When that was taken, by a clock that only goes on."""
+        self._typed = 0
+        """Types of which the engine knows which entries expect others."""
+        if findings.registered is not None:
+            self._table = registry_table(findings.registered)
+            engine.count_by_registry(self._table)
+            findings.registered.pull = self._pull
         every = self._plan.sample_every
         engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
         engine.know_types(list(QUERIES))
@@ -120,6 +150,7 @@ class CompiledInspection:
     def prepare(self) -> None:
         """Tell the engine what to ask from now on, where that has changed."""
         plan, engine = self._plan, self._engine
+        self._is_resting = False
         types = engine.types()
         if self._revision != plan.revision:
             self._revision, self._defined = plan.revision, 0
@@ -136,9 +167,19 @@ class CompiledInspection:
             self._has_new_floors = False
             self._set_floors(types)
         self._defined = len(types)
+        self._prepare_registry(types)
         if plan.resets_idle_times and self._own_reads != self._pipeline.own_reads.revision:
             self._own_reads = self._pipeline.own_reads.revision
             engine.set_own_reads(self._pipeline.own_reads.hashes())
+
+    def _prepare_registry(self, types: Sequence[bytes | None]) -> None:
+        """Tell the engine what the registry says of new types."""
+        registered, table = self._findings.registered, self._table
+        if registered is None or table is None:
+            return
+        for number in range(self._typed, len(types)):
+            table.set_type(number, registered.entries.wrong_entries(types[number]))
+        self._typed = len(types)
 
     def _define(self, number: int, key_type: bytes | None) -> None:
         """Tell the engine what is asked of keys of one type, and from which size on they are of interest."""
@@ -186,12 +227,67 @@ class CompiledInspection:
             engine.take_tags(),
             [*zip(engine.types(), engine.take_late(), strict=True)],
         )
+        self._by_registry += engine.take_by_registry()
+        self._is_resting = True
+        if self._table is not None and (self._table.is_filling or time.monotonic() - self._taken_at_s > TAKEN_EVERY_S):
+            self._take_registered()
 
-    def hand_on(self) -> None:
-        """Hand what was taken to the findings and, as far as more is to be asked, to the pipeline."""
+    def hand_on(self) -> Iterator[None]:
+        """Hand what was taken to the findings and the pipeline, in parts; see `EngineQueries`."""
         taken, self._taken = self._taken, None
-        if taken is None:
-            return
+        if taken is not None:
+            self._hand_on(taken)
+        registered = self._findings.registered
+        if registered is not None:
+            yield from add_entries(registered, self._counted)
+            yield from add_names(registered, self._names)
+        while self._by_registry and registered is not None:
+            key_type, is_sampled, keys, entries, ttl_ms, sizes, lengths = self._by_registry.pop()
+            for start in range(0, len(keys), COUNTED_AT_ONCE):
+                part = slice(start, start + COUNTED_AT_ONCE)
+                columns = (None if column is None else column[part] for column in (ttl_ms, sizes, lengths))
+                ttl_part, size_part, length_part = columns
+                registered.add(
+                    InspectedBatch(
+                        key_type,
+                        keys[part],
+                        ttl_ms=ttl_part,
+                        memory_bytes=size_part,
+                        lengths=length_part,
+                        is_sampled=is_sampled,
+                    ),
+                    self._entries(keys[part], entries[part]),
+                )
+                yield
+
+    def _take_registered(self) -> None:
+        """Take what the engine has counted by the registry, while it is not at work."""
+        registered, table = self._findings.registered, self._table
+        if registered is not None and table is not None:
+            self._taken_at_s = time.monotonic()
+            taken = table.take(self._engine.types())
+            self._counted += counted_entries(taken)
+            self._names += taken[-1]
+
+    def _pull(self) -> Iterator[None]:
+        """Add what was counted by the registry until now, or if the engine is at work until it was taken, in parts."""
+        registered = self._findings.registered
+        if self._is_resting:
+            self._take_registered()
+        if registered is not None:
+            yield from add_entries(registered, self._counted)
+            yield from add_names(registered, self._names)
+
+    def _entries(self, keys: Sequence[bytes], entries: Sequence[int]) -> Sequence[int]:
+        """Return the entry of each key; the engine does not know some."""
+        registered = self._findings.registered
+        if registered is None or UNDECIDED not in entries:
+            return entries
+        match = registered.registry.matcher.match_page
+        return [match((key,))[0] if one == UNDECIDED else one for key, one in zip(keys, entries, strict=True)]
+
+    def _hand_on(self, taken: Taken) -> None:
+        """Hand on what one slice has found."""
         findings, late = self._findings, self._pipeline.late_lengths
         if taken.unread:
             findings.add_unread(taken.unread)

@@ -11,11 +11,8 @@ A page of keys goes through it like this, with the plan `ttl:none size>1M` whose
    that are still missing are asked in further stages.
 
 A fact may stay unknown: denied for this key, too costly, no answer. Then the key goes on, since another term may
-exclude it, and is counted as undecided by that fact where none does. A key that is gone is dropped and counted.
-
-Where reading a length counts as a use (no CLIENT NO-TOUCH), it is asked of few keys alone: those whose memory allows
-the length that is wanted, MOST_TOUCHED at most, each after its idle time, which is remembered (`wire/own_reads.py`).
-So there the plan has the stages MEMORY and IDLE before it, though no term needs them (`before_length`).
+exclude it, and is counted as undecided by that fact where none does. A key that is gone is dropped and counted. What
+may be asked at all is up to `key_rights`.
 """
 
 from __future__ import annotations
@@ -30,23 +27,20 @@ from typing import TYPE_CHECKING, Any, Final, cast
 from rtui.analysis.query.deciding import Decision, fact_tests
 from rtui.analysis.query.matches import FIELD_OF, Matches
 from rtui.analysis.query.names import NameFilter
-from rtui.analysis.query.plan import Plan as QueryPlan
+from rtui.analysis.query.plan import Plan
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.query.values import Bounds
-from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
-from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy
-from rtui.server.inspection.plan import COMMAND_NAMES, Plan
+from rtui.server.inspection.key_rights import COUNTS_AS_USE, Candidate, KeyRights
+from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
 from rtui.server.scan.page import is_temporary
-from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
+from rtui.server.wire.capability import means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
@@ -55,50 +49,11 @@ from rtui.server.wire.replies import Reply, ServerError
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
 
-MOST_TOUCHED: Final = 100
-"""Lengths that are asked where that counts as a use of the key: as many as an analysis asks of the largest keys."""
-
-COUNTS_AS_USE: Final = f"asking a length counts as a use of the key here, so no more than {MOST_TOUCHED} are asked"
 LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not sent in bulk"
-TOO_COSTLY: Final = "MEMORY USAGE of others of this type took the server too long"
-
-_SIMPLE: Final[dict[Fact, KeyCommand]] = {
-    Fact.TYPE: guard.key_type,
-    Fact.TTL: guard.pttl,
-    Fact.IDLE: guard.object_idletime,
-    Fact.FREQUENCY: guard.object_freq,
-    Fact.ENCODING: guard.object_encoding,
-    Fact.MEMORY: guard.memory_usage,
-}
-"""The command for each fact but the length, whose command depends on the type."""
 
 _BY_TYPE: Final = frozenset({Fact.MEMORY, Fact.LENGTH})
 _CORRECTED: Final = frozenset({Fact.IDLE, Fact.LENGTH})
 """Facts whose answers are looked at one by one: rtui's own reading, and elements that have gone."""
-
-
-class Candidate:
-    """A key that may match, with what is known of it."""
-
-    __slots__ = ("asked_at_s", "facts", "key", "unknown")
-
-    def __init__(self, key: bytes, key_type: bytes | None) -> None:
-        self.key = key
-        self.facts: dict[Fact, Any] = {} if key_type is None else {Fact.TYPE: key_type}
-        self.asked_at_s = 0.0
-        """When its TTL was read, or else the first fact; seconds since the epoch."""
-        self.unknown: Fact | None = None
-        """The first fact that a term needs and that is not known."""
-
-    @property
-    def key_type(self) -> bytes | None:
-        """Its type, if it is known."""
-        return self.facts.get(Fact.TYPE)
-
-    def record(self) -> KeyRecord:
-        """Return what is known of it."""
-        facts = {FIELD_OF[fact]: value for fact, value in self.facts.items()}
-        return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
 
 
 @dataclass(slots=True)
@@ -122,15 +77,15 @@ class KeyFinder:
 
     def __init__(
         self,
-        plan: QueryPlan,
-        rights: Plan,
+        plan: Plan,
+        allowed: InspectionPlan,
         names: NameFilter,
         matches: Matches,
         *,
         own_reads: OwnReads | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`rights` says what the server and the user allow; `clock` returns seconds since the epoch."""
+        """`allowed` says what the server and the user allow; `clock` returns seconds since the epoch."""
         self.matches = matches
         self.seen = 0
         """Names looked at."""
@@ -144,14 +99,11 @@ class KeyFinder:
         """Why such a fact is not known, of the first key, without a full stop."""
         self.asked: Counter[Fact] = Counter()
         """Questions that were answered."""
-        self.touched = 0
-        """Lengths that were asked where that counts as a use."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
-        self.cost_watch = CostWatch()
-        self._plan, self._rights, self._names = plan, rights, names
+        self.rights = KeyRights(plan.query, allowed, own_reads, clock)
+        self._plan, self._names = plan, names
         self._tests = fact_tests(plan.query)
-        self._own_reads = OwnReads() if own_reads is None else own_reads
         self._clock = clock
         self._deciding = plan.stages
         self._stages = (*plan.stages, *plan.columns)
@@ -180,7 +132,7 @@ class KeyFinder:
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
-        await self._rights.follow(lane)
+        await self.rights.plan.follow(lane)
 
     def reset(self) -> None:
         """Forget everything: all keys are delivered again."""
@@ -215,9 +167,10 @@ class KeyFinder:
     def _wait(self, candidates: list[Candidate], at: int) -> list[Candidate]:
         """Let keys wait for a stage; return those of which it asks nothing, since it is known or can't be."""
         fact, through = self._stages[at], []
+        field = FIELD_OF[fact]
         groups: dict[bytes | None, list[Candidate]] = {}
         for one in candidates:
-            if fact in one.facts:
+            if getattr(one, field) is not None:
                 through.append(one)
             elif len(one.key) > MAX_BULK_KEY_BYTES:
                 self._leave_unknown(one, at, LONG_NAME)
@@ -225,12 +178,12 @@ class KeyFinder:
             else:
                 groups.setdefault(one.key_type if fact in _BY_TYPE else None, []).append(one)
         for key_type, group in groups.items():
-            why = self._why_not(fact, key_type, is_column=at >= len(self._deciding))
+            why = self.rights.why_not(fact, key_type, is_column=at >= len(self._deciding))
             if why is not None:
                 for one in group:
                     self._leave_unknown(one, at, why)
                 through += group
-            elif fact is Fact.MEMORY and self._rights.memory(key_type).policy is MemoryUsagePolicy.WATCHED:
+            elif fact is Fact.MEMORY and self.rights.plan.memory(key_type).policy is MemoryUsagePolicy.WATCHED:
                 self._timed += group
                 self._unsent += len(group)
             else:
@@ -255,26 +208,6 @@ class KeyFinder:
                 matches.append(one)
         self.matches.add_count(len(matches))
         return [] if self.matches.is_full else matches
-
-    def _why_not(self, fact: Fact, key_type: bytes | None, *, is_column: bool = False) -> str | None:
-        """Return why a fact is not asked of keys of a type, None where it is."""
-        command = self._command(fact, key_type)
-        if command is None:
-            return "no command returns the length of this type" if key_type is not None else "the type is not known"
-        if not self._rights.capabilities.allows(command.spec.name):
-            return self._rights.capabilities[command.spec.name].reason or f"{command.spec.name} is refused"
-        if fact is Fact.MEMORY:
-            cost = self._rights.memory(key_type)
-            is_over = cost.policy is MemoryUsagePolicy.WATCHED and self.cost_watch.is_over
-            return TOO_COSTLY if is_over else cost.why if cost.policy is MemoryUsagePolicy.NEVER else None
-        if fact is Fact.LENGTH and not self._rights.asks_lengths and (is_column or self.touched >= MOST_TOUCHED):
-            return COUNTS_AS_USE
-        is_first = fact in (Fact.IDLE, Fact.FREQUENCY) and fact not in self._tests and not is_column
-        return COUNTS_AS_USE if is_first and self.touched >= MOST_TOUCHED else None
-
-    @staticmethod
-    def _command(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
-        return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
 
     def next_write(self, most: int) -> KeyQueries | None:
         """Questions about up to `most` keys, None when there is nothing to ask; what is timed goes alone."""
@@ -311,10 +244,10 @@ class KeyFinder:
         """Return the question of a stage about keys of one type; None where it asks nothing of them by now."""
         fact = self._stages[at]
         is_column = at >= len(self._deciding)
-        if fact is Fact.LENGTH and not self._rights.asks_lengths and not is_column:
-            candidates = self._touch(candidates, at)
-        why = self._why_not(fact, key_type, is_column=is_column)
-        command = self._command(fact, key_type)
+        if fact is Fact.LENGTH and not self.rights.plan.asks_lengths and not is_column:
+            candidates = self._touched(candidates, at)
+        why = self.rights.why_not(fact, key_type, is_column=is_column)
+        command = self.rights.command(fact, key_type)
         if command is None or (why is not None and (is_column or why != COUNTS_AS_USE)):
             for one in candidates:
                 self._leave_unknown(one, at, why or COUNTS_AS_USE)
@@ -322,56 +255,39 @@ class KeyFinder:
             return None
         if not candidates:
             return None
-        evidence = self._rights.evidence(key_type) if fact is Fact.MEMORY else None
+        evidence = self.rights.plan.evidence(key_type) if fact is Fact.MEMORY else None
         portions = split_keys([one.key for one in candidates], 1)
         return Question(at, command, candidates, [build_batch(command, portion, evidence) for portion in portions])
 
-    def _touch(self, candidates: list[Candidate], at: int) -> list[Candidate]:
+    def _touched(self, candidates: list[Candidate], at: int) -> list[Candidate]:
         """Return the keys whose length is asked though that counts as a use; the others go on."""
         allowed: list[Candidate] = []
         others: list[Candidate] = []
         for one in candidates:
-            if self.touched < MOST_TOUCHED:
-                self.touched += 1
-                now_s, idle_s = self._clock(), one.facts.get(Fact.IDLE)
-                used_s = None if idle_s is None else one.asked_at_s - idle_s
-                self._own_reads.add(one.key, now_s, used_s=used_s, counter=one.facts.get(Fact.FREQUENCY))
-                allowed.append(one)
-            else:
-                self._leave_unknown(one, at, COUNTS_AS_USE)
-                others.append(one)
+            (allowed if self.rights.touch(one) else others).append(one)
+        for one in others:
+            self._leave_unknown(one, at, COUNTS_AS_USE)
         self._go_on(others, at + 1)
         return allowed
-
-    def _may_fit(self, candidate: Candidate) -> bool:
-        """Whether the memory of a key allows a length that all terms let through."""
-        memory, least = candidate.facts.get(Fact.MEMORY), self._rights.least_element_bytes(candidate.key_type)
-        if memory is None or not least:
-            return True
-        longest = memory // least
-        terms = [term for term in self._plan.query.about(Fact.LENGTH) if not term.is_negated]
-        return all(
-            any(isinstance(value, Bounds) and (value.low or 0) <= longest for value in term.values) for term in terms
-        )
 
     def _next_timed(self) -> Question | None:
         """Take keys of one type whose MEMORY USAGE nothing bounds, unless such a question is under way."""
         if not self._timed or self._is_timing:
             return None
         at, key_type = self._stages.index(Fact.MEMORY), self._timed[0].key_type
-        why = self._why_not(Fact.MEMORY, key_type)
-        most = len(self._timed) if why is not None else self.cost_watch.most
+        why = self.rights.why_not(Fact.MEMORY, key_type)
+        most = len(self._timed) if why is not None else self.rights.cost_watch.most
         taken = [one for one in self._timed if one.key_type == key_type][:most]
         chosen = set(map(id, taken))
         self._timed = [one for one in self._timed if id(one) not in chosen]
         self._unsent -= len(taken)
-        if why is not None or self._rights.memory(key_type).policy is not MemoryUsagePolicy.WATCHED:
+        if why is not None or self.rights.plan.memory(key_type).policy is not MemoryUsagePolicy.WATCHED:
             self._go_on(self._wait(taken, at), at + 1)
             return None
         self._is_timing = True
-        evidence = replace(self._rights.evidence(key_type), proved=self.cost_watch.proved)
+        evidence = replace(self.rights.plan.evidence(key_type), proved=self.rights.cost_watch.proved)
         batch = build_batch(guard.memory_usage, [one.key for one in taken], evidence)
-        asks_clock = self.cost_watch.asks_clock
+        asks_clock = self.rights.cost_watch.asks_clock
         clock = (guard.info("commandstats"),) if asks_clock else ()
         return Question(at, guard.memory_usage, taken, (*clock, batch, *clock), is_timed=True, has_clock=asks_clock)
 
@@ -389,14 +305,15 @@ class KeyFinder:
                 self._is_timing = False
                 server_s = None
                 if question.has_clock:
-                    server_s = self.cost_watch.server_s(replies[start], replies[end - 1], len(facts))
-                self.cost_watch.observe(len(facts), round_trip_s if server_s is None else server_s)
+                    server_s = self.rights.cost_watch.server_s(replies[start], replies[end - 1], len(facts))
+                self.rights.cost_watch.observe(len(facts), round_trip_s if server_s is None else server_s)
             self._go_on(self._read(question, facts), question.stage + 1)
 
     def _read(self, question: Question, replies: Sequence[Reply]) -> list[Candidate]:
         """Store the answers to a question; return the keys that may still match."""
         at, name = question.stage, question.command.spec.name
         fact = self._stages[at]
+        field = FIELD_OF[fact]
         is_column = at >= len(self._deciding)
         test = self._test_of(fact) if not is_column else None
         wanted, fits, now_s = expected(name), expected(name).fits, self._clock()
@@ -404,7 +321,7 @@ class KeyFinder:
         passing: list[Candidate] = []
         if fact not in _CORRECTED and wanted.all_fit(replies):
             for one, value in zip(question.candidates, replies, strict=True):
-                one.facts[fact] = value
+                setattr(one, field, value)
                 if fact is Fact.TTL or not one.asked_at_s:
                     one.asked_at_s = now_s
                 if test is None or test(value, now_s):
@@ -416,9 +333,9 @@ class KeyFinder:
                 if fact is Fact.LENGTH and not value and type_of(one.key_type).removed_when_empty:
                     self._gone(is_match=is_column)
                     continue
-                if fact is Fact.IDLE and self._rights.resets_idle_times and len(self._own_reads):
-                    value = self._own_reads.correct_idle_times([one.key], [value], now_s)[0][0]
-                one.facts[fact] = value
+                if fact is Fact.IDLE and self.rights.plan.resets_idle_times and len(self.rights.own_reads):
+                    value = self.rights.own_reads.correct_idle_times([one.key], [value], now_s)[0][0]
+                setattr(one, field, value)
                 if fact is Fact.TTL or not one.asked_at_s:
                     one.asked_at_s = now_s
                 if test is None or test(value, now_s):
@@ -426,7 +343,7 @@ class KeyFinder:
             elif means_gone(reply) if isinstance(reply, ServerError) else wanted.means_gone(reply):
                 self._gone(is_match=is_column)
             else:
-                self._leave_unknown(one, at, self._refusal(name, reply))
+                self._leave_unknown(one, at, self.rights.refusal(name, reply))
                 passing.append(one)
         return self._only_long(passing, fact)
 
@@ -437,17 +354,7 @@ class KeyFinder:
     def _only_long(self, candidates: list[Candidate], fact: Fact) -> list[Candidate]:
         """Leave out keys that have too little memory for the length that is wanted, before it is asked."""
         is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
-        return [one for one in candidates if self._may_fit(one)] if is_next else candidates
-
-    def _refusal(self, name: str, reply: Reply) -> str:
-        """Return why a reply is no value, and note where the server refuses the command for every key."""
-        if not isinstance(reply, ServerError):
-            return f"the answer to {name} is no value that it could be"
-        if is_key_refusal(reply):
-            return f"{name} is refused for some keys: {reply.text}"
-        if refuses_fact(reply):
-            self._rights.capabilities.record(name, reply)
-        return str(reply)
+        return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
 
     def _gone(self, *, is_match: bool) -> None:
         self.vanished += 1

@@ -22,7 +22,7 @@ from rtui.server.facts.answers import NUMBER, expected
 from rtui.server.facts.types import queries_of
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command
 from rtui.server.inspection.late_lengths import LateLengths
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 
@@ -41,7 +41,7 @@ READ_BY_RTUI_NOTE: Final = (
 
 
 async def complete_largest(
-    lane: Lane, plan: Plan, big: BigReport, learn: Callable[..., None], *, top: int, own_reads: OwnReads
+    lane: Lane, plan: InspectionPlan, big: BigReport, learn: Callable[..., None], *, top: int, own_reads: OwnReads
 ) -> int:
     """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
 
@@ -78,7 +78,7 @@ async def complete_largest(
 
 
 async def _with_last_use(
-    lane: Lane, plan: Plan, records: Sequence[KeyRecord], learn: Callable[..., None], own_reads: OwnReads
+    lane: Lane, plan: InspectionPlan, records: Sequence[KeyRecord], learn: Callable[..., None], own_reads: OwnReads
 ) -> tuple[list[KeyRecord], int]:
     """Ask for the idle time or access counter of those keys that were not in the sample; return how many were asked.
 
@@ -107,7 +107,7 @@ async def _with_last_use(
     return [*completed.values()], len(lacking)
 
 
-def _questions(record: KeyRecord, plan: Plan) -> list[tuple[KeyRecord, str, Command]]:
+def _questions(record: KeyRecord, plan: InspectionPlan) -> list[tuple[KeyRecord, str, Command]]:
     found = []
     if record.encoding is None and plan.asks_encodings:
         found.append((record, "encoding", guard.object_encoding(record.key)))

@@ -1,10 +1,10 @@
 """Decides of which keys that are not sampled the length is asked after all, so that the lists of the longest are exact.
 
 A string of 3,000 bytes takes at least 3,000 bytes of memory, a hash of 3,000 fields at least 6,000: each type has its
-least bytes for a unit of length (`Plan.least_element_bytes`). So once the list of the 100 longest hashes ends with one
-of 3,000 fields, a hash of less than 6,000 bytes can't enter it, and its length need not be asked. Keys with at least
-so much memory are asked in the third stage, and their answers raise what is needed for the next ones. Where MEMORY
-USAGE says nothing of the length, as with lists and streams, all keys are asked.
+least bytes for a unit of length (`InspectionPlan.least_element_bytes`). So once the list of the 100 longest hashes
+ends with one of 3,000 fields, a hash of less than 6,000 bytes can't enter it, and its length need not be asked. Keys
+with at least so much memory are asked in the third stage, and their answers raise what is needed for the next ones.
+Where MEMORY USAGE says nothing of the length, as with lists and streams, all keys are asked.
 
 Where most keys are about as long as the longest, that would ask nearly all of them. So there is a limit for each type:
 a sixteenth of all keys, and some thousand. Beyond it keys are left out, and the findings are told how long those may be
@@ -21,7 +21,7 @@ from typing import Final
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH, TopKeys
 from rtui.keyspace.types import SHORT_LENGTH
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 
 LATE_SHARE: Final = 1 / 16
 """Of each type the length of so many keys is asked late at most, as a share of the keys that are not sampled."""
@@ -33,7 +33,7 @@ LATE_KEYS: Final = 1_000
 class LateLengths:
     """The keys of one pass; see the module's walk-through."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: InspectionPlan) -> None:
         self._plan = plan
         self._seen = 0
         self._asked: Counter[bytes | None] = Counter()
@@ -68,6 +68,10 @@ class LateLengths:
         """Count keys that are not sampled, and how many of them are asked late."""
         self._seen += seen
         self._asked[key_type] += asked
+
+    def counts(self) -> tuple[int, tuple[tuple[bytes | None, int], ...]]:
+        """Return how many keys are not sampled, and by type of how many the length was asked late."""
+        return self._seen, tuple(self._asked.items())
 
     def choose(self, batch: InspectedBatch, big: TopKeys) -> Sequence[int]:
         """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""

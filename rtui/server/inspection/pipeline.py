@@ -36,6 +36,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec import Struct
+
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.types import type_of
@@ -45,7 +47,7 @@ from rtui.server.facts.answers import expected
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy
 from rtui.server.inspection.late_lengths import LateLengths
-from rtui.server.inspection.plan import COMMAND_NAMES, LEFT_OUT, Plan
+from rtui.server.inspection.plan import COMMAND_NAMES, LEFT_OUT, InspectionPlan
 from rtui.server.inspection.queries import (
     AnsweredQueries,
     Query,
@@ -74,6 +76,17 @@ KEY_US: Final = 3.0
 TOO_COSTLY_NOTE: Final = "skipped, because MEMORY USAGE of others of this type took the server too long"
 
 
+class SavedInspection(Struct, frozen=True):
+    """What an inspection has to know of keys of an earlier run."""
+
+    not_sampled: int
+    """Keys that are not sampled."""
+    asked_late: tuple[tuple[bytes | None, int], ...]
+    """By type, of how many of them the length was asked."""
+    unread: dict[str, int]
+    own_read_keys: int
+
+
 class InspectionPipeline:
     """Asks about every key that it is given, and hands the results to `findings`; see the module's walk-through."""
 
@@ -82,7 +95,7 @@ class InspectionPipeline:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: InspectionPlan,
         findings: Aggregates,
         *,
         first_sampled: int | None = None,
@@ -179,6 +192,18 @@ class InspectionPipeline:
         self._for_encoding = {}
         self._is_timing = False
         self.own_read_keys = 0
+
+    def saved(self) -> SavedInspection:
+        """Return for a file what is to be known later; keys that wait are not part of it."""
+        return SavedInspection(*self.late_lengths.counts(), dict(self.unread), self.own_read_keys)
+
+    def restore(self, saved: SavedInspection) -> None:
+        """Take back what was saved, before the first key."""
+        for key_type, asked in saved.asked_late:
+            self.late_lengths.count(key_type, seen=0, asked=asked)
+        self.late_lengths.count(None, seen=saved.not_sampled, asked=0)
+        self.unread.update(saved.unread)
+        self.own_read_keys = saved.own_read_keys
 
     def add_page(self, keys: list[bytes]) -> None:
         """Inspect these keys."""

@@ -50,7 +50,7 @@ COMMAND_NAMES: Final = (
 """The commands that are sent for each key, as the server's statistics name them."""
 
 
-class Plan:
+class InspectionPlan:
     """The commands of an inspection; they change with what is learned about the user's rights on the way.
 
     Which commands a key gets depends on its type and on one more thing: whether it is *sampled*, as one key in

@@ -25,10 +25,10 @@ from rtui.analysis.report.document import (
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.facts.key_facts import REPLICA_NOTE
+from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
@@ -65,7 +65,7 @@ SAMPLED_NOTE: Final = (
 """The note on sizes of a server that samples elements for them."""
 
 
-def server_report(connection: Connection, plan: Plan | None = None) -> ServerReport:
+def server_report(connection: Connection, plan: InspectionPlan | None = None) -> ServerReport:
     """Return what is known of the server; with a plan, of the one that the plan is for."""
     server, target, no_touch = connection.server, connection.target, connection.no_touch
     if plan is not None:

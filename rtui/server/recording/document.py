@@ -25,6 +25,7 @@ import msgspec
 from msgspec import Meta
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.files import reason_of
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -77,6 +78,8 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     height: Cells
     settings: dict[str, Any] = {}
     """What the user had chosen, as in settings.toml."""
+    registry: Annotated[str, Meta(max_length=4 << 20)] | None = None
+    """The text of the registry, where it is one file; none in a sanitised recording."""
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="exchange"):
@@ -223,8 +226,7 @@ def _lines(path: Path) -> Iterator[bytes]:
         with path.open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)[:MAX_FILE_BYTES]
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise RecordingError(f"The file can't be read: {display_text(why)}.") from None
+        raise RecordingError(f"The file can't be read: {display_text(reason_of(error))}.") from None
     if data[:2] == b"\x1f\x8b":
         data = _gunzipped(data)
     at = 0

@@ -22,6 +22,7 @@ from typing import Any, Final
 import msgspec
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.files import reason_of
 from rtui.server.guard.command import Command, SecretBytes
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import MAX_FILE_BYTES, End, EndReason, Exchange, Header, Input, as_json
@@ -80,7 +81,7 @@ class Recorder:
             descriptor = os.open(path.expanduser(), flags, 0o600)
             os.fchmod(descriptor, 0o600)
         except (OSError, ValueError) as error:
-            raise RecordError(f"{path} can't be made: {_reason(error)}.") from None
+            raise RecordError(f"{path} can't be made: {reason_of(error)}.") from None
         self._thread = threading.Thread(target=partial(self._work, descriptor), name="rtui recording", daemon=True)
         atexit.register(self.close)
 
@@ -204,7 +205,7 @@ class Recorder:
                 if compressor is not None:
                     file.write(compressor.flush(zlib.Z_FINISH))
         except OSError as error:
-            self.failure = display_text(f"{self.path} can't be written: {_reason(error)}.")
+            self.failure = display_text(f"{self.path} can't be written: {reason_of(error)}.")
             self.ended = End(self.at_ms, "slow")
 
     def _next(self) -> list[Work]:
@@ -245,6 +246,7 @@ def session_header(
         no_color=options.no_color,
         width=size[0],
         height=size[1],
+        registry=options.registry.source or None if options.registry is not None and sanitiser is None else None,
         settings={**settings, **({} if options.theme is None else {"theme": options.theme})},
     )
 
@@ -256,7 +258,3 @@ def _size(reply: Reply) -> int:
     if isinstance(reply, list):
         return sum(50 + _size(one) for one in reply)
     return 50
-
-
-def _reason(error: Exception) -> str:
-    return error.strerror if isinstance(error, OSError) and error.strerror else str(error)

@@ -87,11 +87,8 @@ class Sanitiser:
         is_named = spec.name in _NAMED
         name = self.stand_ins.name
         for at, argument in enumerate(arguments):
-            if (at and arguments[at - 1] == b"MATCH") or (has_key and at == 0):
-                arguments[at] = name(argument)
-            elif not has_key or (not is_named and _is_place(arguments, at)):
-                continue
-            else:
+            is_key_or_pattern = (has_key and at == 0) or (at and arguments[at - 1] == b"MATCH")
+            if is_key_or_pattern or (has_key and (is_named or not _is_place(arguments, at))):
                 arguments[at] = name(argument)
         return words + arguments
 

@@ -123,7 +123,7 @@ class CompiledNodeScan(NodeScan):
                     await self._control.sleep(BUSY_LANE_S)
         finally:
             self._control.on_change.remove(engine.interrupt)
-        if self.is_done:
+        if self.is_whole:
             await self._conclude(lane)
 
     async def _lend(self, lane: Lane, engine: ScanEngine) -> None:
@@ -166,7 +166,8 @@ class CompiledNodeScan(NodeScan):
     async def _hand_on(self) -> None:
         """Hand on what the last slice has brought, part by part, while the engine goes on with the next."""
         if self._queries is not None:
-            self._queries.hand_on()
+            for _ in self._queries.hand_on():
+                await self._control.yield_loop(has_waited=False)
         names, sink = self._names, self._split_sink
         if names is None or sink is None:
             return
@@ -209,7 +210,7 @@ class CompiledNodeScan(NodeScan):
             count=count,
             portion=portion,
             most_under_way=most_under_way,
-            width=max(1, min(MAX_WIDTH, most_under_way // portion)),
+            width=0 if self._control.is_finishing else max(1, min(MAX_WIDTH, most_under_way // portion)),
             key_gap_us=gap_us,
             idle_us=round(idle_us),
         )

@@ -7,7 +7,7 @@ keys, asks it for the queries of the next write, and returns their replies to it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
@@ -18,6 +18,7 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Slots
+from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane
@@ -38,10 +39,20 @@ RANGE_KEYS: Final = 4 * MAX_COUNT
 """Keys of a range where there are more ranges than LEAST_WIDTH, so that few pages reach over a border."""
 
 
-def width_for(size: int | None) -> int:
+FAR_S: Final = 0.02
+"""Over a link with at least this round trip small keyspaces are cut, too: a page of a range waits for the one before,
+and has 20 keys where all is asked about them at gentle pace."""
+
+FAR_RANGE_KEYS: Final = 125
+"""Keys of a range over such a link. A page may reach over its border: what comes twice is taken out."""
+
+
+def width_for(size: int | None, round_trip_s: float = 0.0) -> int:
     """Return how many ranges so many keys are cut into: a power of two; LEAST_WIDTH where the number is not known."""
     if size is None:
         return LEAST_WIDTH
+    if round_trip_s >= FAR_S:
+        return min(MAX_WIDTH, 1 << max(1, size // FAR_RANGE_KEYS).bit_length() - 1)
     if size < CUT_FROM:
         return 1
     return max(LEAST_WIDTH, min(MAX_WIDTH, 1 << (size // RANGE_KEYS).bit_length() - 1))
@@ -115,8 +126,8 @@ class EngineQueries(Protocol):
     def take(self) -> None:
         """Take what has come of it since the last time; only while the engine rests, like `prepare`."""
 
-    def hand_on(self) -> None:
-        """Hand on what was taken."""
+    def hand_on(self) -> Iterator[None]:
+        """Hand on what was taken, in parts; the event loop may do something else between two of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +155,8 @@ class ScanNode:
     """About how many keys there are, if known: a small keyspace is not cut."""
     run_id: str | None = None
     """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
+    saved: SavedRanges | None = None
+    """Where to go on with all ranges; not with `spans`, and with the `run_id` that they come from."""
     queries: QuerySource | None = None
     """What is asked about the keys that this node delivers, in the same writes."""
 
@@ -155,12 +168,14 @@ class ScanNode:
         """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""
         if not self.dialect.is_ordered:
             return ranges(self.dialect, first_cursor=self.first_cursor)
+        if self.saved is not None:
+            return ranges(self.dialect, self.saved.spans(), slots=self.slots)
         if self.spans is not None:
             return ranges(self.dialect, self.spans, slots=self.slots)
         if self.dialect is Dialect.SLOTTED:
             return ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
-        begin = self.dialect.position(self.first_cursor)
-        cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width_for(self.size)) if end > begin]
+        begin, width = self.dialect.position(self.first_cursor), width_for(self.size, self.connection.round_trip_s)
+        cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
         return ranges(self.dialect, cut, first_keys=self.first_keys)
 
 

@@ -21,6 +21,7 @@ from rtui.server.scan.page import scan_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
@@ -119,6 +120,9 @@ class NodeScan:
         self.source = node.queries
         self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
         self.table = self._new_table()
+        if node.saved is not None:
+            self.ranges.restore(node.saved.states(), repeats_possible=node.saved.repeats_possible)
+            self.table.restore(node.saved.table_bits, node.saved.table_has_shrunk)
         if node.dialect is Dialect.STANDALONE:
             self.table.observe(node.first_cursor)
         self.run_id: str | None = None
@@ -147,8 +151,17 @@ class NodeScan:
 
     @property
     def is_done(self) -> bool:
-        """Whether every key is delivered and every question about one is answered."""
-        return self.ranges.is_done and not self._has_queries
+        """Whether every key is delivered, or as many as are wanted, and every question about one is answered."""
+        return (self.ranges.is_done or self._control.is_finishing) and not self._has_queries
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is so of every key there is."""
+        return self.ranges.is_done and self.is_done
+
+    def saved_ranges(self) -> SavedRanges:
+        """Return for a file which positions are still to be visited, and which names belong to their borders."""
+        return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.table)
 
     @property
     def _has_queries(self) -> bool:
@@ -251,7 +264,7 @@ class NodeScan:
     async def _drive(self, lane: Lane) -> None:
         """Ask until nothing is left to ask."""
         await self._ask(lane, lambda: self.is_done)
-        if self.is_done:
+        if self.is_whole:
             await self._conclude(lane)
 
     async def _ask(self, lane: Lane, is_over: Callable[[], bool]) -> None:
@@ -291,6 +304,8 @@ class NodeScan:
 
     def _idle_range(self) -> Range | None:
         """The range to scan next: of as many as may be under way the one with most left, so that all end together."""
+        if self._control.is_finishing:
+            return None
         scanned = self._requests.scanned
         idle = [one for one in self.ranges.under_way(self.pacer.depth) if one not in scanned]
         return max(idle, key=lambda one: one.end - one.position, default=None)

@@ -1,9 +1,9 @@
 """A keyspace cut into ranges of positions that are scanned side by side, each key delivered once.
 
 Over a slow link one SCAN after the other leaves the server idle, so the positions of cursor.py are cut into ranges, of
-which each has a SCAN under way: 8, or up to 64 where there are many keys. Of eight, range 0 begins with the cursor of
-position 0, range 1 with that of 2^61, and so on. A reply moves its range to the position of the cursor that it
-carries; a range is done when that is at its end or beyond.
+which each has a SCAN under way: 8, or up to 64 where there are many keys or the link is long. Of eight, range 0 begins
+with the cursor of position 0, range 1 with that of 2^61, and so on. A reply moves its range to the position of the
+cursor that it carries; a range is done when that is at its end or beyond.
 
 A page consists of whole buckets, so the last page of range 0 may run beyond 2^61, into keys that range 1 has
 delivered from its first page. Therefore range 1 remembers the keys of its first pages (`head`) until range 0 has
@@ -46,6 +46,11 @@ RECENT_KEYS: Final = 2 * 1000
 
 Hashes: TypeAlias = "array[int]"
 """Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
+
+RangeState: TypeAlias = tuple[tuple[int, ...], bool, bool, Sequence[bytes] | None, int, Sequence[bytes]]
+"""What is saved of a range: positions, whether it has begun and ended, the names of its head and their bytes, its tail.
+
+The positions are where it starts, ends and is, where its own pages begin, and where its head and its tail end."""
 
 
 def head_bytes(ranges: int) -> int:
@@ -202,6 +207,32 @@ class Ranges:
     def remaining(self) -> list[CursorSpan]:
         """The spans that have not been visited, in order."""
         return [CursorSpan(one.position, one.end) for one in self._ranges if not one.is_done]
+
+    def saved(self) -> list[RangeState]:
+        """Return of each range what `restore` takes; what is remembered of the last pages is not part of it."""
+        return [
+            (
+                (one.start, one.end, one.position, one.own_start, one.head_end, one.tail_end),
+                one.is_started,
+                one.is_done,
+                None if one.head is None else list(one.head),
+                one.head_bytes,
+                list(one.tail),
+            )
+            for one in self._ranges
+        ]
+
+    def restore(self, saved: list[RangeState], *, repeats_possible: bool) -> None:
+        """Go on from what was saved of the same ranges; raises ValueError for others."""
+        for one, (positions, is_started, is_done, head, head_bytes, tail) in zip(self._ranges, saved, strict=True):
+            start, end, one.position, one.own_start, one.head_end, one.tail_end = positions
+            if (start, end) != (one.start, one.end) or not (is_done or start <= one.position < end):
+                raise ValueError("these are not the ranges that were saved")
+            one.is_started, one.is_done = is_started, is_done
+            one.head, one.head_bytes, one.tail = None if head is None else set(head), head_bytes, set(tail)
+            if not is_done:
+                one.cursor = self._cursor_at(one.position)
+        self.repeats_possible = repeats_possible
 
     def advance(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
         """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.

@@ -17,12 +17,13 @@ from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Z_95, Estimate
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import scan_page
-from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -122,15 +123,15 @@ async def sample(
     keys: int = 2000,
     rng: Random | None = None,
     on_keys: Callable[[list[bytes]], None] | None = None,
-    on_more: Callable[[Sample], None] | None = None,
+    on_more: Callable[[Sample], Slices[None]] | None = None,
     on_wait: Callable[[SafeText | None], None] | None = None,
 ) -> Sample:
     """Take about `keys` keys in small writes spread over time as the pace wants it; only where `can_sample`.
 
     A failure ends it with what there is and is in the result. A busy server is asked again after growing pauses:
     `on_wait` gets the reason when one begins and None when it is over. `on_keys` gets the keys of each write that are
-    new; `on_more` what there is, a few times on the way. It ends early once it is stopped, and keeps
-    the pace that it began with.
+    new; `on_more` what there is, a few times on the way, for work in slices. It ends early once it is stopped, and
+    keeps the pace that it began with.
     """
     taken = Sample()
     limits = control.pace.limits
@@ -173,5 +174,6 @@ async def sample(
                 on_keys(list(islice(taken.keys, known, None)))
         if on_more is not None and left and len(taken.keys) >= report_at:
             report_at *= 3
-            on_more(taken)
+            for _ in on_more(taken):
+                await control.sleep(YIELD_S)
     return taken

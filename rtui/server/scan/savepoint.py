@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
 import msgspec
-import platformdirs
 from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.files import atomic_file
+from rtui.server.files import atomic_file, server_digest, state_folder
 from rtui.server.scan.cursor import POSITION_END
 from rtui.server.scan.ranges import CursorSpan
 
@@ -95,9 +94,8 @@ class SaveFile:
 
     def __init__(self, label: str, db: int, folder: Path | None = None) -> None:
         """`folder` defaults to the user's state folder."""
-        base = folder if folder is not None else Path(platformdirs.user_state_dir("rtui", appauthor=False)) / "scans"
-        digest = hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]
-        self.path = base / f"{digest}.json"
+        base = folder if folder is not None else state_folder() / "scans"
+        self.path = base / f"{server_digest(label, db)}.json"
 
     def save(self, savepoint: Savepoint) -> None:
         """Replace the file as a whole; raises OSError."""

@@ -13,6 +13,7 @@ from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.wire.supervised_tasks import failure_of
 
 
@@ -135,6 +136,15 @@ class Scan:
         return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
 
     @property
+    def dialect(self) -> Dialect:
+        """How the first node counts its cursors."""
+        return self._nodes[0].ranges.dialect
+
+    def saved_ranges(self) -> SavedRanges:
+        """Return for a file where the first node goes on in a later run; once it is over."""
+        return self._nodes[0].saved_ranges()
+
+    @property
     def run_id(self) -> str | None:
         """The run of the first node's server that its cursors come from; None before the scan or if unknown."""
         return self._nodes[0].run_id if self._nodes else None
@@ -156,7 +166,7 @@ class Scan:
         finally:
             self._clock_off()
             if self._final is None:
-                is_done = all(node.is_done for node in self._nodes)
+                is_done = all(node.is_whole for node in self._nodes)
                 self._final = ScanState.DONE if is_done else ScanState.STOPPED
 
     def _control_changed(self) -> None:

@@ -6,10 +6,10 @@ replies to later commands. A command that is known to be refused is not sent aga
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.text.display import SafeText, display_text
@@ -132,9 +132,10 @@ class Capabilities:
         self.revision += 1
 
     @for_purpose(Purpose.RIGHTS)
-    async def probe(self, connection: CommandRunner) -> None:
-        """Try everything that is untried, in one round trip; raises `ConnectionLost`."""
-        untried = [feature for feature in _PROBES if self[feature].verdict is Verdict.UNTRIED]
+    async def probe(self, connection: CommandRunner, *, without: Collection[Feature] = ()) -> None:
+        """Try everything that is untried but what is not needed, in one round trip; raises `ConnectionLost`."""
+        wanted = [feature for feature in _PROBES if feature not in without]
+        untried = [feature for feature in wanted if self[feature].verdict is Verdict.UNTRIED]
         if untried:
             replies = await connection.run(*[_PROBES[feature] for feature in untried])
             for feature, reply in zip(untried, replies, strict=True):
@@ -193,6 +194,13 @@ CommandRunner: TypeAlias = Connection | Lane
 """What single commands may be sent on."""
 
 
+class SentAhead(Protocol):
+    """Commands that were sent before it was known that they are wanted."""
+
+    async def replies(self, commands: Sequence[Command]) -> list[Reply] | None:
+        """Return the replies if just these commands were sent ahead, once: else None. Raises ConnectionLost."""
+
+
 @dataclass(frozen=True, slots=True)
 class Querier:
     """Sends commands on a connection unless they are known to be refused, and updates what is known."""
@@ -201,6 +209,8 @@ class Querier:
     capabilities: Capabilities
     own_reads: OwnReads = field(default_factory=OwnReads)
     """The keys that rtui has read where the server counts that as a use."""
+    ahead: SentAhead | None = None
+    """What `run` need not send."""
 
     @property
     def touches(self) -> bool:
@@ -209,13 +219,26 @@ class Querier:
 
     async def run(self, *commands: Command) -> list[Reply]:
         """Send single commands in one write; return the replies, for one that is known to be refused its refusal."""
+        found = None if self.ahead is None else await self.ahead.replies(commands)
+        return await self.send(*commands) if found is None else found
+
+    def send(self, *commands: Command) -> Coroutine[None, None, list[Reply]]:
+        """Send them now, and return what waits for the replies that `run` returns."""
         refused = {
             command.name: ServerError(self.capabilities[command.name].reason)
             for command in commands
             if not self.capabilities.allows(command.name)
         }
         sent = [command for command in commands if command.name not in refused]
-        answers = iter(await self.connection.run(*sent) if sent else [])
+        return self._replies(commands, refused, self.connection.run(*sent) if sent else None)
+
+    async def _replies(
+        self,
+        commands: Sequence[Command],
+        refused: Mapping[str, ServerError],
+        answered: Awaitable[list[Reply]] | None,
+    ) -> list[Reply]:
+        answers = iter([] if answered is None else await answered)
         replies = [refused[command.name] if command.name in refused else next(answers) for command in commands]
         self.record([command.name for command in commands], replies)
         return replies

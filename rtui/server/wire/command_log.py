@@ -55,11 +55,13 @@ class Purpose(StrEnum):
     ROWS = "rows"
     FACTS = "facts of a key"
     PREVIEW = "preview"
+    REFERENCES = "references"
     SCAN = "scan"
     SAMPLE = "sample"
     FIND = "find"
     INSPECTION = "inspection"
     HOT = "hot keys"
+    CLIENTS = "clients"
     OTHER = "other"
 
 
@@ -113,8 +115,8 @@ class LogEntry:
     connection: str
     """The lane: `interactive 1`, after a reconnection `interactive 2`; `bulk 1`."""
     purpose: Purpose
-    counts: dict[str, int]
-    """How often each command was sent, by its name in capitals."""
+    sent: dict[str, int]
+    """How many replies the commands bring, by their names in capitals; that of a batch is such as `TYPE + PTTL`."""
     request: bytes = b""
     """What was sent, at most MOST_REQUEST_BYTES of it; nothing for a sum, and nothing where a password is in it."""
     is_sum: bool = False
@@ -137,13 +139,23 @@ class LogEntry:
     @property
     def commands(self) -> int:
         """How many were sent."""
-        return sum(self.counts.values())
+        return sum(self.sent.values())
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How often each command was sent, by its name in capitals; those of a batch are sent for each of its keys."""
+        found: dict[str, int] = {}
+        for batch, replies in self.sent.items():
+            names = batch.split(" + ")
+            for name in names:
+                found[name] = found.get(name, 0) + replies // len(names)
+        return found
 
     @property
     def counts_text(self) -> str:
         """The commands, with how often each was sent: `TYPE ×25, PTTL ×25`, or `PING`; safe to show."""
         if self.commands == 1 and not self.is_sum:
-            return next(iter(self.counts))
+            return next(iter(self.sent))
         return ", ".join(f"{name} ×{count:,}" for name, count in self.counts.items())
 
     @property
@@ -203,9 +215,9 @@ class CommandLog:
     def _end_lane(self, lane: LaneLog) -> None:
         self._lanes.pop(lane, None)
 
-    def _add(self, connection: str, purpose: Purpose, counts: dict[str, int], request: bytes) -> LogEntry:
+    def _add(self, connection: str, purpose: Purpose, sent: dict[str, int], request: bytes) -> LogEntry:
         number = self.dropped + len(self.entries) + 1
-        entry = LogEntry(number, time.time(), connection, purpose, counts, request, sent_s=time.monotonic())
+        entry = LogEntry(number, time.time(), connection, purpose, sent, request, sent_s=time.monotonic())
         self.entries.append(entry)
         self._kept_bytes += ENTRY_BYTES + len(request)
         while len(self.entries) > self._most_entries or self._kept_bytes > self._most_bytes:
@@ -257,23 +269,20 @@ class LaneLog:
 
     def sent(self, commands: Sequence[Command], purpose: Purpose) -> None:
         """Log what was written at once."""
-        if self._sizes is None:
+        if self._sizes is None:  # tens of thousands a second: names of batches are divided when somebody looks
             entry = self._sum_for(purpose)
-            counts, replies, bytes_out = entry.counts, 0, 0
+            sent, replies, bytes_out = entry.sent, 0, 0
             for command in commands:
-                names = _names(command.name)
-                for name in names:
-                    counts[name] = counts.get(name, 0) + command.replies // len(names)
-                replies += command.replies
+                name, brings = command.name, command.replies
+                sent[name] = sent[name] + brings if name in sent else brings
+                replies += brings
                 bytes_out += len(command.packed)
             self._count(entry, replies, bytes_out)
             return
         for command in commands:
-            names = _names(command.name)
-            counts = dict.fromkeys(names, command.replies // len(names))
             is_secret = isinstance(command.packed, SecretBytes)
             request = b"" if is_secret else command.packed[:MOST_REQUEST_BYTES]
-            entry = self._begin(purpose, counts, request)
+            entry = self._begin(purpose, {command.name: command.replies}, request)
             entry.is_secret = is_secret
             self._count(entry, command.replies, len(command.packed))
 
@@ -305,7 +314,7 @@ class LaneLog:
         if counts:
             entry = self._sum_for(current_purpose())
             for name, count in counts.items():
-                entry.counts[name] = entry.counts.get(name, 0) + count
+                entry.sent[name] = entry.sent.get(name, 0) + count
             self._count(entry, sum(counts.values()), bytes_out)
         self._take_replies(replies, bytes_in)
 
@@ -316,13 +325,13 @@ class LaneLog:
             self._log._finish(self._owed.popleft().entry)
         self._log._end_lane(self)
 
-    def _begin(self, purpose: Purpose, counts: dict[str, int], request: bytes) -> LogEntry:
+    def _begin(self, purpose: Purpose, sent: dict[str, int], request: bytes) -> LogEntry:
         if not self._name:
             self._name = self._log._begin_lane(self, self._kind)
-        return self._log._add(self._name, purpose, counts, request)
+        return self._log._add(self._name, purpose, sent, request)
 
     def _count(self, entry: LogEntry, replies: int, bytes_out: int) -> None:
-        """Count what was sent for an entry, whose own counts are up to date."""
+        """Count what was sent for an entry, which has its commands already."""
         entry.replies += replies
         entry.owed += replies
         entry.bytes_out += bytes_out
@@ -374,12 +383,6 @@ class LaneLog:
             self._owed.popleft()
             if entry is not self._sum and not entry.owed:
                 log._finish(entry)
-
-
-@functools.lru_cache(maxsize=1024)
-def _names(name: str) -> tuple[str, ...]:
-    """Return the commands of a batch, which are sent for each of its keys."""
-    return tuple(name.split(" + "))
 
 
 def sent_requests(packed: bytes) -> Iterator[tuple[bytes, ...]]:

@@ -10,22 +10,26 @@ so that both always reach the same server.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from random import Random
-from typing import Final, NoReturn, TypeAlias
+from typing import Final, NoReturn, Protocol, TypeAlias
 
+from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose, sent_for
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
-from rtui.server.wire.failures import lost_failure
+from rtui.server.wire.failures import demoted_failure, lost_failure
 from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify, identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.secret import Secret
 from rtui.server.wire.supervised_tasks import start_supervised
 from rtui.server.wire.target import Target
 
@@ -80,9 +84,12 @@ HEARTBEAT_S: Final = 5.0
 """An idle lane sends PING this often, so that a vanished server is noticed without a request of the user."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Online:
     """Connected and ready."""
+
+    silent_s: float = 0.0
+    """How long the server has owed a reply without sending anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +113,36 @@ class Closed:
 State: TypeAlias = Online | Lost | Closed
 
 
+class Locator(Protocol):
+    """Knows where a server is that may be another one after a failover."""
+
+    async def locate(self) -> Target:
+        """Return where the primary is now; raises ConnectFailure."""
+
+    async def close(self) -> None:
+        """End what it needs for that."""
+
+    @property
+    def note(self) -> SafeText | None:
+        """What a user should know of how the server was found; None where that was plain."""
+
+
+class Logins(Protocol):
+    """Makes users and passwords that expire."""
+
+    on_renewed: Callable[[Target], object] | None
+    """Called with a target that has a new password in place of one that is in use."""
+
+    async def logged_in(self, target: Target) -> Target:
+        """Return a target with the user and the password of now; raises ConnectFailure."""
+
+    def refused(self) -> None:
+        """Make another password for the next attempt."""
+
+    async def close(self) -> None:
+        """Make no more of them."""
+
+
 class Connection:
     """Two lanes to one target. `run` fails at once while the connection is lost; `online` and `bulk` wait."""
 
@@ -119,6 +156,8 @@ class Connection:
         healthy_s: float = HEALTHY_S,
         rng: Random | None = None,
         log: CommandLog | None = None,
+        locator: Locator | None = None,
+        logins: Logins | None = None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.target = target
@@ -142,6 +181,10 @@ class Connection:
         rng = rng if rng is not None else Random()
         self._sleep = sleep
         self._outcome = HandshakeOutcome()
+        self._locator = locator
+        self._logins = logins
+        if logins is not None:
+            logins.on_renewed = self._log_in_again
         self._main: Lane | None = None
         self._main_backoff = Backoff(rng, healthy_s)
         self._bulk: Lane | None = None
@@ -154,9 +197,27 @@ class Connection:
         self._supervisor: asyncio.Task[None] | None = None
 
     @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a user should know of how the server was found."""
+        note = None if self._locator is None else self._locator.note
+        return () if note is None else (note,)
+
+    @property
     def is_online(self) -> bool:
         """Whether `run` can send."""
         return isinstance(self.state, Online)
+
+    @property
+    def round_trip_s(self) -> float:
+        """How long the link takes to the server and back, as far as it is known: 0.0 while it is not."""
+        return 0.0 if self._main is None or self._main.round_trip_s == math.inf else self._main.round_trip_s
+
+    @property
+    def link(self) -> State:
+        """The state, with how long the server has been silent by now."""
+        if not self.is_online:
+            return self.state
+        return Online(max((lane.silent_s for lane in (self._main, self._bulk) if lane is not None), default=0.0))
 
     async def open(self) -> None:
         """Connect for the first time, and wait while the server loads; raises `ConnectFailure`, `ConnectionLost`."""
@@ -237,6 +298,9 @@ class Connection:
         for opened in await asyncio.gather(*openings, return_exceptions=True):
             if isinstance(opened, Lane):
                 opened.close()
+        for helper in (self._locator, self._logins):
+            if helper is not None:
+                await helper.close()
         await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
 
     def _end(self, state: Closed) -> None:
@@ -290,8 +354,11 @@ class Connection:
         log = self.log.open_lane("bulk" if is_bulk else "interactive", is_bulk=is_bulk)
         if before is None:  # an interactive lane, to a server of which nothing is known yet
             self._outcome, before = HandshakeOutcome(), ServerIdentity()
+            if self._locator is not None:
+                self.target = await self._locator.locate()
+        target = self.target if self._logins is None else await self._logins.logged_in(self.target)
         lane = await Lane.open(
-            self.target,
+            target,
             timeout_s=self._connect_timeout_s,
             reply_timeout_s=self._reply_timeout_s,
             peer=peer,
@@ -305,11 +372,24 @@ class Connection:
             if isinstance(error, TimeoutError):
                 happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
                 raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
+            if self._logins is not None and isinstance(error, ConnectFailure) and error.kind in _REFUSING_USER:
+                self._logins.refused()
             if isinstance(error, ConnectionLost):
                 raise lost_failure(self.target, error.happened, error.kind) from None
             raise
+        if self._locator is not None and lane.server.role == "replica":
+            lane.close()
+            raise demoted_failure(self.target)
         lane.mark_ready()
         return lane
+
+    def _log_in_again(self, target: Target) -> None:
+        """Have the open lanes go on as a user whose password is new; one that is refused is made anew."""
+        for lane in (self._main, self._bulk):
+            if lane is not None and lane.is_open:
+                with sent_for(Purpose.HANDSHAKE):
+                    replied = lane.run(guard.auth(target.user, target.password or Secret("")))
+                replied.add_done_callback(partial(_end_if_refused, lane))
 
     def _main_ended(self, closed: asyncio.Future[ConnectionLost]) -> None:
         if isinstance(self.state, Closed):
@@ -390,6 +470,12 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
+
+
+def _end_if_refused(lane: Lane, replied: asyncio.Future[list[Reply]]) -> None:
+    """Close a lane whose new password was refused; the next one asks for another."""
+    if not replied.cancelled() and replied.exception() is None and isinstance(replied.result()[0], ServerError):
+        lane.fail(ConnectionLost("The server has refused the new password."))
 
 
 def _close_abandoned(opening: asyncio.Task[Lane]) -> None:

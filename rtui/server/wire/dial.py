@@ -1,4 +1,4 @@
-"""Opening a socket to a target: name resolution, TCP or unix socket, and the TLS context."""
+"""Opening a socket to a target: name resolution, TCP or unix socket, the way there, and the TLS context."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, cast
 
+from rtui.server.files import reason_of
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.wire.target import Target, Tls
+from rtui.server.wire.tunnels import SshChild, connect_by_proxy
 
 _OPTIONS: Final = (
     (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
@@ -53,19 +55,41 @@ class ServerAddress:
     address: tuple[str, int] | tuple[str, int, int, int]
 
 
-async def dial(
-    target: Target, timeout_s: float, first: ServerAddress | None
-) -> tuple[socket.socket, ServerAddress | None]:
-    """Connect to a target; return a non-blocking socket, and the address unless it is a unix socket.
+@dataclass(frozen=True, slots=True)
+class Dialled:
+    """A connection that was made: a non-blocking socket, and what there is besides."""
+
+    sock: socket.socket
+    address: ServerAddress | None = None
+    """None where another connection can't be made to the same address: by a unix socket, SSH or a proxy."""
+    ssh: SshChild | None = None
+    """What carries it; whoever closes the socket ends it."""
+
+
+async def dial(target: Target, timeout_s: float, first: ServerAddress | None) -> Dialled:
+    """Connect to a target by its way.
 
     `first` is tried first; the name is resolved when there is none or it can't be reached. Then the addresses are tried
     one after another, and each gets its share of the time that is left. Raises `ConnectFailure`: the last one, without
     those that say only what this machine can't do.
     """
     if (dialler := _DIALLER.get()) is not None:
-        return dialler(), None
+        return Dialled(dialler())
     if target.socket_path is not None:
-        return await _connect(socket.AF_UNIX, target.socket_path, target, timeout_s), None
+        return Dialled(await _connect(socket.AF_UNIX, target.socket_path, target, timeout_s))
+    host, port = target.way.addresses.reached_at((target.host, target.port))
+    if target.way.via:
+        sock, ssh = SshChild.start(target.way.via, (host, port))
+        return Dialled(sock, ssh=ssh)
+    if target.way.proxy is not None:
+        return Dialled(await connect_by_proxy(target.way.proxy, (host, port), timeout_s))
+    found = await _dial_directly(replace(target, host=host, port=port), timeout_s, first)
+    return Dialled(*found)
+
+
+async def _dial_directly(
+    target: Target, timeout_s: float, first: ServerAddress | None
+) -> tuple[socket.socket, ServerAddress]:
     if first is not None:
         try:
             return await _connect(first.family, first.address, target, timeout_s), first
@@ -155,6 +179,5 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _unusable(what: str, options: str, error: Exception) -> TargetError:
-    reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    happened = f"The {what} can't be used: {reason}."
+    happened = f"The {what} can't be used: {reason_of(error)}."
     return TargetError("TLS can't be set up", happened, f"Check the PEM files of {options}.")

@@ -79,13 +79,19 @@ class FailureKind(Enum):
     PROTOCOL = "This does not speak the Redis protocol"
     DATABASE = "There is no such database"
     SENTINEL = "This is a Sentinel"
+    CREDENTIALS = "The password can't be had"
+    SSH = "The SSH host can't be passed"
+    PROXY = "The proxy can't be passed"
+    CLUSTER = "The cluster can't be read"
+    NO_PRIMARY = "The service has no primary"
+    FAILOVER = "The primary has changed"
     LIMIT = "This machine has no room for another connection"
     CLOSED = "The server closed the connection"
 
     @property
     def is_temporary(self) -> bool:
         """Whether waiting may help, so that even the first connection is tried again."""
-        return self is FailureKind.LOADING
+        return self in {FailureKind.LOADING, FailureKind.FAILOVER}
 
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program

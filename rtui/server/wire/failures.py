@@ -7,8 +7,11 @@ import ssl
 from typing import Final
 
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
+
+MOST_SERVICES: Final = 5
+"""So many services of a Sentinel are named."""
 
 
 def name_failure(target: Target) -> ConnectFailure:
@@ -84,8 +87,33 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
     return ConnectFailure(FailureKind.TLS, happened, remedy)
 
 
+def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
+    """The server is a Sentinel; `masters` is its reply to SENTINEL MASTERS, which names its services."""
+    happened = f"{target.label} watches over other servers and holds no keys itself."
+    listed = [one for one in masters if isinstance(one, list)] if isinstance(masters, list) else []
+    found = [dict(zip(one[::2], one[1::2], strict=False)).get(b"name") for one in listed]
+    names = [name.decode("utf-8", "surrogateescape") for name in found if isinstance(name, bytes)]
+    ways = [f"sentinel://{target.host}:{target.port}/{name}" for name in names[:MOST_SERVICES] or ["SERVICE"]]
+    return ConnectFailure(FailureKind.SENTINEL, happened, f"Name the service instead: {', '.join(ways)}.")
+
+
+def ssh_failure(said: str) -> ConnectFailure:
+    """OpenSSH has given up; `said` are its own words."""
+    remedy = "Try `ssh HOST` first: rtui uses your ssh configuration, and ssh may ask nothing while it runs."
+    return ConnectFailure(FailureKind.SSH, said, remedy)
+
+
+def demoted_failure(target: Target) -> ConnectFailure:
+    """The server that is said to be the primary is a replica."""
+    happened = f"{target.host}:{target.port} is said to be the primary of {target.label}, but is a replica now."
+    remedy = "A failover may be under way: the Sentinels are asked again."
+    return ConnectFailure(FailureKind.FAILOVER, happened, remedy)
+
+
 def lost_failure(target: Target, happened: str, kind: FailureKind) -> ConnectFailure:
     """The connection ended during the handshake."""
+    if kind is FailureKind.SSH:
+        return ssh_failure(happened)
     if kind is FailureKind.PROTOCOL:
         remedy = "Check host and port. A TLS port answers like this too: then add --tls."
     elif kind is FailureKind.TIMEOUT:

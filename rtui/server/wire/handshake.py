@@ -1,11 +1,14 @@
 """The first commands on a new connection: user, database, client name and NO-TOUCH, then what the server is.
 
-All commands of the handshake go out in one write. Those that a server may lack or deny are remembered when it refuses
-them, so that the next connection to it does not send them again and the server does not log them again.
+All commands of the handshake go out in one write, and all of INFO with them where the server has answered it on another
+connection: over a slow link each round trip is waited for before the first keys come. Those that a server may lack or
+deny are remembered when it refuses them, so that the next connection to it does not send them again and the server does
+not log them again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,11 +21,13 @@ from rtui.server.wire.failures import (
     loading_failure,
     lost_failure,
     refusal,
+    sentinel_failure,
 )
 from rtui.server.wire.identity import NoTouch, ServerIdentity, parse_identity, parse_info, parse_number
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import ProtocolVersion, Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import ProtocolVersion, Target
 
 _SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
 """The sections of INFO that are read beside `server`."""
@@ -45,8 +50,9 @@ class HandshakeOutcome:
 
 async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: ServerIdentity) -> ServerIdentity:
     """Make the lane ready and return what the server is; `before` is the last one. Raises `ConnectFailure`."""
+    sections = _SECTIONS if before.run_id is not None else ()
     try:
-        await handshake(lane, lane.target, outcome)
+        info = await handshake(lane, lane.target, outcome, sections)
     except ConnectFailure as failed:
         if failed.kind is not FailureKind.LOADING:
             raise
@@ -55,11 +61,9 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
         percent = fields.get("loading_loaded_perc", "").partition(".")[0]
         eta_s = parse_number(fields, "loading_eta_seconds")
         raise loading_failure(lane.target, int(percent) if percent.isdecimal() else None, eta_s) from None
-    found = await identify(lane)
+    found = await identify(lane, info)
     if found.mode == "sentinel":
-        happened = f"{lane.target.label} watches over other servers and holds no keys itself."
-        remedy = "Connect to one of them: `redis-cli SENTINEL MASTERS` on this port names them."
-        raise ConnectFailure(FailureKind.SENTINEL, happened, remedy)
+        raise sentinel_failure(lane.target, *await lane.run(guard.sentinel_masters()))
     if outcome.refused and before != ServerIdentity() and not before.is_like(found):
         outcome.refused.clear()  # another server may know what the last one refused
         await handshake(lane, lane.target, outcome)
@@ -73,8 +77,11 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
     return found
 
 
-async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome) -> None:
-    """Set a new lane up in one or two round trips; raises `ConnectFailure`."""
+async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome, sections: Sequence[str] = ()) -> list[Reply]:
+    """Set a new lane up in one or two round trips; return the replies to INFO about `server` and these sections.
+
+    Raises `ConnectFailure`.
+    """
     try:
         lane.protocol, authenticated = await _choose_protocol(lane, target, outcome)
         steps: dict[str, Command] = {}
@@ -85,6 +92,7 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome) -> No
         optional = (guard.set_name(), guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch())
         steps |= {step: one for step, one in zip(_OPTIONAL, optional, strict=True) if step not in outcome.refused}
         steps["ping"] = guard.ping()
+        steps |= {f"info {section}": guard.info(section) for section in ("server", *sections)}
         replies = dict(zip(steps, await lane.run(*steps.values()), strict=True))
     except ConnectionLost as lost:
         said = None if lost.last_error is None else refusal(target, lost.last_error)
@@ -104,6 +112,7 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome) -> No
     elif "no-touch" in replies:
         outcome.no_touch = NoTouch.ON
     lane.no_touch = outcome.no_touch
+    return [replies[f"info {section}"] for section in ("server", *sections)]
 
 
 async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome) -> tuple[ProtocolVersion, bool]:
@@ -126,16 +135,17 @@ async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome
     return 2, False
 
 
-async def identify(lane: Lane) -> ServerIdentity:
+async def identify(lane: Lane, asked: Sequence[Reply] = ()) -> ServerIdentity:
     """Ask the server what it is: INFO, HELLO where INFO is refused, and CLUSTER INFO of a node of a cluster.
 
-    INFO is read a section at a time, since servers before 7.0 take no more.
+    INFO is read a section at a time, since servers before 7.0 take no more; `asked` are the replies about the first
+    one, or all, if that was asked already. A user who may not run INFO is refused it once, and not for each section.
     """
-    info = await lane.run(guard.info("server"))
+    info = list(asked) or await lane.run(guard.info("server"))
     hello: Reply = None
     if isinstance(info[0], ServerError):
         (hello,) = await lane.run(guard.hello(lane.protocol))
-    else:
+    elif len(info) == 1:
         info += await lane.run(*[guard.info(section) for section in _SECTIONS])
     found = parse_identity(info, None, hello)
     if not found.cluster_enabled:

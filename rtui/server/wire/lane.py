@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import socket
 import struct
 from collections import deque
@@ -23,15 +24,16 @@ from typing import Final, cast
 
 import hiredis
 
-from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.command import Command
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectionLost, FailureKind
-from rtui.server.wire.failures import os_failure, tls_failure
+from rtui.server.wire.failures import os_failure, ssh_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.replies import Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
+from rtui.server.wire.tunnels import SshChild
 
 CONNECT_TIMEOUT_S: Final = 5.0
 """How long resolving the name, TCP, TLS and the handshake may each take."""
@@ -90,6 +92,8 @@ class Lane(asyncio.BufferedProtocol):
         """Done, with the reason, as soon as the connection is gone."""
         self.ended_at: float | None = None
         """When that was, on the clock of the event loop."""
+        self.round_trip_s = math.inf
+        """The shortest time that a write took to be answered."""
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
         self._reply_timeout_s = reply_timeout_s
@@ -102,6 +106,8 @@ class Lane(asyncio.BufferedProtocol):
         self._pending: deque[_PendingWrite] = deque()
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
+        self._ssh: SshChild | None = None
+        """What carries the connection, if that is SSH."""
         self._lent: socket.socket | Callable[[memoryview], None] | None = None
         """A socket of its own for whoever has the connection to itself, or what gets all bytes that arrive."""
         self._max_reply_bytes = max_reply_bytes
@@ -124,13 +130,17 @@ class Lane(asyncio.BufferedProtocol):
         lane = cls(target, reply_timeout_s, max_reply_bytes, log or CommandLog().open_lane("lane"))
         tls = target.tls if target.socket_path is None else None
         secured = None if tls is None else tls_context(tls)
-        sock, lane.peer = await dial(target, timeout_s, peer)
+        dialled = await dial(target, timeout_s, peer)
+        sock, lane.peer, lane._ssh = dialled.sock, dialled.address, dialled.ssh
         try:
             async with asyncio.timeout(timeout_s):
                 name = None if tls is None else tls.sni or target.host
                 await lane._loop.create_connection(lambda: lane, sock=sock, ssl=secured, server_hostname=name)
         except BaseException as error:  # also when cancelled: nobody else would close the socket
             sock.close()
+            said = lane._end_ssh()
+            if said is not None and not isinstance(error, asyncio.CancelledError):
+                raise ssh_failure(said) from None
             if tls is None and isinstance(error, OSError):
                 raise os_failure(target, error) from None
             if isinstance(error, TimeoutError):
@@ -205,6 +215,11 @@ class Lane(asyncio.BufferedProtocol):
     def forget_denied(self) -> None:
         """Forget which commands the server has denied, so that they are sent again."""
         self._denied.clear()
+
+    @property
+    def silent_s(self) -> float:
+        """How long the server has owed a reply without sending anything; 0.0 for none, or while it is lent."""
+        return self._loop.time() - self._last_data_s if self._pending and self.is_open else 0.0
 
     @property
     def is_idle(self) -> bool:
@@ -322,6 +337,7 @@ class Lane(asyncio.BufferedProtocol):
                     return
                 pending.popleft()
                 self._incomplete_bytes = 0
+                self.round_trip_s = min(self.round_trip_s, self._last_data_s - write.sent_s)
                 self.log.answered(replies, self.traffic.bytes_in)
                 for report in self.log.on_replies:
                     report(write.commands, replies, self._loop.time() - write.sent_s)
@@ -388,6 +404,16 @@ class Lane(asyncio.BufferedProtocol):
                 self._lent.shutdown(socket.SHUT_RDWR)
         if self._transport is not None:
             self._transport.abort()
+        self._end_ssh()
+
+    def _end_ssh(self) -> SafeText | None:
+        """End what carries the connection; return what it has said."""
+        ssh, self._ssh = self._ssh, None
+        if ssh is None:
+            return None
+        said = ssh.said()
+        ssh.end()
+        return said
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
@@ -412,7 +438,8 @@ class Lane(asyncio.BufferedProtocol):
         if exc is not None:
             reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)
             happened = f"The connection broke: {reason}."
-        self._end(ConnectionLost(happened))
+        said = None if self.closed.done() else self._end_ssh()
+        self._end(ConnectionLost(happened) if said is None else ConnectionLost(said, kind=FailureKind.SSH))
 
 
 def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:

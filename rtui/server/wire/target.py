@@ -4,69 +4,29 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from typing import Final, Literal, NoReturn, final
+from typing import Final, Literal
 from urllib.parse import unquote_to_bytes
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.errors import TargetError
-
-MASK: Final = "•••"
-"""Shown in place of a password."""
-
-
-@final
-class Secret:
-    """A password. Only `reveal()` returns it: repr, str and format show a mask, and it can't be pickled."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """Return the password; bytes that are not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
-        return self._value
-
-    def __bool__(self) -> bool:
-        return bool(self._value)
-
-    def __eq__(self, other: object) -> bool:
-        return self._value == other._value if isinstance(other, Secret) else NotImplemented
-
-    def __hash__(self) -> int:
-        return hash((Secret, self._value))
-
-    def __repr__(self) -> str:
-        return MASK
-
-    __str__ = __repr__
-
-    def __format__(self, spec: str) -> str:
-        return format(MASK, spec)
-
-    def __copy__(self) -> Secret:
-        return self
-
-    def __deepcopy__(self, memo: object) -> Secret:
-        return self
-
-    def __reduce_ex__(self, protocol: object) -> NoReturn:
-        raise TypeError("a secret can't be pickled")
-
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.ways import Way
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6379
+SENTINEL_PORT: Final = 26379
 MAX_PORT: Final = 65_535
 
 MAX_DB: Final = 2_147_483_647
 """The highest index that SELECT takes; the server decides which databases exist."""
 
-SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix")
+SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix", "sentinel")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
 _SHAPES: Final = (
-    "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db or unix:///path/to/socket."
+    "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db, unix:///path/to/socket or "
+    "sentinel://user:password@host,host/service/db."
 )
 
 ProtocolVersion = Literal[2, 3]
@@ -86,12 +46,37 @@ class Tls:
 
 
 @dataclass(frozen=True, slots=True)
+class Login:
+    """Where users and passwords come from that expire: a shell command, or else a provider as `module:factory`."""
+
+    command: Secret | None = None
+    provider: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Mark:
     """What stands in the title bar of a server that should be told from others, such as PROD in red."""
 
     word: SafeText
     colour: str
     """One of red, yellow, green, blue, magenta, cyan."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sentinels:
+    """The Sentinels that know where the primary of a service is; they have users and certificates of their own."""
+
+    service: str
+    addresses: tuple[tuple[str, int], ...]
+    user: str | None = None
+    password: Secret | None = field(default=None, repr=False)
+    tls: Tls | None = None
+
+    @property
+    def label(self) -> SafeText:
+        """The service and the first Sentinel: `mymaster@10.0.0.5:26379`."""
+        host, port = self.addresses[0]
+        return display_text(f"{self.service}@[{host}]:{port}" if ":" in host else f"{self.service}@{host}:{port}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +89,8 @@ class Target:
     user: str | None = None
     password: Secret | None = field(default=None, repr=False)
     db: int = 0
+    login: Login | None = None
+    """What makes user and password when they are needed; those that are given are not used then."""
     tls: Tls | None = None
     cluster: bool = False
     protocol: ProtocolVersion | None = None
@@ -111,14 +98,23 @@ class Target:
     """The name of the profile, if there is one."""
     mark: Mark | None = None
     """What the profile marks it with."""
+    way: Way = field(default_factory=Way)
+    """How connections get there."""
+    sentinels: Sentinels | None = None
+    """Who says where the server is; host and port are what they said last."""
+    registry: str | None = None
+    """The profile's registry: a file, or the name of one that ships with rtui."""
 
     @property
     def label(self) -> SafeText:
-        """`host:port`, `[IPv6]:port` or the socket's path: never a user or password."""
+        """`host:port`, `[IPv6]:port via bastion`, the socket's path or `service@Sentinel`: never a user or password."""
+        if self.sentinels is not None:
+            return self.sentinels.label
         if self.socket_path is not None:
             return display_text(self.socket_path)
         host = f"[{self.host}]" if ":" in self.host else self.host
-        return display_text(f"{host}:{self.port}")
+        by = f" via {self.way.via[-1]}" if self.way.via else ""
+        return display_text(f"{host}:{self.port}{by}")
 
     def redis_cli_args(self) -> tuple[str, ...]:
         """The arguments with which redis-cli connects to the same database; it prompts for the password."""
@@ -193,6 +189,13 @@ def _parse_url(scheme: str, rest: str) -> Target:
         if address:
             raise _wrong("A unix URL has no host.", "Three slashes begin the path: unix:///run/redis.sock.")
         return replace(target, socket_path=_checked_path(_decoded(path)), db=_db(parameters.get("db", "")))
+    if scheme == "sentinel":
+        service, _, db_text = path.strip("/").partition("/")
+        if not service:
+            raise _wrong("After the Sentinels there is no service: sentinel://host,host/service/db.")
+        addresses = tuple(_host_and_port(one, SENTINEL_PORT) for one in address.split(","))
+        sentinels = Sentinels(_decoded(service), addresses)
+        return replace(target, sentinels=sentinels, db=_db(parameters.get("db") or db_text))
     host, port = _host_and_port(address)
     db = _db(parameters.get("db") or path.strip("/"))
     return replace(target, host=host, port=port, db=db, tls=Tls() if scheme in {"rediss", "valkeys"} else None)
@@ -206,23 +209,23 @@ def _db(text: str) -> int:
     return int(text)
 
 
-def _host_and_port(text: str) -> tuple[str, int]:
+def _host_and_port(text: str, default_port: int = DEFAULT_PORT) -> tuple[str, int]:
     if not text:
-        return DEFAULT_HOST, DEFAULT_PORT
+        return DEFAULT_HOST, default_port
     bracketed = _BRACKETED.fullmatch(text)
     if bracketed is not None:
-        return _decoded(bracketed[1]), _port(bracketed[2])
+        return _decoded(bracketed[1]), _port(bracketed[2], default_port)
     if text.count(":") > 1 and re.fullmatch(r"[0-9A-Fa-f:.]+", text):
-        return text, DEFAULT_PORT
+        return text, default_port
     host, colon, port = text.partition(":")
     if host and _HOST.fullmatch(host) is None:
         raise _wrong("The host holds a character that no host name has.")
-    return host or DEFAULT_HOST, _port(port if colon else None)
+    return host or DEFAULT_HOST, _port(port if colon else None, default_port)
 
 
-def _port(text: str | None) -> int:
+def _port(text: str | None, default: int) -> int:
     if not text:
-        return DEFAULT_PORT
+        return default
     if not (text.isascii() and text.isdecimal()) or len(text) > 5 or not 0 < int(text) <= MAX_PORT:
         raise _wrong(f"The port is not a number from 1 to {MAX_PORT}.")
     return int(text)

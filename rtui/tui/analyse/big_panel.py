@@ -8,11 +8,11 @@ from typing import Final
 
 from rtui.analysis.aggregate import presets
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.keys import SizeMeasure, big_keys, longer_keys, looked_at
+from rtui.analysis.report.tables.keys import SizeMeasure, above_thresholds, big_keys, longer_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note
-from rtui.tui.kit.layout import display
+from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 
@@ -38,7 +38,7 @@ class BigKeysPanel(Panel[BigKeysState]):
 
     id = "big"
     title = literal("Big keys")
-    key = "2"
+    key = "3"
     help = "Show the largest keys, over all and of each type."
     initial = BigKeysState()
     commands = (
@@ -69,7 +69,7 @@ class BigKeysPanel(Panel[BigKeysState]):
             Span(SafeText(name), Role.ACCENT),
             Span(SafeText(f": {thresholds.title}"), Role.MUTED),
         )
-        return tuple(
+        lists = [
             PanelTable(
                 f"big {by} {'' if key_type is None else key_type!r}",
                 literal("all types") if key_type is None else display(key_type, limit=TYPE_LIMIT),
@@ -81,7 +81,28 @@ class BigKeysPanel(Panel[BigKeysState]):
                 top=literal("longest" if state.by_length else "largest"),
             )
             for key_type in (None, *by_type)
-        )
+        ]
+        return *lists, _above(report, sampled)
+
+
+def _above(report: Report, sampled: str) -> PanelTable:
+    """Return the list of how many keys are above the thresholds that they were counted by."""
+    name = report.head.scope.preset
+    thresholds = presets.preset(name if name in presets.names() else presets.DEFAULT_PRESET)
+
+    def limits(key_type: bytes) -> tuple[int | None, int | None]:
+        found = thresholds.limits(key_type)
+        return found.length, found.memory_bytes
+
+    note = (*sample_note(sampled), Span(literal("the thresholds are those of "), Role.MUTED))
+    return PanelTable(
+        "big thresholds",
+        literal("above limits"),
+        partial(above_thresholds, report, limits),
+        note=(*note, Span(display_text(name, limit=TYPE_LIMIT), Role.ACCENT)),
+        order=Order("keys"),
+        empty=literal("No key that was seen is above the limits"),
+    )
 
 
 def preset_name(report: Report, state: BigKeysState) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.expiry_panel import ExpiryPanel
+from rtui.tui.analyse.findings_panel import FindingsPanel
 from rtui.tui.analyse.hot_panel import HotKeysPanel
 from rtui.tui.analyse.memory_panel import MemoryPanel
 from rtui.tui.analyse.panel import Panel
@@ -17,7 +18,7 @@ from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
 
 PANELS: Final[tuple[Panel[Any], ...]] = (
-    MemoryPanel(), BigKeysPanel(), HotKeysPanel(), ExpiryPanel(), SlotsPanel(), TypesPanel(),
+    FindingsPanel(), MemoryPanel(), BigKeysPanel(), HotKeysPanel(), ExpiryPanel(), SlotsPanel(), TypesPanel(),
 )  # fmt: skip
 """All panels, in the order of their tabs; their keys, commands and help follow from this list."""
 
@@ -65,7 +66,9 @@ ANALYSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ),
     _run("cost", ("i",), "Cost", "Show what the analysis has cost the server: commands, bytes, time."),
     _run(
-        "watch", ("W",), "Watch", "Say how the figures of this panel are kept up to date.", when=(Condition.LIVE,)
+        "watch", ("W",), "Watch",
+        "Ask the same again and again, for a hundredth of the server's time, and mark what changes; again ends that.",
+        when=(Condition.LIVE,),
     ),
     _run(
         "compare", ("D",), "Changes",

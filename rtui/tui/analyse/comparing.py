@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.report.comparison import notes
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.tables.changes import total_change
 from rtui.analysis.report.tables.contents import coverage_text
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Unit, change_text
@@ -42,14 +42,26 @@ def choices(found: Sequence[KeptReport], now_s: float) -> list[SafeText]:
         keys = humanize.written_keys(one.stats.keys, COVERAGE_MARKS[head.coverage.kind])
         asked = ("match", scope.match), ("type", scope.key_type)
         filters = [f"{word} {display(raw, limit=30)}" for word, raw in asked if raw is not None]
-        told = ", ".join([head.coverage.kind.value, *filters])
+        seen = "" if head.coverage.fraction is None else f", {humanize.share(head.coverage.fraction)} seen"
+        kind = f"{head.coverage.kind.value}{seen if head.coverage.kind is CoverageKind.PARTIAL else ''}"
+        told = ", ".join([kind, *filters])
         lines.append(SafeText(f"{age:{width}} · {humanize.moment(head.made_at_s)} · {keys} keys · {told}"))
     return lines
 
 
-def against_line(before: Report, after: Report, now_s: float, width: int) -> Line:
-    """Return what the changes are against, when that was, how much has changed in all, and what to know about it."""
-    spans: list[Span] = [gap(MARGIN), Span(literal("▲▼ since "), Role.ACCENT)]
+def against_line(
+    before: Report | None, after: Report, now_s: float, width: int, watching: SafeText | None = None
+) -> Line:
+    """Return what the changes are against, when that was, how much has changed in all, and what to know about it.
+
+    `watching` says how it is asked again and again; without an earlier report it is all there is to say.
+    """
+    spans: list[Span] = [gap(MARGIN)]
+    if watching is not None:
+        spans.append(Span(watching, Role.ACCENT))
+    if before is None:
+        return clip(tuple(spans), width - MARGIN)
+    spans.append(Span(literal("▲▼ since " if watching is None else " · ▲▼ since "), Role.ACCENT))
     spans.append(Span(age_text(before.head.made_at_s, now_s), Role.STRONG))
     for column, unit, word in (("keys", Unit.KEYS, "keys"), ("memory", Unit.BYTES, "bytes")):
         change = total_change(before, after, column)

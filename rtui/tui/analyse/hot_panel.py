@@ -106,7 +106,7 @@ class HotKeysPanel(Panel[HotKeysState]):
 
     id = "hot"
     title = literal("Hot keys")
-    key = "3"
+    key = "4"
     help = "Show the keys that are used most, from the best source that the server offers."
     initial = HotKeysState()
     shows_hot_keys = True

@@ -1,16 +1,26 @@
-"""The dialog before a hot-key session: the server then finds its hottest keys itself, which is not only reading."""
+"""Hot keys on a screen: read again while they are shown, and the dialog before a session.
+
+In a session the server finds its hottest keys itself, which is not only reading.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Final, NamedTuple
 
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
+from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
 from rtui.server.guard.evidence import Consent
+from rtui.server.hot.report import HOT_EVERY_S
+from rtui.server.wire.connection import Online
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse.panel import following
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import prose, tab
@@ -97,6 +107,51 @@ class HotSessionScreen(CardScreen[Consent | None]):
             (gap(1), _key(literal("y")), Span(literal("start the session on the server"), Role.STRONG)),
             (gap(1), _key(literal("esc")), Span(literal("cancel: leave the server as it is"))),
         ]
+
+
+class HotKeys:
+    """Has the hot keys of an analysis read while a screen shows them: a session may have begun or ended elsewhere."""
+
+    def __init__(self, source: AnalysisSource, screen: Screen[Any], are_shown: Callable[[], bool]) -> None:
+        """The screen runs the workers and shows the notices; `are_shown` says whether hot keys are on it now."""
+        self._source, self._screen, self._are_shown = source, screen, are_shown
+        self._due_s = 0.0
+        """When they are read again, on the clock of the event loop."""
+
+    def refresh(self, status: AnalysisStatus) -> None:
+        """Read them again if it is time, they are on the screen, and nothing else asks the server."""
+        now_s, source = asyncio.get_running_loop().time(), self._source
+        can_ask = status.is_live and isinstance(status.link, Online) and not status.is_under_way
+        is_wanted = self._are_shown() and source.report is not None and source.reports_hot_keys
+        if is_wanted and can_ask and now_s >= self._due_s:
+            self._due_s = now_s + HOT_EVERY_S
+            self._screen.run_worker(
+                self._read(), group="hot keys", exclusive=True, exit_on_error=False, description="hot keys"
+            )
+
+    async def _read(self) -> None:
+        """Read them; the status bar shows a lost connection, and other failures show in the next analysis."""
+        with contextlib.suppress(RtuiError):
+            await self._source.ask_hot()
+
+    def start_session(self, consent: Consent) -> None:
+        """Start a session that the user agreed to, and read what it finds."""
+        name = "hot-key session"
+        self._screen.run_worker(self._start(consent), group=name, exit_on_error=False, description=name)
+
+    async def _start(self, consent: Consent) -> None:
+        """Start a session and show in a notice whether the server has accepted it."""
+        try:
+            await self._source.start_hot_session(consent)
+        except RtuiError as error:
+            text = " ".join(filter(None, (error.happened, error.remedy)))
+            self._screen.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
+        else:
+            self._due_s = 0.0
+            self.refresh(self._source.status)
+            lasts = fmt.duration(consent.duration_s * fmt.SECOND_MS)
+            text = f"It ends by itself in {lasts}; the panel shows what it finds."
+            self._screen.notify(text, title="The server counts its hot keys", markup=False, timeout=10)
 
 
 def _key(key: SafeText) -> Span:

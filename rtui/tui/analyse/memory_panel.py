@@ -66,10 +66,10 @@ class MemoryPanel(Panel[MemoryState]):
 
     id = "memory"
     title = literal("Memory")
-    key = "1"
+    key = "2"
     help = "Show which namespaces hold the memory, as an icicle and as a table."
     initial = MemoryState()
-    keeps_height = True
+    keeps_height = lists_differences = True
     commands = (
         panel_command(
             _next_colouring, "colouring", "v", "Colour by",

@@ -10,18 +10,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Final, Generic, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeAlias, TypeVar
 
 from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.changes import Changes
+from rtui.analysis.report.tables.differences import differences
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order, TableState
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.behind import Behind
 
 TABLE_LINES: Final = 12
 """Lines that a chart leaves to the table at least."""
@@ -70,6 +76,8 @@ class PanelTable:
     """Columns of the inspection (`memory`, `ttl` …) without which the table has no rows."""
     top: SafeText = NO_TEXT
     """For a list of the first N only: what they are, such as `largest`; empty for a complete list."""
+    is_comparison: bool = False
+    """Whether it lists differences to the earlier report itself, so that its figures are not compared once more."""
     empty: SafeText = NOTHING_TO_LIST
     """The title in place of a table without rows though everything that it needs is known."""
 
@@ -117,6 +125,10 @@ class Panel(Generic[S]):
     """Whether the hot keys are read again while the panel is shown, and the server can be asked to find them."""
     max_lines: ClassVar[int | None] = None
     """Lines of the chart at most, None for as many as leave the table enough."""
+    lists_differences: ClassVar[bool] = False
+    """Whether, while two reports are compared, what differs between them is one of the tables."""
+    is_chart_below: ClassVar[bool] = False
+    """Whether the chart stands below the table: it says more about the row under the cursor."""
     keeps_height: ClassVar[bool] = False
     """Whether the chart takes all of these lines, whatever it draws."""
 
@@ -153,10 +165,20 @@ class Panel(Generic[S]):
         """Return the state after a click on a cell of the chart; None where nothing happens."""
         return None
 
-    def table(self, report: Report, state: S) -> PanelTable:
-        """Return the chosen table."""
-        tables = self.tables(report, state)
-        return next((one for one in tables if one.id == state.table_id), tables[0])
+    def behind(self, _report: Report, _state: S, _size: Size, _x: int, _y: int) -> Behind | None:
+        """Return the query for the keys that a cell of the chart stands for; None where it stands for none.
+
+        It is asked where a click does not change the state.
+        """
+        return None
+
+    def behind_row(self, _state: S, _row: int) -> Behind | None:
+        """Return the query for the keys of a row of the table; None where that follows from the table."""
+        return None
+
+    def copies(self, _state: S) -> Sequence[Copy]:
+        """Return what can be copied of the row under the cursor; nothing where that follows from the row."""
+        return ()
 
 
 class Charts:
@@ -191,7 +213,7 @@ class Charts:
 class PanelStates:
     """The states of all panels, which outlive the screen, and their tables, which last as long as their report."""
 
-    panel_id: str = "memory"
+    panel_id: str = "findings"
     """The panel that is shown."""
     by_panel: dict[str, PanelState] = field(default_factory=dict)
     """By the ids of panels; a panel that has none is in its initial state."""
@@ -216,6 +238,19 @@ class PanelStates:
         if state is not None:
             self.by_panel[panel_id] = state
 
+    def listed(self, panel: Panel[S], report: Report, state: S) -> Sequence[PanelTable]:
+        """Return the tables of a panel to choose from; while two reports are compared, with what differs."""
+        tables, before = panel.tables(report, state), self.baseline
+        if before is None or not panel.lists_differences:
+            return tables
+        make, empty = partial(differences, before, report), literal("Nothing differs by 1 % or more")
+        return *tables, PanelTable("differences", literal("what differs"), make, is_comparison=True, empty=empty)
+
+    def chosen(self, panel: Panel[S], report: Report, state: S) -> PanelTable:
+        """Return the chosen one of them."""
+        tables = self.listed(panel, report, state)
+        return next((one for one in tables if one.id == state.table_id), tables[0])
+
     def table(self, panel: Panel[S], report: Report, wanted: PanelTable, state: S) -> Table:
         """Return a table of a panel, made if it was not, with its changes where there is an earlier report."""
         if report is not self.report:
@@ -224,7 +259,7 @@ class PanelStates:
         name = f"{panel.id} {wanted.id}"
         if name not in self.tables:
             table, before = wanted.make(), self.baseline
-            if before is not None:
+            if before is not None and not wanted.is_comparison:
                 if self.changes is None:
                     self.changes = Changes(before, report)
                 if name not in self.earlier_tables:
@@ -234,6 +269,11 @@ class PanelStates:
                 table = self.changes.table(table, self.earlier_tables[name])
             self.tables[name] = table
         return self.tables[name]
+
+    def forget(self, panel_id: str) -> None:
+        """Have the tables of a panel made anew."""
+        for name in [name for name in self.tables if name.startswith(f"{panel_id} ")]:
+            del self.tables[name]
 
     def compare(self, baseline: Report | None) -> None:
         """Compare with another earlier report, or with none."""

@@ -18,6 +18,7 @@ from rtui.tui.analyse.panel import Panel, PanelStates, following
 from rtui.tui.analyse.screen_lines import empty_table_lines, note_line, titles_line
 from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.command import Condition, Conditions
+from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import TableState
@@ -75,7 +76,7 @@ class PanelView(Vertical):
     def order_name(self) -> str:
         """What the order of the table is remembered by: `memory.namespaces` at every level of the namespaces."""
         report = self._report
-        table_id = "" if report is None else self.panel.table(report, self.state).id
+        table_id = "" if report is None else self.states.chosen(self.panel, report, self.state).id
         return f"{self.panel.id}.{table_id.partition(' ')[0]}"
 
     @property
@@ -88,8 +89,9 @@ class PanelView(Vertical):
         """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
         self._report, self._holds_order = report, holds_order
         states, panel = self.states, self.panel
-        wanted = panel.table(report, self.state)
+        wanted = states.chosen(panel, report, self.state)
         table = states.table(panel, report, wanted, self.state)
+        self.set_class(panel.is_chart_below, "-below")
         self._show_chart()
         self.table.show(
             (panel.id, wanted.id),
@@ -123,6 +125,13 @@ class PanelView(Vertical):
             self._show_notes(self._report)
             self.post_message(self.Changed())
 
+    def show_again(self, panel_id: str) -> None:
+        """Make what a panel shows anew, since something else than the report has changed."""
+        self.states.forget(panel_id)
+        if self._report is not None and self.panel.id == panel_id:
+            self.show(self._report, holds_order=self._holds_order)
+            self.post_message(self.Changed())
+
     def age(self, since_s: float) -> None:
         """Redraw a chart that shows its age; its figures were read `since_s` seconds ago."""
         before, self._since_s = self._since_s, since_s
@@ -141,8 +150,8 @@ class PanelView(Vertical):
     def action_next_list(self, step: int = 1) -> None:
         """Show the table of the panel so many places after this one."""
         if self._report is not None:
-            ids = [one.id for one in self.panel.tables(self._report, self.state)]
-            table_id = following(ids, self.panel.table(self._report, self.state).id, step)
+            ids = [one.id for one in self.states.listed(self.panel, self._report, self.state)]
+            table_id = following(ids, self.states.chosen(self.panel, self._report, self.state).id, step)
             self.set_state(replace(self.state, table_id=table_id, subject=None))
 
     def zoom_in(self) -> bool:
@@ -169,7 +178,7 @@ class PanelView(Vertical):
         size = self.chart.size
         applying = {command.id for command, change in panel.commands if change(report, state, size) is not None}
         holding = {
-            Condition.SEVERAL_LISTS: len(panel.tables(report, state)) > 1,
+            Condition.SEVERAL_LISTS: len(self.states.listed(panel, report, state)) > 1,
             Condition.ZOOMED: panel.zoomed_out(report, state) is not None,
             Condition.ON_ENTRY: self._zoomed_in(report) is not None,
             Condition.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.state.filter_text),
@@ -177,6 +186,8 @@ class PanelView(Vertical):
         return frozenset({*applying, *(condition for condition, holds in holding.items() if holds)})
 
     def _zoomed_in(self, report: Report) -> Any:
+        if self.states.chosen(self.panel, report, self.state).is_comparison:
+            return None
         return self.panel.zoomed_in(report, replace(self.state, subject=self.subject))
 
     @on(ReportTable.Arranged)
@@ -189,7 +200,7 @@ class PanelView(Vertical):
     def _show_notes(self, report: Report) -> None:
         """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
         panel, state, rows = self.panel, self.state, self.table.rows
-        tables, wanted = panel.tables(report, state), panel.table(report, state)
+        tables, wanted = self.states.listed(panel, report, state), self.states.chosen(panel, report, state)
         self._titles_bar.set_line(lambda width: titles_line(tables, wanted, rows, width))
         self._note_bar.set_line(lambda width: note_line(wanted.note, rows.table.note, width))
         self._note_bar.display = bool(wanted.note or rows.table.note)
@@ -220,11 +231,15 @@ class PanelView(Vertical):
     def _title_clicked(self, event: TabBar.Chosen) -> None:
         event.stop()
         if self._report is not None:
-            tables = self.panel.tables(self._report, self.state)
+            tables = self.states.listed(self.panel, self._report, self.state)
             if event.index < len(tables):
                 self.set_state(replace(self.state, table_id=tables[event.index].id, subject=None))
 
     @on(events.Click, "#chart")
     def _chart_clicked(self, event: events.Click) -> None:
-        if self._report is not None:
-            self.set_state(self.panel.clicked(self._report, self.state, self.chart.size, event.x, event.y))
+        """Change what the panel shows, or else show the keys behind what was clicked."""
+        report, at = self._report, (self.chart.size, event.x, event.y)
+        if report is not None and not self.set_state(self.panel.clicked(report, self.state, *at)):
+            found = self.panel.behind(report, self.state, *at)
+            if found is not None:
+                self.post_message(KeysWanted(found.query, found.note))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -15,7 +15,7 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.analysis.formats.json import ReportFormatError
-from rtui.analysis.humanize import duration, keys
+from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
@@ -23,34 +23,40 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.kept_reports import KeptReports, read_kept
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Online
-from rtui.server.wire.errors import RtuiError
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.comparing import NO_EARLIER, NOTHING_KEPT, against_line, choices, earlier
-from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
+from rtui.tui.analyse.hot_session import HotKeys, HotSessionScreen
 from rtui.tui.analyse.icicle_colours import Colouring
+from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
+from rtui.tui.analyse.panel_watch import PanelWatch
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
 from rtui.tui.kit.choice import ChoiceScreen
-from rtui.tui.kit.clipboard import choose_copy, copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
+from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
+from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.history import Leaving, PanelPlace
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.status_lines import analyse_banner, run_action_of
+from rtui.tui.kit.status_lines import analyse_banner, run_action_of, title_action_of
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_rows import SUFFIXES, TableFileError, TableRows, write_table
+from rtui.tui.kit.table_rows import SUFFIXES, write_table
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
+    from rtui.registry.registry import Registry
+    from rtui.server.saved_analysis import SavedAnalysis
 
 
-class AnalyseScreen(CommandScreen[bytes | None]):
+class AnalyseScreen(RunScreen[bytes | None]):
     """Shows an analysis in panels; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE, Owner.PANEL)
@@ -64,28 +70,31 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         states: PanelStates | None = None,
         label: SafeText | None = None,
         settings: SettingsFile | None = None,
+        registry: Registry | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`states` are those of the panels when the screen was left; `label` replaces the server's.
 
-        `clock` gives seconds since the epoch.
+        `registry` is what is written about the keys, with severities of rules; `clock` gives seconds since the epoch.
         """
         super().__init__()
         self.clock = clock
         self.source = source
         self.settings = SettingsFile() if settings is None else settings
-        self.title_bar, self.tab_bar = Bar(id="title"), TabBar(id="panels")
+        self.title_bar, self.tab_bar = LinkedBar(title_action_of, id="title"), TabBar(id="panels")
         self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.ANALYSE), id="status")
-        self.banner, self.against_bar = Banner(), Bar(id="against")
+        self.banner, self.against_bar = Banner("analyse.begin"), Bar(id="against")
         first = self.settings.settings.panel or PANELS[0].id
         self.view = PanelView(states or self._remembered(first), id="panel")
+        self.findings = LatestFindings(None if registry is None else registry.rules, registry)
+        self.view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
         self.report: Report | None = None
         """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
-        self._shows_cost = False
-        self._hot_keys_due_s = 0.0
+        self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
+        self._watch: PanelWatch | None = None
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
 
@@ -106,6 +115,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         state = self.view.state
         if isinstance(state, MemoryState) and state.colouring.value != self.settings.settings.colouring:
             self.settings.choose("colouring", state.colouring.value)
+
+    @property
+    def control(self) -> RunControl:
+        """Pauses, stops and paces the analysis."""
+        return self.source.control
 
     @property
     def focus_home(self) -> Widget:
@@ -138,7 +152,8 @@ class AnalyseScreen(CommandScreen[bytes | None]):
             if self.banner.show_warning(analyse_banner(status.outdated, status.age_s)):
                 self.on_resize()
             self.view.age(status.hot_since_s)
-            self._refresh_hot_keys(status)
+            self.hot_keys.refresh(status)
+            self._go_on_watching(status)
         if status.is_live:
             self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
@@ -148,16 +163,22 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         self._shown = report, status.is_under_way
         self.report = report if report is not None and report.head.coverage.keys else None
         if self.report is not None:
-            self.view.show(self.report, holds_order=status.is_under_way)
+            self.view.show(self.report, holds_order=status.is_under_way or self._watch is not None)
+            self._look_for_findings(self.report)
         elif report is not None and status.progress.state is not ScanState.FAILED:
             self.view.show_lines(lambda width: screen_lines.empty_lines(report, width))
         else:
             self.view.show_lines(lambda width: screen_lines.offer_lines(status, width))
         self._show_commands()
 
+    def _look_for_findings(self, report: Report) -> None:
+        if self.view.panel.id == FindingsPanel.id:
+            again = partial(self.view.show_again, FindingsPanel.id)
+            self.findings.look(self, report, self.view.states.baseline, again)
+
     def _show_bars(self) -> None:
         """Show the title, the progress, the tabs and the commands."""
-        status, report, shows_cost = self.source.status, self.source.report, self._shows_cost
+        status, report, shows_cost = self.source.status, self.source.report, self.shows_cost
         now_s = asyncio.get_running_loop().time()
         self.title_bar.set_line(
             lambda width: screen_lines.title_line(status, report, width, self._label, clock_s=self.clock())
@@ -168,9 +189,10 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         chosen = PANELS.index(self.view.panel)
         self.tab_bar.set_line(lambda width: screen_lines.panels_line([panel.title for panel in PANELS], chosen, width))
         before, shown = self.view.states.baseline, self.report
-        self.against_bar.display = before is not None and shown is not None
-        if before is not None and shown is not None:
-            self.against_bar.set_line(lambda width: against_line(before, shown, self.clock(), width))
+        watching = None if self._watch is None else self._watch.text(self._loop_s)
+        self.against_bar.display = shown is not None and not (before is None and watching is None)
+        if shown is not None:
+            self.against_bar.set_line(lambda width: against_line(before, shown, self.clock(), width, watching))
         self._show_commands()
 
     @on(PanelView.Changed)
@@ -205,10 +227,39 @@ class AnalyseScreen(CommandScreen[bytes | None]):
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
     def action_begin(self, *, estimate: bool = False) -> None:
-        """Read every key, or a sample."""
-        if Condition.READY in self.conditions:
+        """Read every key, or a sample; ask first where an analysis was left in an earlier run to go on later."""
+        if Condition.READY not in self.conditions:
+            return
+        if self.source.may_have_left and not estimate:
+            self.run_worker(
+                self._begin_or_go_on(), group="begin", exclusive=True, exit_on_error=False, description="begin"
+            )
+        else:
             self.source.begin(estimate=estimate)
-            self._show_soon()
+            self.show_soon()
+
+    async def _begin_or_go_on(self) -> None:
+        """Ask whether an analysis that was left is to go on; begin anew where it can't, and say why."""
+        left = await self.source.left_before()
+
+        def begin(saved: SavedAnalysis | None) -> None:
+            if Condition.READY in self.conditions:
+                self.source.begin(saved=saved)
+                self.show_soon()
+
+        def chosen(choice: int | None) -> None:
+            if choice == 1:
+                self.run_worker(self.source.forget_left(), exit_on_error=False, description="forget")
+            if choice is not None:
+                begin(left if choice == 0 and not isinstance(left, str) else None)
+
+        if left is None or isinstance(left, str):
+            if left is not None:
+                self.notify(left, title="A new analysis", markup=False, timeout=10)
+                await self.source.forget_left()
+            begin(None)
+        else:
+            self.app.push_screen(ChoiceScreen(left.title, screen_lines.GO_ON_OR_ANEW), chosen)
 
     def action_estimate(self) -> None:
         """Read a sample; ask first where an estimate would replace exact figures."""
@@ -233,22 +284,59 @@ class AnalyseScreen(CommandScreen[bytes | None]):
                 if choice is not None:
                     self.source.choose_columns(choices[choice][0])
                     self._shown = None
-                    self._show_soon()
+                    self.show_soon()
                     if self.report is not None:
                         self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
 
             self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
 
     def action_watch(self) -> None:
-        """Say how the panel is kept up to date: most figures need a pass over all keys."""
-        if self.view.panel.shows_hot_keys and self.source.reports_hot_keys:
+        """Ask the same again and again, and show what has changed each time; or end that."""
+        status, report = self.source.status, self.report
+        if self._watch is not None:
+            self._end_watch()
+        elif self.view.panel.shows_hot_keys and self.source.reports_hot_keys:
             text = f"The hot keys are asked every {HOT_EVERY_S:g} s while they are shown."
+            self.notify(text, markup=False, timeout=5)
+        elif report is None or status.is_under_way:
+            self.notify("There are no complete figures to be asked again yet.", markup=False, timeout=4)
         else:
-            text = "These figures come from asking all keys, too much to be repeated: r asks again, D shows changes."
-        self.notify(text, markup=False, timeout=5)
+            self._watch = PanelWatch(report, status.cost.server_us / 1e6, self._loop_s)
+        self.show_soon()
+
+    @property
+    def _loop_s(self) -> float:
+        return asyncio.get_running_loop().time()
+
+    def _end_watch(self) -> None:
+        """Watch no more; what it was compared with goes, unless the user chose that."""
+        watch, self._watch = self._watch, None
+        if watch is not None and watch.before is not None and self.view.states.baseline is watch.before:
+            self._compare_with(None)
+        self.view.table.flash(is_on=False)
+
+    def _go_on_watching(self, status: AnalysisStatus) -> None:
+        """Take the report of a pass that has ended, and begin the next one when it is due."""
+        watch, report = self._watch, self.report
+        if watch is None or status.is_under_way:
+            return
+        if status.progress.state is not ScanState.DONE or report is None:
+            self._end_watch()
+            return
+        if watch.settle(self._loop_s):
+            self.view.table.flash(is_on=False)
+        before = watch.before
+        if watch.learn(report, status.cost.server_us / 1e6, self._loop_s):
+            if self.view.states.baseline is before:
+                self._compare_with(watch.before)
+            self.view.table.flash(is_on=True)
+        elif watch.is_due(self._loop_s) and isinstance(status.link, Online):
+            self.source.begin_again()
 
     def action_compare(self) -> None:
         """Choose an earlier report to show the changes since, or show them no more."""
+        if self._watch is not None:
+            self._end_watch()
         if self.view.states.baseline is not None:
             self._compare_with(None)
         elif self.report is None or self.source.kept is None:
@@ -273,40 +361,15 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def _compare_with(self, baseline: Report | None) -> None:
         self.view.compare(baseline)
+        if self.report is not None:
+            self._look_for_findings(self.report)
         self._show_bars()
         self.on_resize()
 
-    def _show_soon(self) -> None:
+    def show_soon(self) -> None:
+        """Show what a command has changed."""
         self._show_bars()
         self.flush_after(AT_ONCE_S)
-
-    def action_pause(self) -> None:
-        """Pause the analysis, or resume it."""
-        if Condition.PAUSED in self.conditions:
-            self.source.control.resume()
-        elif Condition.SCANNING in self.conditions:
-            self.source.control.pause()
-        self._show_soon()
-
-    def action_stop(self) -> None:
-        """End the analysis; what it has found stays."""
-        self.source.control.stop()
-        self._show_soon()
-
-    def action_faster(self) -> None:
-        """Take the next faster pace."""
-        self.source.control.pace = self.source.control.pace.faster()
-        self._show_soon()
-
-    def action_slower(self) -> None:
-        """Take the next slower pace."""
-        self.source.control.pace = self.source.control.pace.slower()
-        self._show_soon()
-
-    def action_cost(self) -> None:
-        """Show or hide what the analysis has cost the server."""
-        self._shows_cost = not self._shows_cost
-        self._show_soon()
 
     def action_show_panel(self, panel_id: str) -> None:
         """Show a panel."""
@@ -356,31 +419,49 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def action_keys(self) -> None:
         """Show the keys that the row under the cursor is about, by the query that stands for them."""
         found = self._behind
-        if found is not None:
+        if isinstance(found, str):
+            self.notify(found, markup=False, timeout=6)
+        elif found is not None:
             self.post_message(KeysWanted(found.query, found.note))
-        elif self.report is not None and len(self.view.table.rows):
-            self.notify(screen_lines.UNKNOWN_KEYS, markup=False, timeout=4)
 
     @property
-    def _behind(self) -> Behind | None:
-        """The query behind the row under the cursor; None where the report does not say which keys that is about."""
+    def _behind(self) -> Behind | SafeText | None:
+        """The query behind the row under the cursor, or why there is none; None without rows."""
         rows, line = self.view.table.rows, self.view.table.body.cursor_line
         if self.report is None or not 0 <= line < len(rows):
             return None
         from rtui.analysis.query.rows_behind import behind_key, behind_row  # noqa: PLC0415 - when it is wanted
 
         key = screen_lines.key_of(self.view.subject)
-        return behind_row(self.report, rows.table, rows.index(line)) if key is None else behind_key(key)
+        if key is not None:
+            return behind_key(key)
+        if (found := self.view.panel.behind_row(self.view.state, rows.index(line))) is not None:
+            return found
+        return behind_row(self.report, rows.table, rows.index(line), self.view.states.baseline)
 
     def action_copy_row(self) -> None:
         """Copy the name that the row is about, or the whole row where it has none."""
-        if copies := screen_lines.row_copies(self.view.subject, self.view.table.body.texts):
+        if copies := self._copies:
             copy_text(self, copies[0].text)
 
     def action_copy_menu(self) -> None:
         """Choose what to copy of the row."""
-        if copies := screen_lines.row_copies(self.view.subject, self.view.table.body.texts):
+        if copies := self._copies:
             choose_copy(self, copies)
+
+    @property
+    def _copies(self) -> list[Copy]:
+        """What can be copied of the row under the cursor."""
+        found = self.view.panel.copies(self.view.state)
+        return [*found, *screen_lines.row_copies(self.view.subject, self.view.table.body.texts)]
+
+    @property
+    def help_subject(self) -> HelpSubject | None:
+        """In the list of findings the rule under the cursor."""
+        if self.view.panel.id != FindingsPanel.id:
+            return None
+        found = self.view.subject
+        return HelpSubject(RULES_PAGE, found.partition(" ")[0] if isinstance(found, str) else "")
 
     def action_hot_session(self) -> None:
         """Ask the user whether the server may find its hottest keys itself, and start that."""
@@ -388,37 +469,9 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
             def answered(consent: Consent | None) -> None:
                 if consent is not None:
-                    start, name = self._start_hot_session(consent), "hot-key session"
-                    self.run_worker(start, group=name, exit_on_error=False, description=name)
+                    self.hot_keys.start_session(consent)
 
             self.app.push_screen(HotSessionScreen(), answered)
-
-    async def _start_hot_session(self, consent: Consent) -> None:
-        """Start a session and show in a notice whether the server has accepted it."""
-        try:
-            await self.source.start_hot_session(consent)
-        except RtuiError as error:
-            text = " ".join(filter(None, (error.happened, error.remedy)))
-            self.notify(text, title=error.title, severity="warning", markup=False, timeout=10)
-        else:
-            self._hot_keys_due_s = 0.0
-            self._refresh_hot_keys(self.source.status)
-            text = f"It ends by itself in {duration(consent.duration_s * 1000)}; the panel shows what it finds."
-            self.notify(text, title="The server counts its hot keys", markup=False, timeout=10)
-
-    def _refresh_hot_keys(self, status: AnalysisStatus) -> None:
-        """Read the hot keys again now and then while they are shown: a session may have begun or ended."""
-        now_s, source = asyncio.get_running_loop().time(), self.source
-        can_ask = status.is_live and isinstance(status.link, Online) and not status.is_under_way
-        is_wanted = self.view.panel.shows_hot_keys and source.report is not None and source.reports_hot_keys
-        if is_wanted and can_ask and now_s >= self._hot_keys_due_s:
-            self._hot_keys_due_s, name = now_s + HOT_EVERY_S, "hot keys"
-            self.run_worker(self._read_hot_keys(), group=name, exclusive=True, exit_on_error=False, description=name)
-
-    async def _read_hot_keys(self) -> None:
-        """Read the hot keys; the status bar shows a lost connection, and other failures show in the next analysis."""
-        with contextlib.suppress(RtuiError):
-            await self.source.ask_hot()
 
     def action_filter(self) -> None:
         """Type a text that rows must have."""
@@ -441,23 +494,15 @@ class AnalyseScreen(CommandScreen[bytes | None]):
     def _input_submitted(self, event: FilterInput.Submitted) -> None:
         self.action_leave_filter()
         if event.input is self.file_input and event.value:
-            writing = self._write(self.view.table.rows, event.value)
+            rows = self.view.table.rows
+            writing = self.write_file(lambda: write_table(rows.shown(), event.value))
             self.run_worker(writing, exit_on_error=False, description="writing the table")
-
-    async def _write(self, rows: TableRows, name: str) -> None:
-        """Write the rows to a file, in a thread, since they may be thousands."""
-        try:
-            written = await asyncio.to_thread(lambda: write_table(rows.shown(), name))
-        except TableFileError as error:
-            self.notify(error.reason, title="Not written", severity="error", markup=False)
-        else:
-            self.notify(written, title="Written", markup=False, timeout=4)
 
     def action_leave_filter(self) -> None:
         """Move from what is typed to the rows."""
         self.filter_input.close()
         self.file_input.close()
-        self.view.table.body.focus()
+        self.set_focus(self.view.table.body)
         self._show_commands()
 
     def action_back(self) -> None:
@@ -472,5 +517,11 @@ class AnalyseScreen(CommandScreen[bytes | None]):
 
     def action_leave(self) -> None:
         """Go back to the tree, where there is one."""
-        if self.source.status.is_live:
+        status = self.source.status
+        if status.is_live:
+            if status.is_under_way:
+                is_paused = status.progress.state is ScanState.PAUSED
+                self.app.notify(
+                    screen_lines.STAYS_PAUSED if is_paused else screen_lines.GOES_ON, markup=False, timeout=4
+                )
             self.dismiss(None)

@@ -22,7 +22,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.clipboard import Copy
-from rtui.tui.kit.layout import MARGIN, Piece, ago, display_text, fitted, prose, tab_line
+from rtui.tui.kit.layout import LEAST_REASON, MARGIN, Piece, ago, display_text, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import (
     MIN_LABEL_CELLS,
     NAME,
@@ -87,6 +87,9 @@ FILE_HINT: Final = _hint(literal(" writes the table as it is shown: .csv, .md or
 
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
+
+GO_ON_OR_ANEW: Final = (SafeText("Go on from there"), SafeText("Begin anew: what was saved of it is removed"))
+"""The choice before an analysis where one was left in an earlier run."""
 
 _WITHOUT_CHANGES: Final = literal("in one gentle pass, without changing when a key was last used.")
 
@@ -244,9 +247,10 @@ def _numbers(status: AnalysisStatus, report: Report | None, *, shows_cost: bool)
 def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
     """Return why the analysis ended or waits, else the last note about it."""
     if status.progress.reason:
-        return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),))]
+        return [Piece(1, (Span(cut(status.progress.reason, REASON_CELLS), Role.WARN),), LEAST_REASON)]
     if report is not None and report.head.coverage.reason and not status.is_under_way:
-        return [Piece(2, (Span(display_text(report.head.coverage.reason, limit=REASON_CELLS), Role.WARN),))]
+        why = display_text(report.head.coverage.reason, limit=REASON_CELLS)
+        return [Piece(2, (Span(why, Role.WARN),), LEAST_REASON)]
     notes = [*(() if report is None else map(display_text, report.head.notes)), *status.notes]
     return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
 
@@ -353,8 +357,9 @@ def key_of(subject: Subject) -> bytes | None:
     return label(subject) if all(step.kind is NodeKind.LITERAL for step in subject) else None
 
 
-UNKNOWN_KEYS: Final = literal("The report does not say which keys this row is about.")
-"""Instead of the keys behind a row, where there is no query for them."""
+GOES_ON: Final = literal("The analysis goes on; a shows it.")
+STAYS_PAUSED: Final = literal("The analysis stays paused; a shows it, p there goes on.")
+"""What is said when the user leaves an analysis that is under way."""
 
 
 def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:

@@ -96,7 +96,7 @@ class SlotsPanel(Panel[SlotsState]):
 
     id = "slots"
     title = literal("Slots")
-    key = "5"
+    key = "6"
     help = "Show how keys and bytes lie over the 16,384 hash slots."
     initial = SlotsState()
     commands = (

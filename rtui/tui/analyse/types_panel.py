@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark, noun
-from rtui.analysis.report.document import ColumnState, Report
+from rtui.analysis.report.document import ColumnState, EncodingReport, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
@@ -27,9 +27,12 @@ from rtui.tui.analyse.chart_lines import (
     standing,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
-from rtui.tui.kit.layout import display, display_text
+from rtui.tui.kit.layout import MARGIN, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import Order
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.behind import Behind
 
 NAME_CELLS: Final = 14
 """Longer names of types and encodings are cut."""
@@ -51,7 +54,7 @@ class TypesPanel(Panel[PanelState]):
 
     id = "types"
     title = literal("Types")
-    key = "6"
+    key = "7"
     help = "Show how much there is of each type, how long and in which encodings."
 
     def tables(self, report: Report, _state: PanelState) -> tuple[PanelTable, ...]:
@@ -87,6 +90,25 @@ class TypesPanel(Panel[PanelState]):
         if histograms and len(lines) + HISTOGRAM_LINES + 4 <= size.height:
             lines += [(), *histograms]
         return inset(lines, size)
+
+    def behind(self, report: Report, _state: PanelState, size: Size, x: int, y: int) -> Behind | None:
+        """Return the query for the keys of the type or encoding whose line this is."""
+        from rtui.analysis.query import behind  # noqa: PLC0415 - when it is wanted
+        from rtui.analysis.query.rows_behind import within_report  # noqa: PLC0415
+
+        types, encoded, width = report.summary.types, _encodings_in_order(report), size.width - 2 * MARGIN
+        at, found = y - 1, None
+        if width >= SIDE_CELLS:
+            is_second = x - MARGIN >= (width - 4) * 3 // 5 + 4
+        else:
+            lines = len(types) + len(encoded) + 3 + len(_missing_lines(report, width))
+            is_second = at > len(types) and bool(encoded) and lines <= size.height
+            at -= len(types) + 2 if is_second else 0
+        if is_second and 0 <= at < len(encoded):
+            found = behind.encoding_keys(encoded[at].key_type, encoded[at].encoding)
+        elif not is_second and 0 <= at < len(types):
+            found = behind.type_keys(types[at].name)
+        return None if found is None else within_report(report, found)
 
 
 def _type_lines(report: Report, width: int) -> list[Line]:
@@ -128,14 +150,20 @@ def _encoding_lines(report: Report, width: int) -> list[Line]:
     if not found:
         return []
     note = Span(literal("  share of the type, 95 %"), Role.MUTED)
-    order = {one.name: at for at, one in enumerate(report.summary.types)}
     bars = []
-    for one in sorted(found, key=lambda one: (order.get(one.key_type, len(order)), -plain(one.share))):
+    for one in _encodings_in_order(report):
         name = joined((display(one.key_type, limit=NAME_CELLS), display(one.encoding, limit=NAME_CELLS)), " ")
         role = type_role(one.key_type)
         bars.append(HorizontalBar(name, (share_text(one.share),), plain(one.share), role, role))
     lines = bar_lines(bars, width, whole=1.0, name_cells=NAME_CELLS * 2, cap=20)
     return [(Span(literal("encodings"), Role.ACCENT), note), *lines]
+
+
+def _encodings_in_order(report: Report) -> list[EncodingReport]:
+    """Return the encodings of each type in the order of the types, the largest share first."""
+    order = {one.name: at for at, one in enumerate(report.summary.types)}
+    found = report.summary.encodings
+    return sorted(found, key=lambda one: (order.get(one.key_type, len(order)), -plain(one.share)))
 
 
 def _missing_lines(report: Report, width: int) -> list[Line]:

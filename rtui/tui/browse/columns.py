@@ -1,8 +1,8 @@
 """The columns of the tree: which of them fit, and screens to choose them and what rows are sorted by.
 
-Keys and namespaces share the places of columns, or have their own where it is wide. After an analysis there are more
-columns of namespaces than fit into most terminals: the least telling ones go first, never the one that rows are sorted
-by.
+Keys and namespaces share the places of columns, so that no row has blanks. Where it is wide, keys show more, below
+longer bars of namespaces. After an analysis there are more columns of namespaces than fit into most terminals: the
+least telling ones go first, never the one that rows are sorted by.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from textual.content import Content
 from textual.widgets import OptionList
 
 from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.choice import ListScreen
 from rtui.tui.kit.styled_text import literal
 
 
 class TreeColumn(StrEnum):
-    """What a row can show beside its name; the last three belong to keys, the others to namespaces.
+    """What a row can show beside its name; those from the type on belong to keys, the others to namespaces.
 
-    Idle times of keys are shown, too, where keys are sorted by them.
+    Keys, too, have an idle time and a share of the bytes.
     """
 
     KEYS = "keys"
@@ -38,13 +39,19 @@ class TreeColumn(StrEnum):
     TYPE = "type"
     TTL = "TTL"
     SIZE = "size"
+    LENGTH = "length"
+    ENCODING = "encoding"
+    SLOT = "slot"
 
 
 ALL_COLUMNS: Final = frozenset(TreeColumn)
 """What is shown unless the user switches something off."""
 
 FACT_COLUMNS: Final = frozenset({TreeColumn.TYPE, TreeColumn.TTL, TreeColumn.SIZE})
-"""The columns whose figures are asked of the server."""
+"""The columns of keys whose figures are asked of the server."""
+
+MORE_FACT_COLUMNS: Final = frozenset({TreeColumn.LENGTH, TreeColumn.ENCODING, TreeColumn.IDLE})
+"""Those that are asked besides, where there is room for them."""
 
 ANALYSED_COLUMNS: Final = frozenset(
     {TreeColumn.MEMORY, TreeColumn.MEMORY_SHARE, TreeColumn.MEAN, TreeColumn.NO_TTL, TreeColumn.IDLE}
@@ -66,6 +73,9 @@ FEW_FIELDS: Final = 3
 LONG_NAME_CELLS: Final = 44
 """Names that need it get up to this width, which is what a terminal of 80 columns gives; places go before."""
 
+WIDE_LONG_NAME_CELLS: Final = 60
+"""Names that need it get up to this width before keys show more than their type, TTL and size."""
+
 _WIDTHS: Final = {
     TreeColumn.KEYS: 11,
     TreeColumn.SHARE: 5,
@@ -78,11 +88,17 @@ _WIDTHS: Final = {
     TreeColumn.TYPE: 8,
     TreeColumn.TTL: 5,
     TreeColumn.SIZE: 10,
+    TreeColumn.LENGTH: 8,
+    TreeColumn.ENCODING: 10,
+    TreeColumn.SLOT: 5,
 }
 
 
 _TITLES: Final = {TreeColumn.BAR: "", TreeColumn.IDLE: "idle > 30d"}
 """What stands over columns where it is not their name."""
+
+_SHORT_TITLES: Final = {TreeColumn.LENGTH: "len", TreeColumn.ENCODING: "enc"}
+"""What stands there beside another title."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +116,12 @@ class RowField:
             return str(TreeColumn.MEMORY)
         if self.key is TreeColumn.IDLE:
             return str(TreeColumn.IDLE) if self.namespace is not TreeColumn.IDLE else _TITLES[TreeColumn.IDLE]
-        named = [column for column in (self.namespace, self.key) if column is not None]
-        return " / ".join(filter(None, (_TITLES.get(column, str(column)) for column in named)))
+        if self.namespace is None or self.namespace is TreeColumn.BAR:
+            return "" if self.key is None else str(self.key)
+        first = _TITLES.get(self.namespace, str(self.namespace))
+        if self.key is None or self.key is self.namespace:
+            return first
+        return f"{first} / {_SHORT_TITLES.get(self.key, str(self.key))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +138,20 @@ _SHARED: Final = (
     (TreeColumn.BAR, TreeColumn.SIZE),
 )
 
+_WIDE: Final = (
+    (TreeColumn.BAR, TreeColumn.LENGTH),
+    (TreeColumn.BAR, TreeColumn.IDLE),
+    (TreeColumn.BAR, TreeColumn.ENCODING),
+)
+"""The places that come with more room, each before the next; the bar of a namespace goes through all of its places."""
 
 _ANALYSED: Final = (
     (TreeColumn.KEYS, TreeColumn.TYPE),
-    (TreeColumn.SHARE, None),
+    (TreeColumn.SHARE, TreeColumn.SLOT),
     (TreeColumn.MEMORY, TreeColumn.SIZE),
-    (TreeColumn.MEMORY_SHARE, None),
-    (TreeColumn.BAR, None),
-    (TreeColumn.MEAN, None),
+    (TreeColumn.MEMORY_SHARE, TreeColumn.MEMORY_SHARE),
+    (TreeColumn.BAR, TreeColumn.LENGTH),
+    (TreeColumn.MEAN, TreeColumn.ENCODING),
     (TreeColumn.NO_TTL, TreeColumn.TTL),
     (TreeColumn.IDLE, TreeColumn.IDLE),
 )
@@ -162,20 +188,18 @@ def lay_out_row(
     wanted = min(longest, LONG_NAME_CELLS)
     if is_analysed:
         return _lay_out_analysed(width, enabled, wanted, sort)
-    has_idle = sort is Sort.IDLE and TreeColumn.IDLE in enabled
-    enabled -= ANALYSED_COLUMNS
-    apart = [
-        RowField(None, column, cells) if column in FACT_COLUMNS else RowField(column, None, cells)
-        for column, cells in _WIDTHS.items()
-        if column in enabled
-    ]
-    if has_idle:
-        apart.append(RowField(None, TreeColumn.IDLE, _WIDTHS[TreeColumn.IDLE]))
-    if _rest(width, apart) >= max(WIDE_NAME_CELLS, wanted):
-        return RowLayout(_rest(width, apart), tuple(apart))
-    pairs = (*_SHARED[:-1], (TreeColumn.BAR, TreeColumn.IDLE)) if has_idle else _SHARED
-    enabled |= {TreeColumn.IDLE} if has_idle else set()
-    fields = [field for pair in pairs if (field := _field(pair, enabled)) is not None]
+    enabled -= ANALYSED_COLUMNS - {TreeColumn.IDLE}
+    is_by_idle = sort is Sort.IDLE and TreeColumn.IDLE in enabled
+    fields = [field for pair in _SHARED if (field := _field(pair, enabled)) is not None]
+    more = [field for pair in _WIDE if (field := _field(pair, enabled)) is not None and field.key is not None]
+    if is_by_idle:
+        more.sort(key=lambda field: field.key is not TreeColumn.IDLE)
+        if _rest(width, [*fields, more[0]]) < max(WIDE_NAME_CELLS, wanted):
+            fields, more = [*(field for field in fields if field.key is not TreeColumn.SIZE), more[0]], []
+    for field in more:
+        if _rest(width, [*fields, field]) < max(WIDE_NAME_CELLS, min(longest, WIDE_LONG_NAME_CELLS)):
+            break
+        fields.append(field)
     while len(fields) > 1 and _rest(width, fields) < wanted:
         fields.pop()
     while fields and _rest(width, fields) < MIN_NAME_CELLS:
@@ -266,20 +290,8 @@ SORTS: Final = {
 """What rows can be sorted by: a word for the header, and what comes first."""
 
 
-class SortScreen(ListScreen[Sort | None]):
-    """Returns what rows are to be sorted by, None when nothing was chosen."""
-
-    def __init__(self, now: Sort, *, is_analysed: bool) -> None:
-        """`now` is what they are sorted by; `is_analysed` is whether namespaces have figures of an analysis."""
-        needs = {Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE}
-        entries = []
-        for sort, (word, order) in SORTS.items():
-            mark = "•" if sort is now else " "
-            is_missing = sort in needs and not is_analysed
-            entries.append(Content(f"{mark} {word:6}{'keys; namespaces after an analysis' if is_missing else order}"))
-        super().__init__(literal("Sort by"), "enter sorts · esc closes", *entries)
-        self.options.highlighted = list(SORTS).index(now)
-
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(list(SORTS)[event.option_index])
+def sort_names(*, is_analysed: bool) -> list[SafeText]:
+    """Return what rows can be sorted by for a list; `is_analysed` is whether namespaces have figures of an analysis."""
+    needs = frozenset() if is_analysed else {Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE}
+    missing = "keys; namespaces after an analysis"
+    return [SafeText(f"{word:6}{missing if sort in needs else order}") for sort, (word, order) in SORTS.items()]

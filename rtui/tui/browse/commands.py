@@ -11,6 +11,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
 from rtui.tui.kit.command import SERVERS_COMMAND, Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.sorting import sort_commands
 
 _move = partial(ScreenCommand, group=Group.MOVE, owner=Owner.TREE)
 _tree = partial(ScreenCommand, group=Group.TREE, owner=Owner.TREE)
@@ -36,17 +37,15 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         "Type the beginning of a name to jump to it among the rows beside this one.", label="f '"),
     _tree("enter", ("enter",), "Open", "Open or close a namespace; on a key, go to its details.",
         when=(Condition.ON_ROW,), footer=1),
-    _tree("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one."),
+    _tree("expand", ("right", "l"), "Open", "Open a namespace, or go into an open one; of a key, go to its details."),
     _tree("collapse", ("left", "h"), "Close", "Close a namespace, or go to the one that holds this row."),
     _tree("open_close", ("space",), "Open or close", "Open or close a namespace and stay on it."),
     _tree("expand_all", ("asterisk",), "Open all below",
         "Open every namespace below this one, as far as a screenful of work allows.", when=(Condition.ON_NAMESPACE,)),
-    _rows("sort", ("s",), "Sort", "Choose what namespaces and keys are sorted by.", footer=4),
-    _tree("sort_next", ("greater_than_sign",), "Sort by next", "Sort by the next thing in the list.",
-        call="sort_by(1)", label=">"),
-    _tree("sort_before", ("less_than_sign",), "Sort by previous", "Sort by the thing before in the list.",
-        call="sort_by(-1)", label="<"),
-    _tree("sort_again", ("S",), "Sort again", "Put what arrived since into its place; rows never move by themselves."),
+    *sort_commands(Group.TREE, Owner.TREE, footer=4, chooser=Owner.BROWSE),
+    _rows("schema", ("F",), "Schema",
+        "Show the schema in the place of the names, with one row for all segments that are identifiers, such as "
+        "{id} ×50,000; there Enter lists the keys of a row. Again goes back to the names.", footer=9),
     _rows("columns", ("c",), "Columns", "Choose the columns of the tree.", footer=8),
     _rows("narrower", ("left_parenthesis",), "Narrower tree", "Make the tree narrower; so does dragging the border.",
         call="divide(-4)", label="("),
@@ -63,10 +62,15 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),
     _detail("value_tab", ("1",), "Value", "Show a bounded preview of the value.", call="show_tab(0)"),
     _detail("slot_tab", ("2",), "Slot", "Show the hash slot, and why it is that one.", call="show_tab(1)"),
+    _detail("references_tab", ("3",), "References",
+        "Show what the value points to and who should point to the key, as the registry says; Enter follows.",
+        call="show_tab(2)", when=(Condition.HAS_REGISTRY,)),
     _detail("next_tab", ("right_square_bracket",), "Next tab", "Show the next tab of the details."),
     _detail("previous_tab", ("left_square_bracket",), "Previous tab", "Show the tab before."),
-    _detail("next_page", ("n",), "Next page", "Fetch the next page of the value.", when=(Condition.PAGES,), footer=2),
-    _detail("previous_page", ("b",), "Page before", "Go back a page of the value.", when=(Condition.PAGES,)),
+    _detail("next_page", ("n",), "Next page", "Fetch the next page of the value.",
+        when=(Condition.NEXT_PAGE,), footer=2),
+    _detail("previous_page", ("b",), "Page before", "Go back a page of the value.",
+        when=(Condition.PAGE_BEFORE,)),
     _detail("reload", ("r",), "Look again", "Fetch the facts and the value of this key again.",
         when=(Condition.ON_KEY,)),
     _key("watch", ("W",), "Watch",
@@ -90,7 +94,7 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     ScreenCommand("databases", ("B",), "Databases", "Browse another database of this server; says what each holds.",
         Group.APP, Owner.APP),
     ScreenCommand("back", ("escape",), "Back", "Go back one step: close what was opened last.", Group.APP, Owner.BROWSE,
-        when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=9),
+        when=(Condition.DETAIL_OPEN, Condition.CAN_GO_BACK), footer=2),
 )
 """The commands of the tree and its details, in the order of the help screen."""
 # fmt: on
@@ -106,5 +110,6 @@ def browse_conditions(status: BrowsingStatus, detail: Detail, cursor: Row | None
         Condition.ON_KEY: detail.key is not None,
         Condition.ON_ROW: cursor is not None or detail.key is not None,
         Condition.ON_NAMESPACE: cursor is not None and cursor.kind is RowKind.NAMESPACE,
-        Condition.PAGES: preview is not None and bool(preview.next_page or preview.page.before),
+        Condition.NEXT_PAGE: preview is not None and preview.next_page is not None,
+        Condition.PAGE_BEFORE: preview is not None and preview.page.before is not None,
     }

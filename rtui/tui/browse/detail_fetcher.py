@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final
 
-from rtui.analysis.facts import KeyFacts, Unknown
+from rtui.analysis.facts import KeyFacts, Reason, RowFacts, Unknown
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
@@ -30,6 +32,11 @@ from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import display_text
 
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
+    from rtui.server.facts.references import KeyReferences
+    from rtui.tui.browse.schema import LevelDetail
+
 GROWTH: Final = 1.125
 """During a scan a namespace is counted again when it has grown by this factor."""
 
@@ -38,6 +45,9 @@ LARGEST: Final = 200
 
 MOST_KEYS: Final = 200_000
 """Unopened namespaces of more keys are not counted just because the cursor rests on them."""
+
+FEW_ASKED: Final = 100
+"""Namespaces of no more keys are asked how big these are when the cursor rests on them: as many as rows on a screen."""
 
 BATCH: Final = 2_048
 """How many children are handled between two checks of the clock."""
@@ -69,12 +79,16 @@ class CountedState:
     node: Namespace
     keys: int
     opened: bool
+    complete: bool
+    """Whether the scan had seen every key."""
 
-    def is_due(self, last: CountedState, *, complete: bool) -> bool:
-        """Return whether to count again; on any change once the counts are totals (`complete`)."""
+    def is_due(self, last: CountedState) -> bool:
+        """Return whether to count again: on any change of totals, and after a scan, when few keys are asked."""
         if self.node is not last.node or self.opened != last.opened:
             return True
-        return self.keys != last.keys if complete else self.keys > last.keys * GROWTH
+        if not self.complete:
+            return self.keys > last.keys * GROWTH
+        return self.keys != last.keys or (not last.complete and 0 < self.keys <= FEW_ASKED)
 
 
 def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
@@ -103,6 +117,9 @@ def count_children(node: Namespace, separators: Separators) -> Slices[ChildCount
     return ChildCounts(parts, len(counts), keys, of)
 
 
+MOST_BIGGEST: Final = 8
+"""So many of them are shown."""
+
 REST_S: Final = 0.06
 """The cursor must rest so long on a row before the server is asked, so that moving past keys costs nothing."""
 
@@ -118,6 +135,9 @@ MOST_FOUND: Final = 100
 
 MOST_LOOKED_AT: Final = 100_000
 """or when so many elements were looked at,"""
+
+MOST_LEFT: Final = 50
+"""So many places in a value can be gone back to."""
 
 MOST_BYTES_LOOKED_AT: Final = 16 << 20
 """in a string so many bytes."""
@@ -157,6 +177,11 @@ def may_be_encoded(beginning: bytes) -> bool:
     return is_word or beginning[:1] in (b"{", b"[") or not is_text(beginning, cut_after=True)
 
 
+def _by_size(facts: RowFacts) -> tuple[int, bytes]:
+    """Return what puts the biggest keys first."""
+    return -facts.memory_bytes if isinstance(facts.memory_bytes, int) else 0, facts.key
+
+
 Spawn = Callable[[Work], object]
 """Starts a worker, which ends the one before."""
 
@@ -171,24 +196,42 @@ class Detail:
     """None for a namespace and for nothing."""
     facts: KeyFacts | None = None
     preview: Preview | None = None
+    value_at_s: float | None = None
+    """When the page was read, in seconds since the epoch: it may be long after the facts."""
     children: ChildCounts | None = None
     """What lies directly below a namespace, if it was counted."""
+    biggest: tuple[RowFacts, ...] | None = None
+    """The biggest keys of a small namespace, largest first; None where they were not asked."""
     document: Document | None = None
     """What the bytes of a string mean; None for other types, and where only a part of it was read."""
+    references: KeyReferences | None = None
+    """What the page that is shown points to, and who should point to the key; None where that was not asked."""
     is_fetching_page: bool = False
     """Another page is being fetched."""
     refused_place: SafeText | None = None
     """Why there is no place such as the user has typed."""
     failure: SafeText | None = None
     """Why nothing more was fetched, such as a lost connection."""
+    level: LevelDetail | None = None
+    """The level under the cursor of the schema, where that is shown; all others are None then."""
 
 
 class DetailFetcher:
     """Fetches the detail of one thing at a time; a newer request ends an older one."""
 
-    def __init__(self, session: Session, spawn: Spawn, on_change: Callable[[Detail], None]) -> None:
-        """`spawn` starts workers; `on_change` is called with each detail that is to be shown."""
+    def __init__(
+        self,
+        session: Session,
+        spawn: Spawn,
+        on_change: Callable[[Detail], None],
+        row_facts: Callable[[bytes], RowFacts | None],
+    ) -> None:
+        """`spawn` starts workers; `on_change` is called with each detail that is to be shown.
+
+        `row_facts` returns what the row of a key shows, None where nothing is known.
+        """
         self._session = session
+        self._row_facts = row_facts
         self._spawn = spawn
         self._on_change = on_change
         self._counted: CountedState | None = None
@@ -196,9 +239,20 @@ class DetailFetcher:
         """Identifies the fetch of facts and value that is under way."""
         self._wanted: Detail | None = None
         """Where the cursor has gone, until it has rested there."""
-        self._before_find: Page | None = None
-        """Where the user was in the value before looking for something in it."""
+        self._last_read = Detail()
+        """The latest detail with a page of its value."""
+        self._shows_parts = False
+        """Whether that takes so long that each part is shown as soon as it is there."""
+        self._left: deque[Page] = deque(maxlen=MOST_LEFT)
+        """Where the user was in the value before looking for something in it or going to a place."""
         self.detail = Detail()
+
+    @property
+    def readable(self) -> Detail:
+        """The detail with the page that stands on the screen: while its key is fetched again, the one before."""
+        now, last = self.detail, self._last_read
+        is_fetched_again = now.preview is None and now.key is not None and now.key == last.key
+        return replace(last, row=now.row) if is_fetched_again else now
 
     def show(self, row: Row | None, *, at_once: bool = False) -> None:
         """Fetch the detail of the row under the cursor, once the cursor rests there."""
@@ -212,13 +266,18 @@ class DetailFetcher:
         wanted = Detail(row, key)
         self._start(partial(self._load, wanted, 0.0 if at_once else REST_S), wanted)
 
+    def show_level(self, level: LevelDetail | None) -> None:
+        """Show what is known of a level of the schema; nothing is fetched."""
+        wanted = Detail(level=level)
+        self._start(partial(self._load, wanted, 0.0), wanted)
+
     def recount(self, *, complete: bool) -> None:
         """Count the children of the namespace under the cursor again if its own count has changed enough."""
         row = self.detail.row
         if row is None or row.kind is RowKind.KEY or self._wanted is not None:
             return
-        state = CountedState(row.namespace, row.namespace.count, row.namespace.opened)
-        if self._counted is None or state.is_due(self._counted, complete=complete):
+        state = CountedState(row.namespace, row.namespace.count, row.namespace.opened, complete)
+        if self._counted is None or state.is_due(self._counted):
             self._counted = state
             self._start(partial(self._load, self.detail, 0.0))
 
@@ -227,10 +286,24 @@ class DetailFetcher:
         wanted = Detail(None, key)
         self._start(partial(self._load, wanted, 0.0), wanted)
 
+    def unlist(self) -> None:
+        """Go on showing a key whose row is listed anew, and fetch what is shown of it again."""
+        if self.detail.key is not None and self._wanted is None:
+            self.detail = replace(self.detail, row=None)
+            self.refresh()
+
     def reload(self) -> None:
         """Fetch everything again."""
-        blank = replace(self.detail, facts=None, preview=None, document=None, failure=None, refused_place=None)
+        blank = replace(
+            self.detail, facts=None, preview=None, document=None, references=None, failure=None, refused_place=None
+        )
         self._start(partial(self._load, blank, 0.0))
+
+    def ask_references(self, registry: Registry) -> None:
+        """Ask what the key points to, once there is a page of its value; not while something else is fetched."""
+        now = self.detail
+        if now.references is None and now.preview is not None and self._wanted is None and self._fetching is None:
+            self._start(partial(self._references, now, registry))
 
     def refresh(self, *, at_once: bool = False) -> None:
         """Fetch all that is shown of a key again, showing the old facts until the new ones are there.
@@ -243,36 +316,43 @@ class DetailFetcher:
         self._start(partial(self._load, replace(self.detail, failure=None, is_fetching_page=False), 0.0))
 
     def turn(self, page: Page) -> None:
-        """Fetch another page of the value."""
-        if self.detail.facts is not None:
-            self._start(partial(self._turn, self.detail, page))
+        """Fetch another page of the value; nothing happens once the cursor has gone to another key."""
+        detail = self.readable
+        is_left = self._wanted is not None and self._wanted.key != detail.key
+        if detail.facts is not None and not is_left:
+            self._start(partial(self._turn, detail, page))
 
     def find(self, find: Find) -> None:
-        """Show what matches in the value, page by page; `leave_found` goes back to the page of now."""
-        preview = self.detail.preview
-        if preview is None or self.detail.facts is None:
+        """Show what matches in the value, page by page; `go_back` goes back to the page of now."""
+        preview = self.readable.preview
+        if preview is None:
             return
         if preview.page.find is None:
-            self._before_find = preview.page
+            self._left.append(preview.page)
         self.turn(Page(find=find))
 
-    def leave_found(self) -> bool:
-        """Go back from what was found to the page before; return whether something was found."""
-        preview, page = self.detail.preview, self._before_find
-        if preview is None or preview.page.find is None:
+    def go_back(self) -> bool:
+        """Go back from what was found, or from a place, to the page before; return whether there was one."""
+        if not self._left or self.readable.facts is None:
             return False
-        self._before_find = None
-        self.turn(FIRST if page is None else page)
+        self.turn(self._left.pop())
         return True
 
     def go_to(self, text: str) -> None:
         """Fetch the page at a typed place; where there is none, the detail says why."""
-        if self.detail.facts is not None:
-            self._start(partial(self._go_to, self.detail, self.detail.facts, text))
+        detail = self.readable
+        if detail.facts is not None:
+            self._start(partial(self._go_to, detail, detail.facts, text))
 
     def _start(self, work: Work, wanted: Detail | None = None) -> None:
         self._wanted = wanted
         self._spawn(work)
+
+    def _learn(self, detail: Detail) -> None:
+        """Note a part of what is being fetched; it is shown with the rest, unless that takes long."""
+        self.detail = detail
+        if self._shows_parts:
+            self._on_change(detail)
 
     async def _load(self, detail: Detail, rest_s: float) -> None:
         """Fetch facts, then the first page of the value."""
@@ -283,18 +363,45 @@ class DetailFetcher:
         if key is None:
             if detail.row is not None:
                 node = detail.row.namespace
-                self._counted = CountedState(node, node.count, node.opened)
+                self._counted = CountedState(node, node.count, node.opened, self._session.status.complete)
                 children = await drive(count_children(node, self._session.store.separators))
                 self.detail = replace(detail, children=children)
+                self._on_change(self.detail)
+                self.detail = replace(self.detail, biggest=await self._biggest(node))
             self._on_change(self.detail)
             return
         before, shown = detail.facts, detail.preview
         async with self._showing_progress():
-            facts = await self._session.key_facts(key)
-            self.detail = replace(self.detail, facts=facts)
+            facts = await self._session.key_facts(key, self._row_facts(key))
+            self._learn(replace(self.detail, facts=facts))
             is_same_type = before is not None and before.type == facts.type
-            page = shown.page if is_same_type and shown is not None else None
-            await self._read(facts, FIRST if page is None else page)
+            page = shown.page if is_same_type and shown is not None else FIRST
+            if page == FIRST:
+                self._left.clear()
+            await self._read(facts, page)
+
+    async def _biggest(self, node: Namespace) -> tuple[RowFacts, ...] | None:
+        """Ask the keys of a small namespace, all of which are known, how big they are; None where that is not known."""
+        store, status = self._session.store, self._session.status
+        if node.root is not store.root or not status.complete or not 0 < node.count <= FEW_ASKED:
+            return None
+        held = HeldNames(store, node)
+        names = [name for page in held.pages() for name in page]
+        try:
+            found = await self._session.row_facts(names)
+        except RtuiError:
+            return None
+        sized = [one for one in found if not isinstance(one.memory_bytes, Unknown)]
+        is_known = not held.missing and len(sized) == sum(not one.is_gone for one in found)
+        return tuple(nsmallest(MOST_BIGGEST, sized, key=_by_size)) if is_known else None
+
+    async def _references(self, detail: Detail, registry: Registry) -> None:
+        """Ask which of the keys that this one points to are there."""
+        if detail.facts is None or detail.preview is None:
+            return
+        async with self._showing_progress():
+            found = await self._session.references(registry, detail.facts, detail.preview)
+            self.detail = replace(self.detail, references=found)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
         """Fetch another page."""
@@ -313,19 +420,35 @@ class DetailFetcher:
                 why = REASONS[page.reason].refusal if not page.detail else display_text(page.detail)
                 self.detail = replace(self.detail, is_fetching_page=False, refused_place=why)
                 return
-            if page.find is not None and detail.preview is not None and detail.preview.page.find is None:
-                self._before_find = detail.preview.page
+            if detail.preview is not None:
+                self._left.append(detail.preview.page)
             await self._read(facts, page)
 
     async def _read(self, facts: KeyFacts, page: Page) -> None:
-        """Read a page of the value; of what is looked for in it, go on until there is a page of it."""
+        """Read a page of the value; of what is looked for in it, go on until there is a page of it.
+
+        Where the key has gone since, or another one has its name, that one's facts and first page are shown.
+        """
         preview = await self._session.preview(facts, page)
+        if preview.refusal is not None and preview.refusal.reason is Reason.GONE and not facts.is_gone:
+            facts, page = await self._session.key_facts(facts.key), FIRST
+            self._left.clear()
+            self.detail = replace(self.detail, facts=facts)
+            preview = await self._session.preview(facts, page)
         if page.find is not None:
             async for found in self._matches(facts, preview):
                 preview = found
                 self.detail = replace(self.detail, preview=preview, document=None)
-        document = await self._document(facts, preview)
-        self.detail = replace(self.detail, preview=preview, document=document, is_fetching_page=False)
+        document, at_s = await self._document(facts, preview), self._session.clock()
+        before = self.detail.preview
+        is_same = before is not None and (before.page, before.rows, before.window) == (
+            preview.page,
+            preview.rows,
+            preview.window,
+        )
+        references = self.detail.references if is_same else None
+        page_read = replace(self.detail, preview=preview, value_at_s=at_s, document=document)
+        self.detail = self._last_read = replace(page_read, references=references, is_fetching_page=False)
 
     async def _matches(self, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
         """Yield what was found so far, each time with more, and show it as it grows."""
@@ -351,15 +474,21 @@ class DetailFetcher:
             async for part in self._session.string_windows(facts):
                 data = part if isinstance(part, bytes) else data
                 break
-        is_whole = not isinstance(facts.length, int) or len(data) >= facts.length
-        return await asyncio.to_thread(open_document, data, is_whole=is_whole)
+        total_bytes = facts.length if isinstance(facts.length, int) else None
+        is_whole = total_bytes is None or len(data) >= total_bytes
+        return await asyncio.to_thread(open_document, data, is_whole=is_whole, total_bytes=total_bytes)
 
     @contextlib.asynccontextmanager
     async def _showing_progress(self) -> AsyncIterator[None]:
         """Show what there is after `GRACE_S`, and everything at the end; a failure is shown, not raised."""
         loop = asyncio.get_running_loop()
         fetching = self._fetching = object()
-        late = loop.call_later(GRACE_S, lambda: self._on_change(self.detail))
+
+        def show_parts() -> None:
+            self._shows_parts = True
+            self._on_change(self.detail)
+
+        late = loop.call_later(GRACE_S, show_parts)
         try:
             yield
         except RtuiError as error:
@@ -367,5 +496,5 @@ class DetailFetcher:
         finally:
             late.cancel()
             if self._fetching is fetching:
-                self._fetching = None
+                self._fetching, self._shows_parts = None, False
         self._on_change(self.detail)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
@@ -20,13 +20,16 @@ from rtui.tui.browse.fact_lines import (
     loading_lines,
     slot_lines,
 )
-from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
-from rtui.tui.browse.preview_lines import page_note, position_text, preview_rows
+from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
+from rtui.tui.browse.preview_lines import page_note, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count
 from rtui.tui.browse.value_rows import RowOrder, ValueRow
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role, wrap
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
 
 NAME_CELLS = 36
 """A longer name is cut in the middle."""
@@ -39,6 +42,10 @@ def summary_line(detail: Detail, totals: Totals, now_s: float | None, width: int
 
 
 def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
+    if detail.level is not None:
+        from rtui.tui.browse.level_lines import level_summary  # noqa: PLC0415 - there by now
+
+        return level_summary(detail.level)
     if detail.key is None:
         if detail.row is None:
             return []
@@ -79,14 +86,34 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
 
 
 def head_lines(
-    detail: Detail, totals: Totals, now_s: float | None, width: int, changes: FactChanges = UNCHANGED
+    detail: Detail,
+    totals: Totals,
+    now_s: float | None,
+    width: int,
+    *,
+    changes: FactChanges = UNCHANGED,
+    registry: Registry | None = None,
+    has_age: bool = False,
 ) -> Sequence[Line]:
-    """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time that they age by."""
-    if detail.facts is not None:
-        return fact_lines(detail.facts, width, now_s=now_s, changes=changes)
-    if detail.key is not None:
-        return loading_lines(detail.key, width)
-    return [] if detail.row is None else namespace_lines(detail.row.namespace, totals, width)
+    """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time that they age by.
+
+    `has_age` says how old they are, where what the tab shows was asked at another time. What the registry says of a key
+    follows, if there is one.
+    """
+    if detail.level is not None:
+        from rtui.tui.browse.level_lines import level_head  # noqa: PLC0415 - there by now
+
+        return level_head(detail.level, width)
+    if detail.key is None:
+        return [] if detail.row is None else namespace_lines(detail.row.namespace, totals, width)
+    said: Sequence[Line] = ()
+    if registry is not None:
+        from rtui.tui.browse.registry_lines import registry_lines  # noqa: PLC0415 - most keyspaces have none
+
+        said = registry_lines(registry, detail.key, detail.facts, width)
+    if detail.facts is None:
+        return [*loading_lines(detail.key, width), *said]
+    return [*fact_lines(detail.facts, width, now_s=now_s, changes=changes, has_age=has_age), *said]
 
 
 class Tab(IntEnum):
@@ -94,6 +121,8 @@ class Tab(IntEnum):
 
     VALUE = 0
     SLOT = 1
+    REFERENCES = 2
+    """Where there is a registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,15 +135,39 @@ class ValueState:
     """What is shown decoded."""
     trail: tuple[SafeText, ...] = ()
     """What was opened in it, the outermost first."""
+    asked_at_s: float | None = None
+    """When what was opened was read, in seconds since the epoch, where that was not with the page."""
 
 
 AS_IT_COMES: Final = ValueState()
 
+TRAIL_LINES: Final = 4
+"""What was opened is named in at most so many lines."""
+
+TOGETHER_S: Final = 5.0
+"""What was asked within so many seconds has one age."""
+
+
+def read_apart(detail: Detail, tab: Tab, state: ValueState = AS_IT_COMES) -> float | None:
+    """Return when what the tab shows was read, where that was after the facts were asked; else None."""
+    at_s = detail.value_at_s if state.asked_at_s is None else state.asked_at_s
+    if tab is not Tab.VALUE or detail.preview is None or detail.facts is None or at_s is None:
+        return None
+    return at_s if at_s - detail.facts.asked_at_s > TOGETHER_S else None
+
 
 def tab_lines(
-    detail: Detail, tab: Tab, now_s: float | None, width: int, state: ValueState = AS_IT_COMES
+    detail: Detail,
+    tab: Tab,
+    now_s: float | None,
+    width: int,
+    state: ValueState = AS_IT_COMES,
+    *,
+    has_registry: bool = False,
 ) -> Sequence[Line]:
-    """Return the titles of the tabs below a blank line; beside them the position in the value and the facts' age."""
+    """Return the titles of the tabs below a blank line; beside them the position in the value and how old it is."""
+    if detail.level is not None:
+        return [(), tab_line([literal("Pattern")], 0, [], width)]
     if detail.key is None:
         return [(), tab_line([] if detail.row is None else [literal("Inside")], 0, [], width)]
     is_value = tab is Tab.VALUE and detail.preview is not None
@@ -122,17 +175,28 @@ def tab_lines(
     short: Line = ()
     bare: Line = ()
     if is_value and detail.preview is not None and not state.trail:
-        page = page_note(detail.preview, state.order)
-        short = page_note(detail.preview, state.order, is_short=True)
-        bare = (Span(position_text(detail.preview, is_short=True), Role.MUTED),)
+        page = page_note(detail.preview, state.order, state.document)
+        short = page_note(detail.preview, state.order, state.document, is_short=True)
+        bare = tuple(span for span in short[:1] if span.role is Role.MUTED)
     decoders = _decoder_note(state) if is_value else ()
-    age = () if detail.facts is None else age_line(detail.facts.asked_at_s, now_s)
+    asked_at_s = read_apart(detail, tab, state) or (None if detail.facts is None else detail.facts.asked_at_s)
+    age = () if asked_at_s is None else age_line(asked_at_s, now_s)
     if detail.is_fetching_page:
         page = (*page, BETWEEN, _FETCHING) if page and is_finding(detail) else (_FETCHING,)
         short, bare = (_FETCHING,), ()
     parts = [part for part in (decoders, page, age) if part]
     notes = [_with_separators(parts[:count]) for count in range(len(parts), 0, -1)]
-    return [(), tab_line([literal("Value"), literal("Slot")], tab, [*notes, page, short, bare, age], width)]
+    if decoders and short:
+        notes.insert(-1, _with_separators([decoders, short]))
+    titles = [literal("Value"), literal("Slot"), *([literal("References")] if has_registry else [])]
+    return [(), tab_line(titles, tab, [*notes, page, short, bare, age], width)]
+
+
+def note_action(span: Span) -> str | None:
+    """Return what a click does on a piece of the notes beside the tabs: it turns the page or decodes otherwise."""
+    if span.role is not Role.ACCENT:
+        return "value.decode" if span.role is Role.JSON else None
+    return {"n ›": "detail.next_page", "‹ b": "detail.previous_page", "d": "value.decode"}.get(span.text.strip())
 
 
 _FETCHING: Final = Span(literal("fetching…"), Role.FAINT)
@@ -169,14 +233,13 @@ def body_rows(
 ) -> Sequence[ValueRow]:
     """Return what the chosen tab shows; `opened` names what the document was opened from, the outermost first."""
     if detail.key is None:
-        lines = [] if detail.row is None else inside_lines(detail.row.namespace, detail.children, totals, width)
-        return [ValueRow(line) for line in lines]
+        return [] if detail.row is None else inside_rows(detail.row.namespace, detail, totals, width)
     if tab is Tab.SLOT:
         return [ValueRow(line) for line in slot_lines(detail.key, width)]
     if opened and document is not None:
-        trail = SafeText(f"‹ {' › '.join(opened)}")
-        title = (gap(MARGIN), Span(cut_middle(trail, width - 2 * MARGIN), Role.STRONG))
-        return [ValueRow(()), ValueRow(title), ValueRow(()), *document_rows(document, width)]
+        trail = wrap(SafeText(f"‹ {' › '.join(opened)}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
+        title = [ValueRow((gap(MARGIN), Span(part, Role.STRONG))) for part in trail]
+        return [ValueRow(()), *title, ValueRow(()), *document_rows(document, width)]
     rows: list[ValueRow] = []
     if detail.failure is not None:
         rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
 
+from rtui.analysis.facts import RowFacts
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
-from rtui.tui.browse.detail_lines import Tab, head_lines, summary_line, tab_lines
+from rtui.tui.browse.detail_lines import Tab, head_lines, note_action, read_apart, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
 from rtui.tui.browse.session import Session
+from rtui.tui.browse.trail import Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_pane import ValuePane
+from rtui.tui.browse.value_rows import ValueRow
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
-from rtui.tui.kit.bars import Bar, TabBar
+from rtui.tui.kit.bars import LinkedBar, TabBar
 from rtui.tui.kit.line_view import LinePanel
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
+    from rtui.tui.browse.schema import LevelDetail
 
 
 class DetailPane(Vertical):
@@ -28,6 +36,7 @@ class DetailPane(Vertical):
     DEFAULT_CSS = """
     DetailPane {
         & > #detail-head { height: 6; }
+        &.-registry > #detail-head { height: 9; }
         & > #detail-tabs { height: 2; }
     }
     """
@@ -39,20 +48,34 @@ class DetailPane(Vertical):
             super().__init__()
             self.detail = detail
 
-    def __init__(self, session: Session, run: Run, totals: Callable[[], Totals], *, id: str | None = None) -> None:
-        """`run` starts workers; `totals` returns what shares are measured against."""
+    def __init__(
+        self,
+        session: Session,
+        run: Run,
+        totals: Callable[[], Totals],
+        row_facts: Callable[[bytes], RowFacts | None],
+        *,
+        registry: Registry | None = None,
+        id: str | None = None,
+    ) -> None:
+        """`run` starts workers; `totals` returns what shares are measured against, `row_facts` what a row shows."""
         super().__init__(id=id)
-        self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show)
+        self._registry = registry
+        self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show, row_facts)
         self.value = ValuePane(session, run, self.fetcher, totals)
         self.body = self.value.body
-        self.summary = Bar(id="summary")
+        self.summary = LinkedBar(lambda span: "browse.focus_next_pane", id="summary")
         self.tab = Tab.VALUE
+        self.trail = Trail()
+        """The keys from which references were followed to this one."""
+        self.value.reference_rows = None if registry is None else partial(self._reference_rows, registry)
+        self.value.level_rows = self._level_rows
         self.shown: Detail | None = None
         """The detail on the screen."""
         self.changes: FactChanges = UNCHANGED
         """What has changed of the key, while it is watched."""
         self._head = LinePanel(id="detail-head")
-        self._tabs = TabBar(id="detail-tabs")
+        self._tabs = TabBar(note_action, id="detail-tabs")
         self._clock = session.clock
         self._totals = totals
 
@@ -67,6 +90,16 @@ class DetailPane(Vertical):
         """What is known at the moment, whether it is shown yet or not."""
         return self.fetcher.detail
 
+    @property
+    def has_registry(self) -> bool:
+        """Whether there is a registry, and so a tab of references."""
+        return self._registry is not None
+
+    @property
+    def is_among_references(self) -> bool:
+        """Whether the references of a key are shown and have the keyboard."""
+        return self.tab is Tab.REFERENCES and self.detail.key is not None and self.value.has_keyboard
+
     def _show(self, detail: Detail) -> None:
         """Show a detail, from the top of its body unless it is the one that was shown before."""
         if not self.is_attached:
@@ -75,6 +108,8 @@ class DetailPane(Vertical):
             self.app.notify(detail.refused_place, title="Go to", severity="warning", markup=False)
         self.value.show(detail, self.tab)
         self.shown = detail
+        if self.tab is Tab.REFERENCES and self._registry is not None and detail.failure is None:
+            self.fetcher.ask_references(self._registry)
         self._show_facts(detail)
         self.post_message(self.Changed(detail))
 
@@ -89,9 +124,25 @@ class DetailPane(Vertical):
     def _show_facts(self, detail: Detail) -> None:
         """Show all but the body: what changes as time goes by."""
         totals, now_s = self._totals(), self._clock()
-        self._head.set_content(partial(head_lines, detail, totals, now_s, changes=self.changes))
-        self._tabs.set_content(partial(tab_lines, detail, self.tab, now_s, state=self.value.state))
+        self.set_class(self._registry is not None and detail.key is not None, "-registry")
+        state = self.value.value.state
+        has_age = read_apart(detail, self.tab, state) is not None
+        head = partial(head_lines, changes=self.changes, registry=self._registry, has_age=has_age)
+        self._head.set_content(partial(head, detail, totals, now_s))
+        has_registry = self._registry is not None
+        titles = partial(tab_lines, detail, self.tab, now_s, state=state, has_registry=has_registry)
+        self._tabs.set_content(titles)
         self.summary.set_line(partial(summary_line, detail, totals, now_s))
+
+    def _reference_rows(self, registry: Registry, detail: Detail, width: int) -> Sequence[ValueRow]:
+        from rtui.tui.browse.reference_lines import reference_rows  # noqa: PLC0415 - most keyspaces have no registry
+
+        return reference_rows(detail, registry, width, self.trail.before(detail.key))
+
+    def _level_rows(self, level: LevelDetail, width: int) -> Sequence[ValueRow]:
+        from rtui.tui.browse.level_lines import level_rows  # noqa: PLC0415 - there by now
+
+        return level_rows(level, self._registry, self._totals().analysis_note, width)
 
     def tick(self) -> None:
         """Show how far the time to live has run down and how old the facts are."""
@@ -119,7 +170,7 @@ class DetailPane(Vertical):
 
     def action_show_tab(self, index: int) -> None:
         """Show a tab by its number."""
-        self.tab = Tab(index % len(Tab))
+        self.tab = Tab(index % (len(Tab) if self._registry is not None else Tab.REFERENCES))
         self.shown = None
         self._show(self.detail)
 
@@ -135,13 +186,18 @@ class DetailPane(Vertical):
         """Fetch the next page of the value, or go to the next place of what was found in what is shown."""
         if self.value.find_next():
             return
-        preview = self.detail.preview
-        if preview is not None and preview.next_page is not None:
+        preview = self.fetcher.readable.preview
+        if preview is None or preview.next_page is None:
+            return
+        if self.value.value.is_paged:
             self.fetcher.turn(preview.next_page)
+        else:
+            text = "What is decoded has no pages: d shows its bytes in pages, P all of it."
+            self.app.notify(text, markup=False)
 
     def action_previous_page(self) -> None:
         """Fetch the page before."""
-        preview = self.detail.preview
+        preview = self.fetcher.readable.preview
         if preview is not None and preview.page.before is not None:
             self.fetcher.turn(preview.page.before)
 

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Final
 
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis.humanize import size
+from rtui.keyspace.text.display import SafeText, is_usual
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, literal, wrap
-from rtui.values import Decoded, Form, Kind, Node, alternatives, decode, outline
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, wrap
+from rtui.values import (
+    Decoded,
+    Form,
+    Kind,
+    Node,
+    OutlineRow,
+    alternatives,
+    decode,
+    drop_unfinished,
+    node_json,
+    outline,
+)
+from rtui.values.plain import HEX, TEXT
 
 MAX_INDENT: Final = 20
 """Deeper nodes are not indented further."""
@@ -21,7 +35,15 @@ FOLDED_FROM: Final = 4
 TEXT_LINES: Final = 12
 """One line of a text is wrapped into at most so many lines."""
 
+MOST_HEX_BYTES: Final = 16_384
+MOST_TEXT_BYTES: Final = 65_536
+"""So many bytes are shown of a value that is not shown in pages,"""
+
+MOST_TEXT_LINES: Final = 5_000
+"""and of a text so many lines."""
+
 _TEXT_LIMIT: Final = 512
+_GOES_ON: Final = literal(" … goes on")
 _ROLES: Final = {Kind.NUMBER: Role.LIST, Kind.CONSTANT: Role.SET, Kind.BYTES: Role.MUTED, Kind.NOTE: Role.MUTED}
 
 
@@ -34,11 +56,15 @@ class Document:
     choices: tuple[str, ...]
     """What may be chosen instead, the best first."""
     is_whole: bool = True
+    total_bytes: int | None = None
+    """How long the value is, where that is known."""
     chosen: int = 0
     """Which of the choices is shown."""
     folded: frozenset[tuple[int, ...]] = frozenset()
     by_name: bool = False
     """Whether the members of maps are sorted by their names."""
+    is_reversed: bool = False
+    """Whether they are the other way round then."""
 
     @property
     def title(self) -> SafeText:
@@ -50,56 +76,120 @@ class Document:
         """Whether nothing was decoded: it is text or bytes as they are."""
         return len(self.found.chain) == 1 and self.found.form in (Form.TEXT, Form.HEX) and not self.found.notes
 
+    @property
+    def is_as_stored(self) -> bool:
+        """Whether it is the stored bytes, as text or hex: what a page of the value shows, too."""
+        return self.found.chain in ((TEXT.name,), (HEX.name,))
+
+    @property
+    def position(self) -> SafeText:
+        """Which part of the value was read for it; nothing for all of it."""
+        if self.is_whole:
+            return SafeText("")
+        total = "" if self.total_bytes is None else f" of {size(self.total_bytes)}"
+        return SafeText(f"first {size(len(self.data))}{total}")
+
     def toggled(self, path: tuple[int, ...], *, fold: bool | None = None) -> Document:
         """Return it with a node folded, or unfolded, or the other way round for None."""
         wanted = path not in self.folded if fold is None else fold
         return replace(self, folded=self.folded | {path} if wanted else self.folded - {path})
 
 
-def open_document(data: bytes, *, is_whole: bool = True, chosen: int | None = None) -> Document:
+def open_document(
+    data: bytes, *, is_whole: bool = True, total_bytes: int | None = None, chosen: int | None = None
+) -> Document:
     """Return bytes decoded as what they are, or by the choice of this number; may take a quarter of a second."""
     found = decode(data, is_whole=is_whole)
     choices = alternatives(data, is_whole=is_whole, found=found)
     number = (chosen or 0) % len(choices)
     if number:
         found = decode(data, is_whole=is_whole, choose=choices[number])
+    if found.truncated:
+        drop_unfinished(found.root)
     deep = frozenset(row.path for row in outline(found.root) if row.depth >= FOLDED_FROM and row.node.children)
-    return Document(data, found, choices, is_whole, number, deep)
+    return Document(data, found, choices, is_whole, total_bytes, number, deep)
 
 
 def next_choice(document: Document) -> Document:
     """Return the same bytes by the next choice of decoders; may take a quarter of a second."""
-    following = open_document(document.data, is_whole=document.is_whole, chosen=document.chosen + 1)
-    return replace(following, by_name=document.by_name)
+    following = open_document(
+        document.data, is_whole=document.is_whole, total_bytes=document.total_bytes, chosen=document.chosen + 1
+    )
+    return replace(following, by_name=document.by_name, is_reversed=document.is_reversed)
 
 
 def document_rows(document: Document, width: int) -> list[ValueRow]:
     """Return the rows of a document for a panel of this width."""
     found = document.found
+    notes = [display_text(note) for note in found.notes]
+    raw, most = found.root.raw, len(found.root.raw)
     match found.form:
         case Form.HEX:
-            rows = list(hex_rows(found.root.raw, 0, width))
+            most = MOST_HEX_BYTES
+            rows = list(hex_rows(raw[:most], 0, width))
         case Form.TEXT:
-            rows = list(text_rows(found.root.raw, width))
+            beginning = _beginning(raw, MOST_TEXT_BYTES)
+            most = len(beginning) if len(beginning) < len(raw) else len(raw)
+            rows = list(text_rows(beginning, width))
         case _:
             rows = list(_tree_rows(document, width))
+    if len(raw) > most:
+        notes.insert(0, SafeText(f"the first {size(most)} of {size(len(raw))} are shown: P shows all, w writes it"))
     if not rows:
         rows = [ValueRow(line) for line in prose(literal("(empty)"), width, Role.FAINT)]
-    for note in found.notes:
-        rows += [ValueRow(()), *(ValueRow(line) for line in prose(display_text(note), width, Role.MUTED))]
-    if found.truncated and not document.is_whole:
-        note = literal("this is the beginning of the value only")
-        rows += [ValueRow(()), *(ValueRow(line) for line in prose(note, width, Role.MUTED))]
-    return rows
+    return [*rows, *_note_rows([*notes, *_going_on(document)], width)]
+
+
+def notes_of(document: Document, width: int) -> list[ValueRow]:
+    """Return what one should know to read a document."""
+    return _note_rows([display_text(note) for note in document.found.notes], width)
+
+
+def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:
+    return [row for note in notes for row in (ValueRow(()), *map(ValueRow, prose(note, width, Role.MUTED)))]
+
+
+def _going_on(document: Document) -> list[SafeText]:
+    """Say how much was read of a value that is longer, and how to see the rest."""
+    if document.is_whole:
+        return []
+    total = "" if document.total_bytes is None else f" of {size(document.total_bytes)}"
+    read = f"The value goes on: {size(len(document.data))}{total} read."
+    return [SafeText(f"{read} P shows all of it, w writes it, d shows its bytes in pages.")]
+
+
+def _beginning(text: bytes, most: int) -> bytes:
+    """Return so many bytes of a text, or up to three less, so that no character of UTF-8 is cut; less of many lines."""
+    end = min(most, len(text))
+    while 0 < most - 3 <= end < len(text) and text[end] & 0xC0 == 0x80:
+        end -= 1
+    lines = text[:end].split(b"\n", MOST_TEXT_LINES)
+    return text[: end - len(lines[-1])] if len(lines) > MOST_TEXT_LINES else text[:end]
 
 
 def text_rows(data: bytes, width: int) -> Iterator[ValueRow]:
-    """Yield the lines of a text, each wrapped; a wrapped line is one item."""
-    room = width - 2 * MARGIN
+    """Yield the lines of a text, each wrapped; a wrapped line is one item.
+
+    Of plain ASCII it is known in how many lines it is broken, without breaking it.
+    """
+    room = max(1, width - 2 * MARGIN)
     for raw in data.split(b"\n"):
         item = Item(ItemKind.TEXT, raw)
-        for part in wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES):
-            yield ValueRow((gap(MARGIN), Span(part)), item)
+        if raw.isascii() and is_usual(raw.decode("ascii")):
+            count = max(1, min(TEXT_LINES, -(-len(raw) // room)))
+        else:
+            count = len(_wrapped(raw, room))
+        for number in range(count):
+            yield ValueRow(partial(_text_line, raw, room, number), item)
+
+
+def _text_line(raw: bytes, room: int, number: int) -> Line:
+    return gap(MARGIN), Span(_wrapped(raw, room)[number])
+
+
+@lru_cache(64)
+def _wrapped(raw: bytes, room: int) -> list[SafeText]:
+    return wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
 
 
 def hex_rows(data: bytes, offset_bytes: int, width: int) -> Iterator[ValueRow]:
@@ -108,38 +198,51 @@ def hex_rows(data: bytes, offset_bytes: int, width: int) -> Iterator[ValueRow]:
     step = next((n for n in (16, 8) if 10 + 3 * n + 1 + n <= room), 4)
     for at in range(0, len(data), step):
         piece = data[at : at + step]
-        shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
-        line = (
-            gap(MARGIN),
-            Span(SafeText(f"{offset_bytes + at:08x}  "), Role.FAINT),
-            Span(SafeText(f"{piece.hex(' '):<{3 * step}} ")),
-            Span(SafeText(shown), Role.MUTED),
-        )
-        yield ValueRow(line, Item(ItemKind.TEXT, piece))
+        yield ValueRow(partial(_hex_line, piece, offset_bytes + at, step), Item(ItemKind.HEX, piece))
+
+
+def _hex_line(piece: bytes, offset_bytes: int, step: int) -> Line:
+    shown = "".join(chr(byte) if 0x20 <= byte < 0x7F else "." for byte in piece)
+    return (
+        gap(MARGIN),
+        Span(SafeText(f"{offset_bytes:08x}  "), Role.FAINT),
+        Span(SafeText(f"{piece.hex(' '):<{3 * step}} ")),
+        Span(SafeText(shown), Role.MUTED),
+    )
 
 
 def _tree_rows(document: Document, width: int) -> Iterator[ValueRow]:
     """Yield a row for each node that is not inside a folded one."""
-    room = width - 2 * MARGIN
-    for row in outline(document.found.root, folded=document.folded.__contains__, by_name=document.by_name):
-        node = row.node
-        mark = literal("  ")
-        if node.children:
-            mark = literal("▸ ") if row.is_folded else literal("▾ ")
-        line: list[Span] = [gap(MARGIN), gap(2 * min(row.depth, MAX_INDENT)), Span(mark, Role.FAINT)]
-        if node.name is not None:
-            is_alone = node.kind is Kind.NOTE and not node.value  # an instruction without an operand
-            line += [Span(_plain_text(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
-        line += _value_spans(node, room)
-        item = Item(ItemKind.NODE, node_bytes(node), node=node, path=row.path)
-        yield ValueRow(clip(tuple(line), width - MARGIN), item)
+    is_folded, by_name = document.folded.__contains__, document.by_name
+    for row in outline(document.found.root, folded=is_folded, by_name=by_name, is_reversed=document.is_reversed):
+        yield ValueRow(partial(_node_line, row, width), partial(_node_item, row))
+
+
+def _node_item(row: OutlineRow) -> Item:
+    node = row.node
+    data = None if node.kind in (Kind.MAP, Kind.LIST) else node.raw
+    return Item(ItemKind.NODE, data, node=node, path=row.path)
+
+
+def _node_line(row: OutlineRow, width: int) -> Line:
+    node = row.node
+    mark = literal("  ")
+    if node.children:
+        mark = literal("▸ ") if row.is_folded else literal("▾ ")
+    line: list[Span] = [gap(MARGIN), gap(2 * min(row.depth, MAX_INDENT)), Span(mark, Role.FAINT)]
+    if node.name is not None:
+        is_alone = node.kind is Kind.NOTE and not node.value  # an instruction without an operand
+        line += [Span(_plain_text(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
+    line += _value_spans(node, width - 2 * MARGIN - (line_width(tuple(line)) if node.is_cut else 0))
+    return clip(tuple(line), width - MARGIN)
 
 
 def node_bytes(node: Node) -> bytes:
-    """Return what copying a node gives: its value, or of a map or list the whole of it as text."""
+    """Return what copying a node gives: its value, of a map or list JSON, where it is all there, else its text."""
     if node.kind not in (Kind.MAP, Kind.LIST):
         return node.raw
-    return "\n".join(_text_lines(node)).encode("utf-8", "surrogatepass")
+    whole = node_json(node)
+    return ("\n".join(_text_lines(node)) if whole is None else whole).encode("utf-8", "surrogatepass")
 
 
 def _text_lines(node: Node) -> Iterator[str]:
@@ -170,13 +273,21 @@ def _value_spans(node: Node, room: int) -> Line:
     type_name = display_text(node.type_name, limit=32)
     spans: list[Span] = []
     if node.kind in (Kind.MAP, Kind.LIST):
-        count = node.total if node.total is not None else len(node.children)
-        shown = f"{{{count:,}}}" if node.kind is Kind.MAP else f"[{count:,}]"
-        spans.append(Span(SafeText(shown), Role.MUTED))
+        count = _count(node)
+        spans.append(Span(SafeText(f"{{{count}}}" if node.kind is Kind.MAP else f"[{count}]"), Role.MUTED))
     else:
+        room -= len(_GOES_ON) if node.is_cut else 0
         spans.append(Span(cut(_plain_text(node), max(room, 8)), _ROLES.get(node.kind, Role.TEXT)))
     if type_name:
         spans += [gap(2), Span(type_name, Role.FAINT)]
-    if node.is_cut:
-        spans.append(Span(literal(" … cut"), Role.WARN))
+    if node.is_cut and node.kind not in (Kind.MAP, Kind.LIST):
+        spans.append(Span(_GOES_ON, Role.WARN))
     return tuple(spans)
+
+
+def _count(node: Node) -> str:
+    """Return how many members a map or list has, and how many of them are there if that is not all."""
+    there = f"{len(node.children):,}"
+    if node.missing:
+        return f"{there} of {node.total:,}"
+    return f"≥ {there}" if node.is_cut else there

@@ -11,19 +11,38 @@ from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, R
 from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.types import RedisType
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import MARGIN, ago, display, display_text, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, type_role, wrap
+from rtui.tui.kit.styled_text import (
+    Line,
+    Role,
+    Span,
+    cut_middle,
+    gap,
+    joined,
+    left,
+    line_width,
+    literal,
+    type_role,
+    width_of,
+    wrap,
+)
 
 NAME_LIMIT: Final = 400
 """Characters of a name that are shown here at most."""
+
+DAY_S: Final = 86_400
 
 LABEL_CELLS: Final = 10
 """Width of a label with the blanks after it."""
 
 NAME_LINES: Final = 2
 """A name takes this many lines, whatever its length."""
+
+NOTE_GAP: Final = 2
+"""Blank cells at least between a name and what stands at the end of its lines."""
 
 
 class Fact(NamedTuple):
@@ -34,10 +53,14 @@ class Fact(NamedTuple):
     role: Role = Role.TEXT
 
 
-def name_lines(name: SafeText, width: int, role: Role = Role.STRONG) -> list[Line]:
-    """Return a name on its lines, cut in the middle when it is too long for them."""
-    lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(name, width - 2 * MARGIN, NAME_LINES)]
-    return lines + [()] * (NAME_LINES - len(lines))
+def name_lines(name: SafeText, width: int, role: Role = Role.STRONG, note: Line = ()) -> list[Line]:
+    """Return a name on its lines, cut in the middle when it is too long for them and the `note` at the end."""
+    room, taken = width - 2 * MARGIN, line_width(note) + NOTE_GAP if note else 0
+    shown = cut_middle(name, max(room, NAME_LINES * room - taken)) if note else name
+    lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(shown, room, NAME_LINES)]
+    lines += [()] * (NAME_LINES - len(lines))
+    space = width - MARGIN - line_width(lines[-1]) - line_width(note)
+    return [*lines[:-1], (*lines[-1], gap(space), *note)] if note and space > 0 else lines
 
 
 def fact_line(width: int, *facts: Fact) -> Line:
@@ -69,16 +92,22 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
 
 
 def fact_lines(
-    facts: KeyFacts, width: int, *, now_s: float | None = None, changes: FactChanges = UNCHANGED
+    facts: KeyFacts,
+    width: int,
+    *,
+    now_s: float | None = None,
+    changes: FactChanges = UNCHANGED,
+    has_age: bool = False,
 ) -> list[Line]:
     """Return the head for a key: its name, then its facts in their places.
 
     `now_s`, in seconds since the epoch, says how far the time to live has run down; None: it is as it was asked.
-    `changes` are those of a key that is watched.
+    `changes` are those of a key that is watched. With `has_age` it is said how long ago they were asked.
     """
+    age = age_line(facts.asked_at_s, now_s) if has_age else ()
     if facts.is_gone:
         return [
-            *name_lines(full_name(facts.key), width, Role.MUTED),
+            *name_lines(full_name(facts.key), width, Role.MUTED, age),
             fact_line(width, Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
             (),
             (),
@@ -87,7 +116,8 @@ def fact_lines(
     kind, left_ms = facts.redis_type, facts.ttl_ms
     role = Role.TEXT if isinstance(facts.type, Unknown) else type_role(facts.type)
     type_name = _fact(literal("type"), facts.type, lambda name: display(name, limit=32), role)
-    length = _fact(literal("length"), facts.length, lambda length: counted(length, kind.unit, plural=kind.units))
+    cells = (width - 2 * MARGIN + 1) // 2 - LABEL_CELLS
+    length = _fact(literal("length"), facts.length, lambda length: _length(length, kind, cells))
     encoding = _fact(literal("encoding"), facts.encoding, lambda name: display(name, limit=32))
     memory = _fact(literal("memory"), facts.memory_bytes, lambda size: fmt.size(size, Mark.ABOUT))
     if now_s is not None:
@@ -109,20 +139,28 @@ def fact_lines(
         label = literal("idle") if is_idle else literal("unchanged")
         use = _fact(label, facts.idle_s, lambda idle_s: fmt.duration(idle_s * fmt.SECOND_MS))
     return [
-        *name_lines(full_name(facts.key), width),
-        fact_line(width, _changed(type_name, changes), _changed(length, changes)),
-        fact_line(width, _changed(encoding, changes), _changed(memory, changes)),
-        fact_line(width, _changed(ttl, changes), expiry),
-        fact_line(width, _changed(use, changes), _slot(facts.key)),
+        *name_lines(full_name(facts.key), width, note=age),
+        fact_line(width, _changed(type_name, changes, cells), _changed(length, changes, cells)),
+        fact_line(width, _changed(encoding, changes, cells), _changed(memory, changes, cells)),
+        fact_line(width, _changed(ttl, changes, cells), expiry),
+        fact_line(width, _changed(use, changes, cells), _slot(facts.key)),
     ]
 
 
-def _changed(fact: Fact, changes: FactChanges) -> Fact:
-    """Return a fact with how it changes: marked where it just has, its rate behind it."""
+def _length(length: int, kind: RedisType, cells: int) -> SafeText:
+    """Return a length with its unit, without where that does not fit."""
+    whole = counted(length, kind.unit, plural=kind.units)
+    return whole if len(whole) <= cells else SafeText(f"{length:,}")
+
+
+def _changed(fact: Fact, changes: FactChanges, cells: int) -> Fact:
+    """Return a fact with how it changes: marked where it just has, its rate behind it where that fits."""
     change = changes.get(fact.label)
     if change is None:
         return fact
-    text = joined([part for part in (SafeText(change.mark + fact.value), change.rate) if part], " ")
+    marked = SafeText(change.mark + fact.value)
+    text = joined([part for part in (marked, change.rate) if part], " ")
+    text = text if width_of(text) <= cells else marked
     return Fact(fact.label, text, Role.ACCENT if change.mark else fact.role)
 
 
@@ -155,18 +193,22 @@ def age_line(asked_at_s: float, now_s: float | None) -> Line:
 
 
 def moment(moment_s: float, now_s: float, cells: int) -> SafeText:
-    """Return a moment in UTC as exactly as fits into `cells`; the year is left out only where it is that of `now_s`."""
+    """Return a moment in UTC as exactly as fits into `cells`; the year is left out only where it is that of `now_s`.
+
+    Of a moment within a day it is the day that is left out, not the time.
+    """
     try:
         when, now = (datetime.fromtimestamp(one, UTC) for one in (moment_s, now_s))
     except (OverflowError, ValueError, OSError):
         return literal("after the year 9999")
     day = when.date().isoformat()
-    forms = (
-        f"{day} {when:%H:%M:%S} UTC",
-        f"{day} {when:%H:%M} UTC",
-        f"{when:%d %b %H:%M} UTC" if when.year == now.year else f"{day} UTC",
-        f"{when:%d %b} UTC" if when.year == now.year else day,
-    )
+    forms = [f"{day} {when:%H:%M:%S} UTC", f"{day} {when:%H:%M} UTC"]
+    if when.year == now.year:
+        forms.append(f"{when:%d %b %H:%M} UTC")
+    if abs(moment_s - now_s) < DAY_S:
+        forms += [f"{when:%H:%M:%S} UTC", f"{when:%H:%M} UTC", f"{when:%H:%M}"]
+    else:
+        forms += [f"{when:%d %b} UTC"] if when.year == now.year else [f"{day} UTC", day]
     return SafeText(next((form for form in forms if len(form) <= cells), forms[-1]))
 
 

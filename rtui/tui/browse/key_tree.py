@@ -21,11 +21,12 @@ from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.row_weights import RowWeights
-from rtui.tui.browse.tree_lines import Totals, flashing, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_rows import TreeRows
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height
-from rtui.tui.kit.styled_text import Line
+from rtui.tui.kit.styled_text import Line, flashing
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.tui.browse.tree_figures import TreeFigures
@@ -36,6 +37,9 @@ KEPT_LINES: Final = 512
 KEPT_LINE_BYTES: Final = 4096
 """The lines of keys with longer names, in bytes, are made for each painting instead of kept."""
 
+
+NOWHERE: Final = -1
+"""The line of the cursor while its row is not listed."""
 
 MOST_SOUGHT: Final = 5_000
 """A row is looked for by its name among so many."""
@@ -61,6 +65,15 @@ class TreeView(RowsView, can_focus=True):
         """The rows that can be scrolled to."""
         self.cursor: Row | None = None
         """The row under the cursor."""
+        self.is_touched = False
+        """Whether the user has moved or opened anything since this was reset, so that rows must keep their places.
+
+        Set as it happens, not in the handler of a message, before which the end of a scan may sort the rows.
+        """
+        self.awaits_cursor = False
+        """Whether the row of the cursor, of an earlier scan, is expected to come back; until then it is on no line."""
+        self.placed_at: int | None = None
+        """The line of the screen where the cursor's row was before another scan, and stays when rows are sorted."""
         self.columns = ALL_COLUMNS
         """What is shown beside names, as far as it fits."""
         self.row_layout = lay_out_row(0)
@@ -109,6 +122,7 @@ class TreeView(RowsView, can_focus=True):
         """Show what an analysis knows of namespaces, None for nothing, in columns of their own."""
         is_other_layout = (figures is None) is not (self.figures is None)
         self.figures = figures
+        self._key_lines.clear()
         if is_other_layout:
             self._update_row_layout()
         else:
@@ -132,19 +146,32 @@ class TreeView(RowsView, can_focus=True):
             before, self.cursor = self.cursor, self.rows.row(found)
             self.cursor_line = found
             if self.cursor != before and self.cursor.kind is RowKind.NAMESPACE:
-                self.call_later(self._report_cursor)  # it has become a chain, or has parted
+                self.call_later(self.report_cursor)  # it has become a chain, or has parted
+        elif self.awaits_cursor:
+            self.cursor_line = NOWHERE
         else:
-            self.move_to(self.cursor_line if self.cursor is None else self._nearest(self.cursor))
+            self.move_to(self._nearest(self.cursor))
         self._make_room()
         self.repaint_changes()
 
-    def rearranged(self, *, to_first: bool = False) -> None:
-        """After the rows were sorted, go with the cursor's row to its new place, or to the first row."""
+    def rearranged(self) -> None:
+        """After the rows were sorted, go with the cursor's row to its new place, while untouched to the first row."""
         self._recount()
         self._update_row_layout()
-        line = 0 if to_first else self._index(self.cursor)
-        self.move_to(self.cursor_line if line is None else line)
+        is_placed = self.placed_at is not None and not self.is_touched
+        line = self._index(self.cursor) if self.is_touched or is_placed else 0
+        if line is not None and self.placed_at is not None and is_placed:
+            self.place(line, self.placed_at)
+        elif not self.awaits_cursor:
+            self.move_to(self.cursor_line if line is None else line)
         self.repaint_changes()
+
+    def place(self, line: int, screen_line: int) -> None:
+        """Put the cursor on a row by its number, and that on a line of the screen, without a user's doing."""
+        is_touched = self.is_touched
+        self.scroll_top_to(line - screen_line)
+        self.move_to(line)
+        self.is_touched, self.placed_at = is_touched, screen_line
 
     def move_to(self, line: int) -> None:
         """Put the cursor on a row by its number and bring it into view."""
@@ -155,8 +182,10 @@ class TreeView(RowsView, can_focus=True):
             return
         line = max(0, min(line, len(self.rows) - 1))
         before, self.cursor = self.cursor, self.rows.row(line)
+        self.awaits_cursor = False
         self.put_cursor(line)
         if self.cursor != before:
+            self.is_touched = self.is_touched or line > 0
             self.post_message(self.Highlighted(self.cursor))
 
     def move_to_row(self, row: Row | None) -> None:
@@ -209,7 +238,7 @@ class TreeView(RowsView, can_focus=True):
         if known is not None and known[0] is facts and known[1] is self.row_layout and not is_flashing:
             return known[2]
         idle_s = self._weights.idle_s(row.namespace, row.name) if self.rows.sort_order is Sort.IDLE else None
-        line = row_line(row, self.row_layout, self.totals, facts=facts, idle_s=idle_s)
+        line = row_line(row, self.row_layout, self.totals, facts=facts, figures=self.figures, idle_s=idle_s)
         if is_flashing:
             return flashing(line)
         if len(self._key_lines) >= KEPT_LINES:
@@ -230,19 +259,22 @@ class TreeView(RowsView, can_focus=True):
         """Return the number of a row, None when it is not visible."""
         return None if row is None else self.rows.index_of(row)
 
-    def _report_cursor(self) -> None:
+    def report_cursor(self) -> None:
         """Post `Highlighted` in the context of this widget: one that a parent's handler sends ends at the parent."""
         self.post_message(self.Highlighted(self.cursor))
 
-    def _nearest(self, row: Row) -> int:
-        """Return the number of the innermost visible namespace that holds a row which is not visible any more."""
-        node: Namespace | None = row.namespace
+    def _nearest(self, row: Row | None) -> int:
+        """Return the number of the innermost visible namespace that holds a row which is not visible any more.
+
+        Where there is none it is the row that has its number now, while untouched the first one.
+        """
+        node = None if row is None else row.namespace
         while node is not None:
             line = self.rows.index_of(self.rows.row_of(node))
             if line is not None:
                 return line
             node = node.parent
-        return self.cursor_line
+        return self.cursor_line if self.is_touched else 0
 
     def _recount(self) -> None:
         """Set how many rows can be scrolled over."""
@@ -266,7 +298,7 @@ class TreeView(RowsView, can_focus=True):
         self.post_message(self.ViewChanged())
 
 
-class KeyTree(TreeView):
+class KeyTree(TreeView, TreeRows):
     """A tree with actions for the keyboard and the mouse."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
@@ -281,22 +313,6 @@ class KeyTree(TreeView):
             super().__init__()
             self.node = node
             self.below = below
-
-    class SortRequested(Message):
-        """The rows are to be sorted: so many steps further in the list of orders, or as they are meant to be."""
-
-        def __init__(self, step: int = 0) -> None:
-            super().__init__()
-            self.step = step
-
-    class Jumping(Message):
-        """The beginning of a name that the user is typing, None when that has ended."""
-
-        def __init__(self, typed: str | None) -> None:
-            super().__init__()
-            self.typed = typed
-
-    _typed: str | None = None
 
     def action_parent(self) -> None:
         """Move to the namespace that holds this row."""
@@ -329,9 +345,11 @@ class KeyTree(TreeView):
             self.post_message(self.OpenRequested(node))
 
     def action_expand(self) -> None:
-        """Open the namespace under the cursor; go to its first row when it is open."""
+        """Open the namespace under the cursor; go to its first row when it is open, and into the details of a key."""
         node = self._node_at_cursor()
-        if node is not None and self.rows.is_expanded(node):
+        if node is None and self.cursor is not None:
+            self.post_message(self.Chosen())
+        elif node is not None and self.rows.is_expanded(node):
             self.action_cursor_down()
         elif node is not None:
             self.post_message(self.OpenRequested(node))
@@ -358,56 +376,6 @@ class KeyTree(TreeView):
         """Return the namespace under the cursor, None when a key is."""
         row = self.cursor
         return row.namespace if row is not None and row.kind is RowKind.NAMESPACE else None
-
-    def action_sort_by(self, step: int) -> None:
-        """Sort by what is so many places further in the list of orders."""
-        self.post_message(self.SortRequested(step))
-
-    def action_sort_again(self) -> None:
-        """Sort the same way again."""
-        self.post_message(self.SortRequested())
-
-    @property
-    def typed_text(self) -> str | None:
-        """What was typed of a name to jump to, None while no name is being typed."""
-        return self._typed
-
-    def action_jump(self) -> None:
-        """Take the next characters as the beginning of a name."""
-        self._type("")
-
-    def _type(self, typed: str | None) -> None:
-        """Take what was typed so far as the beginning of a name; None ends that."""
-        self._typed = typed
-        self.post_message(self.Jumping(typed))
-
-    async def on_key(self, event: events.Key) -> None:
-        """Run the action of a key; while a name is being typed, take its characters until another key ends that.
-
-        The action is run at once. Otherwise the key would bubble to the application first, one iteration of the event
-        loop for each ancestor, and while a scan runs each iteration takes a while.
-        """
-        if self._typed is None:
-            for binding in self._bindings.key_to_bindings.get(event.key, ()):
-                await self.run_action(binding.action)
-                event.stop()
-                event.prevent_default()
-            return
-        if event.key == "backspace":
-            self._type(self._typed[:-1])
-        elif event.is_printable and event.character is not None:
-            self._type(self._typed + event.character)
-        else:
-            self._type(None)
-            if event.key not in {"escape", "enter"}:
-                return
-        event.stop()
-        event.prevent_default()
-
-    def on_blur(self) -> None:
-        """Without the keyboard nothing is typed here."""
-        if self._typed is not None:
-            self._type(None)
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; its sign or a second click opens it."""

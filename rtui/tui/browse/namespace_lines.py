@@ -4,23 +4,25 @@ what lies directly below."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
+from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import Mark, counted
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts
+from rtui.tui.browse.detail_fetcher import ChildCount, ChildCounts, Detail
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 
 if TYPE_CHECKING:  # they are imported with all that adds up
-    from rtui.analysis.report.document import KeyRecord, Node
+    from rtui.analysis.report.document import Node
     from rtui.tui.browse.tree_figures import InsideNamespace
 
 _MIN_BAR_CELLS: Final = 8
@@ -44,7 +46,7 @@ def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     head = name_lines(display(path, limit=NAME_LIMIT), width)
     if totals.figures is not None:
         found = totals.figures.figures(node, known.known)
-        return [*head, fact_line(width, keys, share), *_figure_lines(found, width), glob]
+        return [*head, fact_line(width, keys, share), *figure_lines(found, width), glob]
     level = Fact(literal("level"), SafeText(str(len(node.segments()))))
     return [
         *head,
@@ -55,7 +57,7 @@ def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     ]
 
 
-def _figure_lines(found: NamespaceFigures, width: int) -> list[Line]:
+def figure_lines(found: NamespaceFigures, width: int) -> list[Line]:
     """Return the figures of an analysis on two lines."""
     memory = _figure(found.memory_bytes, fmt.size)
     if found.memory_bytes is not None and found.share is not None:
@@ -87,23 +89,75 @@ def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
     return literal("at least: the scan has not finished")
 
 
-def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
-    """Return what an analysis knows of the inside of a namespace, then what lies directly below it."""
-    lines: list[Line] = [()]
-    if totals.figures is None:
-        if not totals.is_part:
-            lines += prose(
-                literal("No analysis yet: press a for its bytes, its biggest keys and patterns."), width, Role.FAINT
-            )
-            lines.append(())
-    else:
-        found = totals.figures.figures(node, known_count(node, totals.complete).known)
+def inside_rows(node: Namespace, detail: Detail, totals: Totals, width: int) -> list[ValueRow]:
+    """Return the biggest keys and what an analysis knows of the inside of a namespace, then what is directly below."""
+    known = known_count(node, totals.complete)
+    rows = plain_rows(())
+    patterns: list[ValueRow] = []
+    biggest, note = _asked_biggest(detail), literal("")
+    if totals.figures is not None:
+        found, below = totals.figures.figures(node, known.known), totals.figures.inside(node)
         for sentence in _sentences(found, totals):
-            lines += prose(sentence, width, Role.MUTED)
-        below = totals.figures.inside(node)
-        if below is not None:
-            lines += [(), *_biggest_lines(node, below, width), *_pattern_lines(found, below, width)]
-    return [*lines, *child_lines(node, inside, totals, width)]
+            rows += plain_rows(*prose(sentence, width, Role.MUTED))
+        rows += plain_rows(())
+        patterns = _pattern_rows(found, below, width)
+        if biggest is None:
+            biggest = [_Big(one.key, one.key_type, one.memory_bytes or 0) for one in below.biggest]
+            note = _missing_note(biggest, below.complete_above)
+    elif not totals.is_part:
+        how = literal("No analysis yet: press a for its bytes, its biggest keys and patterns.")
+        rows += plain_rows(*prose(how, width, Role.FAINT), ())
+    if biggest:
+        rows += _biggest_rows(node, biggest, width)
+    if note:
+        rows += plain_rows(*prose(note, width, Role.MUTED))
+    if known.keys > len(biggest or ()):
+        rows.append(_by_size_row(node, known))
+    return [*rows, *plain_rows(()), *patterns, *child_rows(node, detail.children, totals, width)]
+
+
+class _Big(NamedTuple):
+    """One of the biggest keys."""
+
+    key: bytes
+    key_type: bytes | None
+    memory_bytes: int
+
+
+def _asked_biggest(detail: Detail) -> list[_Big] | None:
+    """Return the biggest keys as they were asked just now; None where they were not."""
+    if detail.biggest is None:
+        return None
+    return [
+        _Big(one.key, None if isinstance(one.type, Unknown) else one.type, one.memory_bytes)
+        for one in detail.biggest
+        if isinstance(one.memory_bytes, int)
+    ]
+
+
+def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
+    """Return which of the biggest keys a report does not name; empty where it names all of them.
+
+    `least` is the size above which none is missing, None where any may be.
+    """
+    if not biggest:
+        if least is None:
+            return literal("None of the biggest keys that were found is here.")
+        return SafeText(f"None of the biggest is here: each of its keys has {fmt.size(least)} at most.")
+    if least is None:
+        return literal("Others may be as big: not all keys were asked.")
+    return literal("") if biggest[-1].memory_bytes >= least else SafeText(f"Below {fmt.size(least)} some are missing.")
+
+
+def plain_rows(*lines: Line) -> list[ValueRow]:
+    """Return lines where the cursor does not rest."""
+    return [ValueRow(line) for line in lines]
+
+
+def _by_size_row(node: Namespace, keys: KnownCount) -> ValueRow:
+    """Return the row that leads to all keys, largest first."""
+    text = SafeText(f"All {keys.text} keys by size ›" if keys.keys != 1 else "Its key with its size ›")
+    return ValueRow((gap(MARGIN), Span(text, Role.ACCENT)), Item(ItemKind.BY_SIZE, node.path()))
 
 
 def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
@@ -120,7 +174,7 @@ def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
     return [SafeText(f"{known}{then}.{changed}")]
 
 
-def _heading(title: SafeText, width: int, *columns: tuple[SafeText, int]) -> Line:
+def heading(title: SafeText, width: int, *columns: tuple[SafeText, int]) -> Line:
     """Return the title of a section, with those of its columns at the right."""
     cells = sum(size for _, size in columns)
     room = width - 2 * MARGIN - cells
@@ -128,65 +182,66 @@ def _heading(title: SafeText, width: int, *columns: tuple[SafeText, int]) -> Lin
     return (gap(MARGIN), Span(left(title, room), Role.STRONG), *titles)
 
 
-def _bar_cells(width: int) -> int:
+def bar_cells_of(width: int) -> int:
+    """Return the cells of a bar in a row of this width."""
     return max(_MIN_BAR_CELLS, min(_MAX_BAR_CELLS, width // 6))
 
 
-def _biggest_lines(node: Namespace, inside: InsideNamespace, width: int) -> list[Line]:
-    """Return the biggest keys below a namespace, and above which size none is missing."""
-    cells = _bar_cells(width)
+def _biggest_rows(node: Namespace, biggest: Sequence[_Big], width: int) -> list[ValueRow]:
+    """Return the biggest keys below a namespace."""
+    cells = bar_cells_of(width)
     columns = (literal("type"), _TYPE_CELLS + 1), (literal("bytes"), _SIZE_CELLS), (literal(""), cells + 2)
-    lines: list[Line] = [_heading(literal("Biggest keys"), width, *columns)]
-    largest = max((one.memory_bytes or 0 for one in inside.biggest), default=0)
-    skipped = len(node.path())
-    lines += [
-        _record_line(one, one.key[skipped:], (one.memory_bytes or 0) / max(1, largest), width) for one in inside.biggest
-    ]
-    least = inside.complete_above
-    if not inside.biggest and least is None:
-        lines += prose(literal("None of the biggest keys that were found is here."), width, Role.MUTED)
-    elif not inside.biggest and least:
-        lines += prose(SafeText(f"None is here: each of its keys has {fmt.size(least)} at most."), width, Role.MUTED)
-    return [*lines, ()]
+    rows = plain_rows(heading(literal("Biggest keys"), width, *columns))
+    skipped, largest = len(node.path()), max(1, biggest[0].memory_bytes)
+    for one in biggest:
+        line = _big_line(one, one.key[skipped:], one.memory_bytes / largest, width)
+        rows.append(ValueRow(line, Item(ItemKind.KEY, one.key)))
+    return rows
 
 
-def _record_line(record: KeyRecord, name: bytes, part: float, width: int) -> Line:
+def _big_line(big: _Big, name: bytes, part: float, width: int) -> Line:
     """Return one of the biggest keys."""
-    cells = _bar_cells(width)
+    cells = bar_cells_of(width)
     room = max(4, width - 2 * MARGIN - _TYPE_CELLS - 1 - _SIZE_CELLS - cells - 2)
     filled, blank = bar(part, cells)
-    key_type = literal("") if record.key_type is None else display(record.key_type, limit=16)
+    key_type = literal("") if big.key_type is None else display(big.key_type, limit=16)
     return (
         gap(MARGIN),
         Span(left(cut_middle(display(name, limit=NAME_LIMIT) if name else literal("(empty)"), room), room)),
         gap(1),
-        Span(right(key_type, _TYPE_CELLS), type_role(record.key_type)),
-        Span(right(fmt.size(record.memory_bytes or 0, Mark.ABOUT), _SIZE_CELLS)),
+        Span(right(key_type, _TYPE_CELLS), type_role(big.key_type)),
+        Span(right(fmt.size(big.memory_bytes, Mark.ABOUT), _SIZE_CELLS)),
         gap(2),
         Span(filled, Role.BAR),
         Span(blank),
     )
 
 
-def _pattern_lines(found: NamespaceFigures, inside: InsideNamespace, width: int) -> list[Line]:
+def _pattern_rows(found: NamespaceFigures, inside: InsideNamespace, width: int) -> list[ValueRow]:
     """Return the patterns of keys below a namespace, most bytes first."""
     if not inside.patterns:
         return []
-    cells = _bar_cells(width)
+    cells = bar_cells_of(width)
     columns = (literal("keys"), _COUNT_CELLS), (literal("bytes"), _SIZE_CELLS), (literal(""), cells + 2)
     title = literal("Patterns")
     if found.pattern is not None:
         title = SafeText(f"Patterns of all of {display(found.pattern, limit=NAME_LIMIT)}")
-    lines = [_heading(title, width, *columns)]
-    lines += [_pattern_line(nodes, inside.share(nodes[-1]), inside.mark, width) for nodes in inside.patterns]
-    if inside.more_patterns:
-        lines.append((gap(MARGIN), Span(SafeText(f"and {counted(inside.more_patterns, 'smaller one')}"), Role.FAINT)))
-    return [*lines, ()]
+    rows = plain_rows(heading(title, width, *columns))
+    for nodes, behind in zip(inside.patterns, inside.behind, strict=True):
+        line = _pattern_line(nodes, inside.share(nodes[-1]), inside.mark, width)
+        rows.append(ValueRow(line, Item(ItemKind.PATTERN, behind=behind)))
+    return [*rows, *_left_out(inside.more_patterns), *plain_rows(())]
+
+
+def _left_out(number: int) -> list[ValueRow]:
+    """Return that there are more, smaller ones."""
+    text = SafeText(f"and {counted(number, 'smaller one')}")
+    return plain_rows((gap(MARGIN), Span(text, Role.FAINT))) if number > 0 else []
 
 
 def _pattern_line(nodes: Sequence[Node], part: float, mark: Mark, width: int) -> Line:
     """Return one pattern: its name below the namespace, keys, bytes, and its part of those of the namespace."""
-    cells = _bar_cells(width)
+    cells = bar_cells_of(width)
     room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SIZE_CELLS - cells - 2)
     stats, filled = nodes[-1].stats, bar(part, cells)
     name = b"".join(one.name + one.separator for one in nodes)
@@ -208,28 +263,28 @@ def _plain(figure: float | Estimate, form: fmt.NumberFormat, mark: Mark) -> Safe
     return form(figure.value, Mark.ABOUT) if isinstance(figure, Estimate) else form(figure, mark)
 
 
-def child_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
+def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[ValueRow]:
     """Return what lies directly below a namespace, largest first, with its part of the namespace."""
     if node.dropped:
         text = literal(
             "Its names were dropped to keep within the memory budget; the count is kept. Open it to scan for them."
         )
-        return prose(text, width, Role.MUTED)
+        return plain_rows(*prose(text, width, Role.MUTED))
     if inside is None:
-        return prose(literal("Open it to see what is inside."), width, Role.MUTED)
+        return plain_rows(*prose(literal("Open it to see what is inside."), width, Role.MUTED))
     is_total = totals.complete and inside.of == node.count and (node.opened or not node.listed)
     seen = Mark.EXACT if is_total else Mark.AT_LEAST
     parts = [*inside.parts, *([ChildCount(b"", inside.keys)] if inside.keys else [])]
     total = max(1.0, sum(part.keys for part in parts))
-    bar_cells = _bar_cells(width)
+    bar_cells = bar_cells_of(width)
     room = max(8, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - bar_cells - 2)
     summary = f"{counted(inside.namespaces, 'namespace')} and {counted(inside.keys, 'key')} directly below"
-    lines: list[Line] = [(gap(MARGIN), Span(SafeText(summary), Role.MUTED)), ()]
+    rows, path = plain_rows((gap(MARGIN), Span(SafeText(summary), Role.MUTED)), ()), node.path()
     for part in sorted(parts, key=lambda part: -part.keys):
         name = display(part.label, limit=64) if part.label else literal("(keys right here)")
         count = KnownCount(part.keys, Mark.ABOUT if part.is_estimate else seen)
         filled, blank = bar(part.keys / total, bar_cells)
-        lines.append((
+        line = (
             gap(MARGIN),
             Span(left(cut_middle(name, room), room)),
             Span(right(count.text, _COUNT_CELLS)),
@@ -237,8 +292,7 @@ def child_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, wid
             gap(2),
             Span(filled, Role.BAR),
             Span(blank),
-        ))  # fmt: skip
-    left_out = inside.namespaces - len(inside.parts)
-    if left_out > 0:
-        lines += [(), (gap(MARGIN), Span(SafeText(f"and {counted(left_out, 'smaller one')}"), Role.FAINT))]
-    return lines
+        )
+        rows.append(ValueRow(line, Item(ItemKind.NAMESPACE, path + part.label) if part.label else None))
+    left_out = _left_out(inside.namespaces - len(inside.parts))
+    return [*rows, *plain_rows(()), *left_out] if left_out else rows

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from itertools import accumulate
 from typing import Final
 
 from rtui.analysis import humanize as fmt
@@ -21,11 +23,25 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, text_rows
+from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, joined, left, literal, right, width_of, wrap
+from rtui.tui.kit.styled_text import (
+    Line,
+    Role,
+    Span,
+    cut,
+    cut_middle,
+    gap,
+    joined,
+    left,
+    literal,
+    right,
+    width_of,
+    wrap,
+)
+from rtui.values import Form
 
 SUMMARY_LINES: Final = 4
 """A fact of the value as a whole is wrapped into at most so many lines."""
@@ -34,7 +50,15 @@ MIN_COLUMN_CELLS: Final = 6
 NAME_SHARE: Final = 0.42
 """A column that is not the last takes at most this part of the width."""
 
+TIMED_CELLS: Final = 76
+"""From this width on the ids of entries are shown with their times,"""
+
+TIMED_ID_CELLS: Final = 40
+"""which take so many cells together at most."""
+
 _BETWEEN: Final = 2
+_YEAR_2000_MS: Final = 946_684_800_000
+_YEAR_3000_MS: Final = 32_503_680_000_000
 _JSON_NAME: Final = re.compile(r'^(\s*)("(?:[^"\\]|\\.)*")(: ?)')
 _ROLES: Final = {
     Meaning.NAME: Role.HASH,
@@ -67,7 +91,10 @@ def preview_rows(
             why = literal("It has expired or was deleted since it was listed. r looks again.")
         rows += _plain([*(prose(why, width, Role.MUTED) if why else ()), ()])
     rows += _plain(_summary_lines(preview.summary, width))
-    if document is not None:
+    if document is not None and document.is_as_stored and preview.window is not None:
+        kind = PreviewKind.BINARY if document.found.form is Form.HEX else PreviewKind.TEXT
+        rows += [*_window_rows(kind, preview.window, width), *notes_of(document, width)]
+    elif document is not None:
         rows += document_rows(document, width)
     elif preview.window is not None:
         rows += _window_rows(preview.kind, preview.window, width)
@@ -85,8 +112,9 @@ def preview_rows(
         if section.rows:
             rows += table_rows(section.columns, section.rows, width, side=section)
         rows += _plain(_note_lines(section.notes, width))
+    has_read = refusal is None or bool(preview.rows) or preview.window is not None
     touch = "Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it."
-    return rows + _plain(_note_lines([*preview.notes, *([touch] if preview.touched else [])], width))
+    return rows + _plain(_note_lines([*preview.notes, *([touch] if preview.touched and has_read else [])], width))
 
 
 def _plain(lines: Sequence[Line]) -> list[ValueRow]:
@@ -103,9 +131,16 @@ def _nothing_found(preview: Preview, width: int) -> list[Line]:
     return prose(SafeText(f"Nothing here matches {what}. Escape shows all."), width, Role.MUTED)
 
 
-def page_note(preview: Preview, order: RowOrder | None = None, *, is_short: bool = False) -> Line:
-    """Return which part of the value this is, and which keys turn the page, for the end of the tab line."""
+def page_note(
+    preview: Preview, order: RowOrder | None = None, document: Document | None = None, *, is_short: bool = False
+) -> Line:
+    """Return which part of the value this is, and which keys turn the page, for the end of the tab line.
+
+    A `document` is decoded from the beginning of the value, and not in pages.
+    """
     parts: list[Span] = []
+    if document is not None and not document.is_as_stored:
+        return (Span(document.position, Role.MUTED),) if document.position else ()
     position = position_text(preview, is_short=is_short)
     if position:
         parts.append(Span(position, Role.MUTED))
@@ -124,13 +159,10 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
     page = preview.page
     total: int | Unknown | None = preview.total
     if preview.window is not None:
-        return _window_position(preview.window, preview)
+        return _window_position(preview.window, preview, is_short=is_short)
     count = len(preview.rows) if preview.elements is None else preview.elements
     if page.find is not None and not page.find.is_exact:
-        looked_at = min(preview.looked_at, total) if isinstance(total, int) else preview.looked_at
-        if is_short:
-            return SafeText(f"{count:,} found in {looked_at:,}")
-        return SafeText(f"{count:,} found · {looked_at:,}{_of(total)} looked at")
+        return _found_text(preview, count, is_short=is_short)
     title = ""
     if page.span is not None:
         total, title = page.span.length, "" if is_short else f" · {page.span.title}"
@@ -142,15 +174,26 @@ def position_text(preview: Preview, *, is_short: bool = False) -> SafeText:
     return SafeText(f"{first:,}–{last:,}{_of(total)}{title}" if last > first else f"{first:,}{_of(total)}{title}")
 
 
+def _found_text(preview: Preview, count: int, *, is_short: bool) -> SafeText:
+    """Return how many were found in how many; nothing where looking was refused from the start."""
+    total, looked_at = preview.total, preview.looked_at
+    if preview.refusal is not None and not looked_at:
+        return SafeText("")
+    looked_at = min(looked_at, total) if isinstance(total, int) else looked_at
+    if is_short:
+        return SafeText(f"{count:,} found in {looked_at:,}")
+    return SafeText(f"{count:,} found · {looked_at:,}{_of(total)} looked at")
+
+
 def _of(total: int | Unknown | None) -> str:
     return f" of {total:,}" if isinstance(total, int) else ""
 
 
-def _window_position(window: StringWindow, preview: Preview) -> SafeText:
+def _window_position(window: StringWindow, preview: Preview, *, is_short: bool) -> SafeText:
     """Return which bytes of a string these are; nothing where they are all."""
     first, last = window.offset_bytes, window.offset_bytes + len(window.data)
     if isinstance(preview.total, int) and (preview.next_page is not None or first):
-        return SafeText(f"bytes {first:,}–{last:,} of {preview.total:,}")
+        return SafeText(f"bytes {first:,}–{last:,}{'' if is_short else _of(preview.total)}")
     return SafeText("")
 
 
@@ -168,7 +211,10 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
         if isinstance(value, Unknown):
             found = prose(display_text(value.detail or value.reason.value), space, Role.MUTED)
         else:
-            parts = wrap(cell_text(value, Meaning.VALUE), space - 2 * MARGIN, SUMMARY_LINES)
+            text = cell_text(value, Meaning.VALUE)
+            if label.endswith("-id") and isinstance(value, bytes):
+                text = joined([text, *entry_time(value)], "  ")
+            parts = wrap(text, space - 2 * MARGIN, SUMMARY_LINES)
             found = [(gap(MARGIN), Span(part)) for part in parts]
         if is_beside:
             title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
@@ -224,21 +270,27 @@ def table_rows(
     texts = [
         [cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row, _ in ordered
     ]
-    cells = _column_cells(columns, texts, width - 2 * MARGIN)
+    if width >= TIMED_CELLS and columns[0].meaning is Meaning.STREAM_ID:
+        for (row, _), found in zip(ordered, texts, strict=True):
+            found[:1] = [joined([found[0], *entry_time(row[0])], "  ")]
+    titles = [display_text(column.title) for column in columns]
+    if order is not None and order.column < len(titles):
+        titles[order.column] = SafeText(f"{titles[order.column]} {'↓' if order.is_reversed else '↑'}")
+    cells = _column_cells(columns, titles, texts, width - 2 * MARGIN)
     aligns = [right if column.meaning in _NUMBERS else left for column in columns]
     head: list[Span] = [gap(MARGIN)]
-    for at, (column, room, align) in enumerate(zip(columns, cells, aligns, strict=True)):
-        title, role = display_text(column.title), Role.MUTED
-        if order is not None and order.column == at:
-            title, role = SafeText(f"{title} {'↓' if order.is_reversed else '↑'}"), Role.ACCENT
+    for at, (title, room, align) in enumerate(zip(titles, cells, aligns, strict=True)):
+        role = Role.ACCENT if order is not None and order.column == at else Role.MUTED
         head += [Span(align(title, room), role), gap(_BETWEEN)]
-    shown = [ValueRow(tuple(head))]
+    ends = tuple(accumulate((size + _BETWEEN for size in cells), initial=MARGIN))[1:]
+    shown = [ValueRow(tuple(head), column_ends=ends if side is None else ())]
     for (row, entry), found in zip(ordered, texts, strict=True):
         line: list[Span] = [gap(MARGIN)]
         for text, value, column, room, align in zip(found, row, columns, cells, aligns, strict=False):
             is_blank = value is None or isinstance(value, Unread | Unknown)
             role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
-            line += [Span(align(text, room), role), gap(_BETWEEN)]
+            fitting = cut_middle(text, room) if column.meaning is Meaning.NAME else text
+            line += [Span(align(fitting, room), role), gap(_BETWEEN)]
         if side is None:
             item = element_of(columns, row, entry)
         else:
@@ -248,15 +300,19 @@ def table_rows(
     return shown
 
 
-def _column_cells(columns: Sequence[PreviewColumn], texts: Sequence[Sequence[SafeText]], width: int) -> list[int]:
+def _column_cells(
+    columns: Sequence[PreviewColumn], titles: Sequence[SafeText], texts: Sequence[Sequence[SafeText]], width: int
+) -> list[int]:
     """Return how wide each column is."""
     natural = [
-        max([width_of(column.title), *(width_of(row[at]) for row in texts if at < len(row))])
-        for at, column in enumerate(columns)
+        max([width_of(title), *(width_of(row[at]) for row in texts if at < len(row))])
+        for at, title in enumerate(titles)
     ]
     most = max(MIN_COLUMN_CELLS, int(width * NAME_SHARE))
     wide = max(range(len(columns)), key=lambda at: (columns[at].meaning is Meaning.VALUE, at))
     cells = [min(need, most) for need in natural]
+    if columns[0].meaning is Meaning.STREAM_ID and width >= TIMED_CELLS - 2 * MARGIN:
+        cells[0] = min(natural[0], TIMED_ID_CELLS)
     rest = width - sum(size for at, size in enumerate(cells) if at != wide) - _BETWEEN * (len(columns) - 1)
     cells[wide] = max(MIN_COLUMN_CELLS, min(natural[wide], rest))
     return cells
@@ -275,6 +331,14 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
         case bytes():
             return display(value) if value else literal('""')
     return _number_text(value, meaning)
+
+
+def entry_time(entry_id: PreviewCell) -> list[SafeText]:
+    """Return the moment that the id of an entry begins with, in UTC, where it may be one: after the year 2000."""
+    milliseconds = entry_id[:20].partition(b"-")[0] if isinstance(entry_id, bytes) else b""
+    if not milliseconds.isdigit() or not _YEAR_2000_MS <= int(milliseconds) < _YEAR_3000_MS:
+        return []
+    return [SafeText(f"{datetime.fromtimestamp(int(milliseconds) / 1000, UTC):%Y-%m-%d %H:%M:%S}")]
 
 
 def _number_text(value: float, meaning: Meaning) -> SafeText:

@@ -53,8 +53,11 @@ class RowFactsCache:
         self._counted_down[asked.key] = now
         return now
 
-    def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S) -> list[bytes]:
-        """Return the keys among the rows to fetch: unknown ones, expired ones, and those fetched over `hold_s` ago."""
+    def missing(self, rows: Iterable[Row], *, hold_s: float = HOLD_S, with_more: bool = False) -> list[bytes]:
+        """Return the keys among the rows to fetch: unknown ones, expired ones, and those fetched over `hold_s` ago.
+
+        `with_more` also those whose length, encoding and idle time were not asked.
+        """
         wanted = []
         now_s = self._clock()
         for row in rows:
@@ -66,7 +69,8 @@ class RowFactsCache:
                     self._asked.move_to_end(key)
                     expires_at_s = known.expires_at_s
                     has_expired = expires_at_s is not None and now_s >= expires_at_s + AFTER_EXPIRY_S
-                    is_due = has_expired or key in self._invalid or now_s - known.asked_at_s > hold_s
+                    lacks = with_more and not known.has_more
+                    is_due = has_expired or lacks or key in self._invalid or now_s - known.asked_at_s > hold_s
                 if is_due and len(key) <= MOST_NAME_BYTES:
                     wanted.append(key)
         return wanted

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -15,29 +16,33 @@ from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.columns import ColumnsScreen, SortScreen, TreeColumn
+from rtui.tui.browse.columns import ColumnsScreen, TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.pane_watch import PaneWatch
 from rtui.tui.browse.panes import Panes
+from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.browse.tree_search import TreeSearch
 from rtui.tui.browse.value_commands import SHARED
+from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_prompt import prompt_hint
-from rtui.tui.browse.watching import REFUSED, UNCHANGED, Watcher
+from rtui.tui.browse.value_rows import ItemKind
+from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput, LinkedBar
-from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
+from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
 from rtui.tui.kit.history import TreePlace
-from rtui.tui.kit.layout import display, display_text
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_action_of, title_line
@@ -45,6 +50,8 @@ from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 if TYPE_CHECKING:
     from rtui.analysis.query.completion import Vocabulary
+    from rtui.registry.registry import Registry
+    from rtui.tui.browse.schema import LevelDetail
 
 FILTER_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -60,6 +67,12 @@ FILTER_PLACEHOLDER: Final = "name, part of one, a glob such as user:*:cart, or t
 
 COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()), f"{Owner.BROWSE}.columns"})
 """Commands that are not in the footer while the value has the keyboard: its own have their keys."""
+
+OF_VALUE: Final = (Owner.VALUE, Owner.DETAIL, Owner.BROWSE)
+"""The owners of commands that come first in the footer while the value has the keyboard."""
+
+IN_SCHEMA: Final = {f"{Owner.TREE}.enter": "Its keys", f"{Owner.BROWSE}.schema": "Names"}
+"""What commands are called in the footer while the schema is shown."""
 
 TICK_S: Final = 0.95
 """What time changes is shown so often: a little less than a second, so that each second is shown."""
@@ -86,19 +99,21 @@ class BrowseScreen(CommandScreen[None]):
         label: SafeText | None = None,
         is_filling: Callable[[], bool] | None = None,
         settings: SettingsFile | None = None,
+        registry: Registry | None = None,
     ) -> None:
         """`label` replaces the server's own in the title; `is_filling` returns whether keys are still being added."""
         super().__init__()
         self.session = session
         self.settings = SettingsFile() if settings is None else settings
-        self.tree_pane = TreePane(session, Sort(self.settings.settings.tree.sort), id="tree-pane")
+        self.tree_pane = TreePane(session, self.settings.settings.tree.sort, id="tree-pane")
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
-        self.detail_pane = DetailPane(session, self._run, self.tree_pane.totals, id="detail")
+        pane = self.tree_pane
+        self.detail_pane = DetailPane(session, self._run, pane.totals, pane.row_facts, registry=registry, id="detail")
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
-        self.title_bar = LinkedBar(lambda span: title_action_of(span, session.status.db), id="title")
+        self.title_bar = LinkedBar(title_action_of, id="title")
         self.status_bar = StatusBar(session, is_filling)
-        self.banner = Banner()
+        self.banner = Banner("browse.rescan")
         self.filter_input = QueryLine(FILTER_PLACEHOLDER, self._vocabulary, self.settings, session.target)
         self._label = label
         self._shown = NOTHING_SHOWN
@@ -107,10 +122,8 @@ class BrowseScreen(CommandScreen[None]):
         self._listed_facts: KeyFacts | None = None
         self._jump: Line = ()
         self._told_log_failure = False
-        self.watcher = Watcher()
-        self._watch_began_s = 0.0
-        self._returns_to = ""
-        """The action of Escape where the user came to a key from another screen: it leads back there."""
+        self.pane_watch = PaneWatch(session, self.tree_pane, self.detail_pane, self.status_bar)
+        self.search = TreeSearch(session, self.tree_pane, self.detail_pane, self._run, self._show_all_again)
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -126,7 +139,7 @@ class BrowseScreen(CommandScreen[None]):
     @property
     def focus_home(self) -> Widget:
         """The tree, or the details where they may be all that is shown."""
-        return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.key_tree
+        return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.view
 
     def on_mount(self) -> None:
         """Show what there is and begin to poll."""
@@ -139,7 +152,7 @@ class BrowseScreen(CommandScreen[None]):
     def show_changes(self) -> None:
         """Show what has changed since the last call."""
         if self.tree_pane.follow_store():
-            self._shown = NOTHING_SHOWN
+            self._show_all_again()
         status, names = self.session.status, self.tree_pane.names
         if self.status_bar.has_just_been_filled():
             self.action_rescan()
@@ -162,9 +175,13 @@ class BrowseScreen(CommandScreen[None]):
             self.tree_pane.invalidate_facts()
             self.detail_pane.fetcher.refresh(at_once=True)
         self._offer_commands()
-        is_working = names.is_searching or self.tree_pane.ranking.is_under_way
+        is_working = names.is_searching or self.tree_pane.ranking.is_under_way or self.tree_pane.schema.is_reading
         is_at_rest = before == self._shown and self.status_bar.is_at_rest and not is_working
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
+
+    def _show_all_again(self) -> None:
+        """Have the next look at the session show everything, whatever has changed."""
+        self._shown = NOTHING_SHOWN
 
     def _show_status(self) -> None:
         """Show who the server is, how the scan is doing, and whether what is shown still holds."""
@@ -186,7 +203,7 @@ class BrowseScreen(CommandScreen[None]):
         if isinstance(status.link, Online) and not is_fetching:
             self.tree_pane.refresh_expired()
             self.detail_pane.refresh_expired()
-        self._watch(is_ready=isinstance(status.link, Online) and not is_fetching)
+        self.pane_watch.tick(is_ready=isinstance(status.link, Online) and not is_fetching)
 
     @on(events.ScreenResume)
     def _resumed(self) -> None:
@@ -198,7 +215,19 @@ class BrowseScreen(CommandScreen[None]):
 
     @on(KeyTree.Highlighted)
     def _follow_cursor(self, event: KeyTree.Highlighted) -> None:
-        self.detail_pane.fetcher.show(event.row)
+        if not self.tree_pane.is_schema:
+            self.detail_pane.fetcher.show(event.row)
+
+    @on(SchemaView.Highlighted)
+    def _follow_level(self) -> None:
+        if self.tree_pane.is_schema:
+            self.detail_pane.fetcher.show_level(self.level)
+            self._offer_commands()
+
+    @on(SchemaView.Chosen)
+    def _list_level(self) -> None:
+        self.leave_place()
+        self.action_keys()
 
     @on(KeyTree.Chosen)
     def _choose_key(self) -> None:
@@ -207,7 +236,7 @@ class BrowseScreen(CommandScreen[None]):
 
     def _enter_detail(self) -> None:
         self.add_class("-reading")
-        self.detail_pane.body.focus()
+        self.set_focus(self.detail_pane.body)
 
     @on(KeyTree.Jumping)
     def _show_jump(self, event: KeyTree.Jumping) -> None:
@@ -218,11 +247,9 @@ class BrowseScreen(CommandScreen[None]):
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
         async def fetch() -> None:
-            found = await self.session.row_facts(event.keys)
+            found = await self.session.row_facts(event.keys, with_more=event.with_more)
             self.tree_pane.put_facts(found)
-            if self.watcher.node is not None:
-                self.tree_pane.flash(frozenset(self.watcher.learn_rows(found)))
-                self._end_refresh()
+            self.pane_watch.learn_rows(found)
             shown = self.detail_pane.detail.facts
             if shown is not None and not shown.is_gone and any(one.is_gone and one.key == shown.key for one in found):
                 self.detail_pane.fetcher.refresh()
@@ -236,67 +263,48 @@ class BrowseScreen(CommandScreen[None]):
         facts = event.detail.facts
         if facts is not None and facts is not self._listed_facts:
             self._listed_facts = facts
-            if facts.key == self.watcher.key and self.watcher.learn(facts):
-                self._end_refresh()
-                self.detail_pane.changes = self.watcher.changes
-                self.detail_pane.tick()
+            self.pane_watch.learn(facts)
             self.tree_pane.put_facts([facts.row])
         self._offer_commands()
+
+    # the schema
+
+    def action_schema(self) -> None:
+        """Show the schema in the place of the names, or the names again."""
+        if self.tree_pane.is_schema:
+            self.tree_pane.leave_schema()
+        else:
+            self.tree_pane.show_schema()
+        if not self.detail_pane.value.has_keyboard:
+            self.set_focus(self.tree_pane.view)
+        self._offer_commands()
+        self.flush_after(AT_ONCE_S)
+
+    @property
+    def level(self) -> LevelDetail | None:
+        """The level of the schema under the cursor; None without one, and where the names are shown."""
+        from rtui.analysis.query.query import query_of  # noqa: PLC0415 - with all that adds up
+        from rtui.tui.browse.schema import LevelDetail  # noqa: PLC0415
+
+        view, pane = self.tree_pane.schema.view, self.tree_pane
+        schema = None if view.model is None or not pane.is_schema else view.model.schema
+        if schema is None or view.cursor is None:
+            return None
+        return LevelDetail(schema, view.cursor, query_of(*self.search.needle_terms()))
 
     # watching
 
     def action_watch(self) -> None:
         """Watch the key under the cursor or in the details, or the keys in view of an open namespace; or end that."""
-        detail, row, now_s = self.detail_pane.detail, self.tree_pane.key_tree.cursor, self.session.clock()
-        if self.watcher.is_on:
-            self._end_watch()
-        elif detail.key is not None:
-            self.watcher.watch_key(detail.key, detail.facts, now_s)
-        elif row is not None and self.tree_pane.key_tree.rows.is_expanded(row.namespace):
-            self.watcher.watch_rows(row.namespace, now_s)
-        else:
+        if self.tree_pane.is_schema or not self.pane_watch.toggle():
             self.notify(REFUSED, title="Not watched", markup=False, timeout=8)
         self._ticked_at_s = 0.0
         self.flush_after(AT_ONCE_S)
 
-    def _end_watch(self) -> None:
-        self.watcher.stop()
-        self.tree_pane.flash(frozenset())
-        self.detail_pane.changes = UNCHANGED
-        self.detail_pane.tick()
-
-    def _watch(self, *, is_ready: bool) -> None:
-        """Ask again about what is watched when it is time; a key is watched as long as its details are shown."""
-        watcher, now_s = self.watcher, self.session.clock()
-        if watcher.is_on:
-            is_elsewhere = watcher.key is not None and self.detail_pane.detail.key != watcher.key
-            has_gone = watcher.node is not None and not self.tree_pane.key_tree.rows.is_expanded(watcher.node)
-            if is_elsewhere or has_gone:
-                self._end_watch()
-        if watcher.is_on and watcher.settle(now_s):
-            self.tree_pane.flash(frozenset())
-            self.detail_pane.changes = watcher.changes
-            self.detail_pane.tick()
-        if is_ready and watcher.is_due(now_s):
-            watcher.begin(now_s)
-            self._watch_began_s = asyncio.get_running_loop().time()
-            if watcher.key is not None:
-                self.detail_pane.fetcher.refresh()
-            elif keys := watcher.keys_in(self.tree_pane.key_tree.rows_in_view):
-                self.post_message(TreePane.FactsWanted(keys))
-        is_online = isinstance(self.session.status.link, Online)
-        text = watcher.text(is_online=is_online)
-        if text != self.status_bar.watching:
-            self.status_bar.watching = text
-            self.status_bar.show_status()
-
-    def _end_refresh(self) -> None:
-        """Choose when to ask again, by how long this took."""
-        self.watcher.end(self.session.clock(), asyncio.get_running_loop().time() - self._watch_began_s)
-
     def action_rescan(self) -> None:
-        """Forget what was counted and scan again."""
+        """Forget what was counted and scan again; what is open is opened again, and the cursor stays where it is."""
         self.tree_pane.reset_for_scan()
+        self.detail_pane.fetcher.unlist()
         self._run(self.session.rescan, "scan")
 
     # filters
@@ -316,7 +324,7 @@ class BrowseScreen(CommandScreen[None]):
     def action_leave_filter(self) -> None:
         """Close the line of the filter and go into what was found so far."""
         self.filter_input.close()
-        self.tree_pane.key_tree.focus()
+        self.set_focus(self.tree_pane.view)
         self._offer_commands()
 
     @on(FilterInput.Changed)
@@ -326,10 +334,10 @@ class BrowseScreen(CommandScreen[None]):
             return
         self.filter_input.show_hint()
         if self.filter_input.is_query:
-            if self.tree_pane.names.needle is not None:
-                self._search("")
+            if self.search.needle is not None:
+                self.search.show_names(b"")
         elif not self.filter_input.is_glob:
-            self._search(event.value)
+            self.search.show_names(event.value.encode("utf-8", "surrogateescape"))
         self._offer_commands()
 
     @on(FilterInput.Submitted)
@@ -337,116 +345,107 @@ class BrowseScreen(CommandScreen[None]):
         line, text = self.filter_input, event.value.encode("utf-8", "surrogateescape")
         is_query, reading = line.is_query, line.reading
         if is_query and reading.problems:
-            self._run(partial(self._look_up_or_mark, text), "filter")
+            self.search.hold_keypresses(self._run(partial(self._look_up_or_mark, text), "filter"))
             return
         self.action_leave_filter()
         if is_query:
             self.post_message(KeysWanted(reading.query))
         elif text:
-            self._run(partial(self._look_up, text, is_glob=line.is_glob), "filter")
+            looking_up = self._run(partial(self.search.look_up, text, is_glob=line.is_glob), "filter")
+            self.search.hold_keypresses(looking_up)
 
     async def _look_up_or_mark(self, text: bytes) -> None:
         """Go to the key of exactly this name; where there is none, go to what is wrong with the query."""
         if await self.session.lookup(text):
             self.action_leave_filter()
-            await self._look_up(text, is_glob=False)
+            await self.search.look_up(text)
         elif self.filter_input.reading.problems:
             problem = self.filter_input.reading.problems[0]
             self.filter_input.cursor_position = min(problem.span.end, len(self.filter_input.value))
             self.notify(problem.sentence, severity="warning", markup=False, timeout=5)
 
-    def _search(self, text: str) -> None:
-        """Show the names with this text, or all."""
-        self._returns_to = "" if text else self._returns_to
-        self.tree_pane.filter_names(text.encode("utf-8", "surrogateescape"))
-        self._shown = NOTHING_SHOWN
-        if self.tree_pane.names.needle is not None:
-            self._run(self.tree_pane.names.work, "search")
+    @on(ValuePane.Followed)
+    def _follow_row(self, event: ValuePane.Followed) -> None:
+        """Go to what a row beside the tree leads to; Escape comes back to it."""
+        item = event.item
+        if item.kind is ItemKind.BY_SIZE:
+            self.action_keys(sort="size")
+        elif item.behind is not None:
+            self.post_message(KeysWanted(item.behind.query, item.behind.note))
+        elif item.data is not None:
+            here = self.place
+            self.leave_place()
+            if self.detail_pane.is_among_references:
+                self.detail_pane.trail.follow(here, item.data)
+                self.search.go_to(item.data)
+                return
+            self._leave_detail()
+            if item.kind is ItemKind.KEY:
+                self.go_to_key(item.data, here)
+            else:
+                self.tree_pane.reveal_namespace(item.data)
+                self.search.returns_to = here
+            self._offer_commands()
 
-    async def _look_up(self, name: bytes, *, is_glob: bool) -> bool | None:
-        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob.
+    @on(ValuePane.Left)
+    def _leave_detail(self) -> None:
+        """Give the keyboard back to the tree."""
+        self.remove_class("-reading")
+        self.set_focus(self.tree_pane.view)
 
-        Returns whether there is such a key, None where the server refuses to say.
+    def action_keys(self, sort: str | None = None) -> None:
+        """List the keys of the namespace or level under the cursor, of those that the tree shows.
+
+        With a column to sort by, it is those that come first by that.
         """
-        is_there = await self.session.lookup(name)
-        if is_there:
-            # the row that the tree falls back to is not wanted
-            with self.tree_pane.key_tree.prevent(KeyTree.Highlighted):
-                self._search("")
-            self.detail_pane.fetcher.show_key(name)
-            self.tree_pane.reveal(name)
-        elif is_glob:
-            self._search("")
-            await self._filter_keys(name)
-        return is_there
-
-    async def _filter_keys(self, match: bytes | None) -> None:
-        """Have the server scan for keys that match, or for all."""
-        self._returns_to = ""
-        before = self.session.store
-        if match is not None or self.session.status.match is None:
-            self.tree_pane.reset_for_scan()
-        await self.session.filter(match)
-        if self.tree_pane.follow_store():
-            self._shown = NOTHING_SHOWN
-        if match is None and self.session.store is before:
-            self.tree_pane.reset_for_scan()
-
-    def action_keys(self) -> None:
-        """List the keys of the namespace under the cursor, of those that the tree shows."""
+        if self.tree_pane.is_schema:
+            if (level := self.level) is not None:
+                self.post_message(KeysWanted(level.behind.query, level.behind.note, sort=sort))
+            return
         row = self.tree_pane.key_tree.cursor
         if row is None or row.kind is not RowKind.NAMESPACE:
             return
-        from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
-
-        status, needle = self.session.status, self.tree_pane.names.needle
-        shown = (("glob", status.match), ("type", status.key_type), ("text", needle))
-        terms = [one_of(name, [] if value is None else [value]) for name, value in shown]
-        self.post_message(KeysWanted(query_of(one_of("in", [row.namespace.path()]), *terms)))
+        self.post_message(KeysWanted(self.search.query_of(row), sort=sort))
 
     def action_clear_filter(self) -> None:
         """Clear the filter: show everything again."""
-        if self.tree_pane.names.needle is not None:
-            self._search("")
-        if self.session.status.match is not None:
-            self._run(partial(self._filter_keys, None), "filter")
+        self.search.clear()
 
-    async def action_focus_next_pane(self) -> None:
+    def action_focus_next_pane(self) -> None:
         """Focus the other pane."""
-        if self.detail_pane.body.has_focus:
-            await self.action_back()
+        if self.detail_pane.value.has_keyboard:
+            self._leave_detail()
         else:
+            self.detail_pane.value.close_prompt()
             self._enter_detail()
 
     async def action_back(self) -> None:
         """Go back one step."""
         if self.filter_input.is_open:
             self.action_leave_filter()
-            self._search("")
+            self.search.show_names(b"")
         elif self.tree_pane.ranking.stop():
             self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
         elif self.detail_pane.value.go_back():
             self._offer_commands()
-        elif self.detail_pane.body.has_focus or self.has_class("-reading"):
-            self.remove_class("-reading")
-            self.tree_pane.key_tree.focus()
-        elif self._returns_to:
-            action, self._returns_to = self._returns_to, ""
-            await self.run_action(action)
-        elif self.tree_pane.names.needle is not None:
-            self._search("")
-        elif self._can_clear_filter:
-            self.action_clear_filter()
-
-    @property
-    def _can_clear_filter(self) -> bool:
-        """Whether there is a filter without which all keys are shown at once.
-
-        One that was there from the start is not: without it, all keys would have to be scanned.
-        """
-        return self.tree_pane.names.needle is not None or (
-            self.session.status.match is not None and self.session.keeps_all_keys
-        )
+        elif self.detail_pane.is_among_references and (
+            origin := self.detail_pane.trail.back(self.detail_pane.detail.key)
+        ):
+            self.show_place(origin)
+        elif self.detail_pane.value.has_keyboard or self.has_class("-reading"):
+            self._leave_detail()
+        elif self.tree_pane.is_schema:
+            self.action_schema()
+        elif self.search.returns_to:
+            before, self.search.returns_to = self.search.returns_to, ""
+            if isinstance(before, TreePlace):
+                self.show_place(before)
+            else:
+                await self.run_action(before)
+        elif self.search.needle is not None:
+            self.search.show_names(b"")
+        elif self.search.can_clear:
+            self.search.clear()
 
     @property
     def cursor_place(self) -> tuple[bool, bytes] | None:
@@ -462,18 +461,21 @@ class BrowseScreen(CommandScreen[None]):
         if key is not None:
             self.go_to_key(key, "app.analyse")
 
-    def go_to_key(self, key: bytes, returns_to: str = "") -> None:
-        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then."""
-        self.go_to_unloaded(key)
-        self._returns_to = returns_to
+    def go_to_key(self, key: bytes, returns_to: str | TreePlace = "") -> None:
+        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then, or goes to that place."""
+        self.search.go_to(key)
+        self.search.returns_to = returns_to
 
     # places
 
     @property
     def place(self) -> TreePlace:
         """The row under the cursor, and whether its details have the keyboard."""
-        row, needle = self.tree_pane.key_tree.cursor, self.tree_pane.names.needle
-        is_reading = self.detail_pane.body.has_focus or self.has_class("-reading")
+        row, needle = self.tree_pane.key_tree.cursor, self.search.needle
+        is_reading = self.detail_pane.value.has_keyboard or self.has_class("-reading")
+        if self.tree_pane.is_schema:
+            level = self.tree_pane.schema.view.cursor
+            return TreePlace(is_reading=is_reading, needle=needle, level=() if level is None else level.path)
         if row is None:
             return TreePlace(is_reading=is_reading, needle=needle)
         return TreePlace(row.key(), row.kind is RowKind.NAMESPACE, is_reading, needle)
@@ -481,29 +483,22 @@ class BrowseScreen(CommandScreen[None]):
     def show_place(self, place: TreePlace) -> None:
         """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
         self.filter_input.close()
-        self._returns_to = ""
+        self.search.returns_to = ""
         pane = self.tree_pane
-        if place.needle != pane.names.needle:
-            self._search((place.needle or b"").decode("utf-8", "surrogateescape"))
+        if place.needle != self.search.needle:
+            self.search.show_names(place.needle or b"")
+        if place.level is not None:
+            pane.show_schema(place.level)
+        else:
+            pane.hide_schema()
         if place.name is not None:
             (pane.reveal_namespace if place.is_namespace else pane.reveal)(place.name)
         if place.is_reading:
             self._enter_detail()
         else:
             self.remove_class("-reading")
-            pane.key_tree.focus()
+            self.set_focus(pane.view)
         self._offer_commands()
-
-    def go_to_unloaded(self, name: bytes) -> None:
-        """Go to the key of exactly this name, loaded or not, if the server has it."""
-
-        async def go() -> None:
-            is_there = await self._look_up(name, is_glob=False)
-            if not is_there:
-                why = "is no key of this name" if is_there is False else "may be one, but TYPE is denied"
-                self.notify(SafeText(f"{display(name, limit=60)}: there {why}."), markup=False, timeout=4)
-
-        self._run(go, "look up")
 
     # columns, copying and commands
 
@@ -513,6 +508,7 @@ class BrowseScreen(CommandScreen[None]):
 
         def choose(columns: frozenset[TreeColumn]) -> None:
             tree.choose_columns(columns)
+            self.tree_pane.schema.view.choose_columns(columns)
             self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
 
         self.app.push_screen(ColumnsScreen(tree.columns, choose))
@@ -527,20 +523,16 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_sort(self) -> None:
         """Choose what rows are sorted by."""
-
-        def chosen(sort: Sort | None) -> None:
-            if sort is not None:
-                self.tree_pane.sort_by(sort)
-
-        now, is_analysed = self.tree_pane.names.rows.sort_order, self.tree_pane.key_tree.figures is not None
-        self.app.push_screen(SortScreen(now, is_analysed=is_analysed), chosen)
+        self.tree_pane.choose_sort()
 
     @on(TreePane.Sorted)
     def _remember_sort(self, event: TreePane.Sorted) -> None:
-        self.settings.choose("tree.sort", event.sort.value)
+        self.settings.choose("tree.sort", f"{'-' if event.is_reversed else ''}{event.sort.value}")
 
     def _copies(self) -> list[Copy]:
         """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""
+        if self.tree_pane.is_schema:
+            return [] if (level := self.level) is None else level_copies(level.pattern, f"{level.behind.query}")
         row, detail = self.tree_pane.key_tree.cursor, self.detail_pane.detail
         name, facts = detail.key if row is None else row.key(), detail.facts
         facts = facts if facts is not None and facts.key == name else None
@@ -562,7 +554,7 @@ class BrowseScreen(CommandScreen[None]):
         detail = self.detail_pane
         return {
             Owner.BROWSE: self,
-            Owner.TREE: self.tree_pane.key_tree,
+            Owner.TREE: self.tree_pane.view,
             Owner.DETAIL: detail,
             Owner.VALUE: detail.value,
             Owner.ROWS: detail.body,
@@ -572,19 +564,27 @@ class BrowseScreen(CommandScreen[None]):
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
-        is_filtered = self.tree_pane.names.needle is not None or self.session.status.match is not None
-        found = browse_conditions(self.session.status, self.detail_pane.detail, self.tree_pane.key_tree.cursor)
+        found = browse_conditions(
+            self.session.status, self.detail_pane.fetcher.readable, self.tree_pane.key_tree.cursor
+        )
         found |= self.detail_pane.value.conditions
+        if self.tree_pane.is_schema:
+            has_level = self.tree_pane.schema.view.cursor is not None
+            found |= {Condition.ON_ROW: has_level, Condition.ON_NAMESPACE: has_level}
         found |= {
-            Condition.DETAIL_OPEN: self.detail_pane.body.has_focus,
-            Condition.FILTERED: is_filtered,
-            Condition.CAN_GO_BACK: bool(self._returns_to)
-            or self._can_clear_filter
+            Condition.DETAIL_OPEN: self.detail_pane.value.has_keyboard,
+            Condition.HAS_REGISTRY: self.detail_pane.has_registry,
+            Condition.FILTERED: self.search.is_filtered,
+            Condition.CAN_GO_BACK: bool(self.search.returns_to)
+            or self.tree_pane.is_schema
+            or self.search.can_clear
             or self.tree_pane.ranking.is_under_way,
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 
+    @on(events.DescendantFocus)
     def _offer_commands(self) -> None:
+        """Show what can be done at the moment with what has the keyboard."""
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), QUERY_HINT if self.filter_input.is_query else FILTER_HINT)
             return
@@ -593,9 +593,13 @@ class BrowseScreen(CommandScreen[None]):
             self.footer_bar.show_commands((), prompt_hint(prompt.purpose))
             return
         commands = self.offered()
-        if self.detail_pane.body.has_focus:
+        if self.tree_pane.is_schema:
+            commands = [replace(one, title=IN_SCHEMA.get(one.name, one.title)) for one in commands]
+        if is_reading := self.detail_pane.value.has_keyboard:
             commands = [one for one in commands if one.owner is not Owner.TREE and one.name not in COVERED]
-        self.footer_bar.show_commands(commands, self._jump)
+        elif self.has_class("-narrow"):
+            commands = [one for one in commands if one.owner is not Owner.DETAIL]
+        self.footer_bar.show_commands(commands, self._jump, OF_VALUE if is_reading else ())
 
     def _run(self, work: Callable[[], Coroutine[Any, Any, object]], what: str) -> Worker[Any]:
         """Start a worker; newer work with the same description replaces it."""

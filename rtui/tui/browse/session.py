@@ -20,7 +20,10 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
+    from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSource
+    from rtui.server.facts.references import KeyReferences
+    from rtui.server.health.callers import Callers
     from rtui.server.key_search import Search
 
 
@@ -42,10 +45,16 @@ class KeyWeights(Protocol):
 class Session(Protocol):
     """A keyspace being browsed: screens pull `revision`, `status` and `store`, and await what takes a round trip."""
 
-    target: Target
-    store: NamespaceStore
     log: CommandLog
     """All commands that were sent."""
+
+    @property
+    def target(self) -> Target:
+        """The server and its database."""
+
+    @property
+    def store(self) -> NamespaceStore:
+        """The names that are shown; those of a filter are in another store than all."""
 
     def clock(self) -> float:
         """Return the time in seconds since the epoch, on the clock of the facts' timestamps."""
@@ -99,17 +108,23 @@ class Session(Protocol):
     def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
         """A search of all keys, which sends nothing before it is prepared."""
 
+    async def callers(self) -> Callers:
+        """Who sends KEYS, what was slow, who is connected."""
+
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of this name exists; None when that was refused."""
+
+    async def database_count(self) -> int | None:
+        """How many databases the server has; None where it does not say."""
 
     async def open_namespace(self, node: Namespace) -> None:
         """Make a namespace one that can be listed, by a scan of its prefix if need be."""
 
-    async def row_facts(self, keys: Sequence[bytes]) -> list[RowFacts]:
-        """What listed keys show."""
+    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
+        """What listed keys show; `with_more` also length, encoding and idle time."""
 
-    async def key_facts(self, key: bytes) -> KeyFacts:
-        """What the key under the cursor shows."""
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
+        """What the key under the cursor shows; what is known from its `row` spares round trips."""
 
     def key_column(self, node: Namespace, sort: Sort) -> KeyWeights:
         """What asks for the fact by which the keys directly in a namespace are to be sorted."""
@@ -122,6 +137,9 @@ class Session(Protocol):
 
     async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
         """The whole value of one field of a hash, or why it is not read."""
+
+    async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
+        """What a key points to and who should point to it, by the page of its value that is shown."""
 
     def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """A whole string piece by piece; where something keeps the rest from being read, that at the end."""

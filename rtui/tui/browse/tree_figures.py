@@ -9,9 +9,11 @@ from typing import Final
 
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.analysis.query.behind import Behind, keys_of, scope_of
 from rtui.analysis.report.document import KeyRecord, Node, Report, Stats
 from rtui.analysis.report.namespaces import Fit, Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.table import find
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 
@@ -41,6 +43,8 @@ class InsideNamespace:
     """No key of more bytes is missing in `biggest`, but for those beyond its length; None where any may be."""
     patterns: Sequence[tuple[Node, ...]]
     """The patterns of keys, as paths from the namespace down, most bytes first."""
+    behind: Sequence[Behind]
+    """The query for the keys of each pattern."""
     more_patterns: int
     mark: Mark
     """Of the figures of patterns."""
@@ -63,7 +67,7 @@ class TreeFigures:
         self.reported = ReportedNamespaces(report)
         self.is_current = is_current
         self._places: dict[Namespace, Place | None] = {}
-        self._inside: tuple[Namespace, InsideNamespace | None] | None = None
+        self._inside: tuple[Namespace, InsideNamespace] | None = None
 
     @property
     def report(self) -> Report:
@@ -90,19 +94,27 @@ class TreeFigures:
         """Return the figures of a namespace that has so many keys."""
         return self.reported.figures(self.place(node), keys)
 
-    def inside(self, node: Namespace) -> InsideNamespace | None:
-        """Return what is known of the keys below a namespace, None for nothing; that of the last one is kept."""
+    def share_of_bytes(self, memory_bytes: int) -> float | None:
+        """Return the part of so many bytes in those of all keys, None where these are not known."""
+        return self.reported.share_of(memory_bytes)
+
+    def inside(self, node: Namespace) -> InsideNamespace:
+        """Return what is known of the keys below a namespace; that of the last one is kept."""
         if self._inside is None or self._inside[0] is not node:
             self._inside = node, self._look_inside(node)
         return self._inside[1]
 
-    def _look_inside(self, node: Namespace) -> InsideNamespace | None:
-        place = self.place(node)
-        if place is None or place.fit is Fit.MANY:
-            return None
+    def _look_inside(self, node: Namespace) -> InsideNamespace:
+        place, root = self.place(node), self.reported.root.node
         biggest, least = self.reported.biggest(node.path(), MOST_LISTED)
+        if place is None or place.fit is Fit.MANY:
+            known_above = None if place is None else least  # None: it may have come after the report
+            return InsideNamespace(biggest, known_above, (), (), 0, self.reported.mark, root.stats)
         patterns, more = self.reported.patterns(place, MOST_LISTED)
-        return InsideNamespace(biggest, least, patterns, more, self.reported.mark, place.node.stats)
+        above, scope = find(root, place.path) or (root,), scope_of(self.report)
+        found = [keys_of((*above, *nodes)) for nodes in patterns]
+        behind = [Behind(scope & one.query, one.note) for one in found]
+        return InsideNamespace(biggest, least, patterns, behind, more, self.reported.mark, place.node.stats)
 
     def weights(self, node: Namespace, sort: Sort) -> Callable[[Sequence[int]], list[float]] | None:
         """Return what gives the weights of child namespaces by ordinal, least first; None for what has no figures."""

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.facts import NoTtl, Reason, RowFacts, Unknown
+from rtui.analysis.facts import NOT_ASKED, NoTtl, Reason, RowFacts, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind
+from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
@@ -39,41 +40,51 @@ NOTHING_MORE: Final = literal("")
 
 
 def header_line(
-    layout: RowLayout, order: Sort, title: SafeText, *, is_filter: bool = False, note: SafeText = NOTHING_MORE
+    layout: RowLayout,
+    sorted_by: tuple[Sort, bool],
+    title: SafeText,
+    *,
+    is_filter: bool = False,
+    note: SafeText = NOTHING_MORE,
 ) -> Line:
     """Return the header in exactly the width of the plan; what orders the rows is marked, or named where it has no
     column.
 
-    `note` stands after the title, as far as it fits.
+    `sorted_by` is what rows are sorted by, and whether the other way round. `note` stands after the title, as far as
+    it fits.
     """
-    columns = SORT_COLUMNS.get(order, ())
+    order, is_reversed = sorted_by
+    columns, sign = SORT_COLUMNS.get(order, ()), "↑" if (order in UPWARD) is not is_reversed else "↓"
     marked = next((field for field in layout.fields if {field.namespace, field.key} & {*columns}), None)
     by_name = marked is None
-    order_note = f" · by {SORTS[order][0]} ↓" if by_name and columns else ""
-    ending = SafeText(f"{order_note}{' ↓' if by_name and not columns else ''}")
+    order_note = f" · by {SORTS[order][0]} {sign}" if by_name and columns else ""
+    ending = SafeText(f"{order_note}{f' {sign}' if by_name and not columns else ''}")
     name = SafeText(f" {title}{ending}{' · ' if note else ''}{note}")
     if note and width_of(name) > layout.name_cells and not is_filter:
         name = SafeText(f" {note}{ending}")
     spans = [Span(left(name, layout.name_cells), Role.ACCENT if by_name or is_filter else Role.MUTED)]
     for field in layout.fields:
-        text = _marked(field, columns) if field is marked else SafeText(field.title)
+        text = _marked(field, columns, sign) if field is marked else SafeText(field.title)
         spans.append(Span(right(text, field.cells + GAP_CELLS), Role.ACCENT if field is marked else Role.MUTED))
     return tuple(spans)
 
 
-def _marked(field: RowField, columns: tuple[TreeColumn, ...]) -> SafeText:
+def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> SafeText:
     """Return the title of a place with the sign of the order at the column that orders the rows."""
     title = field.title
     if field.namespace in columns and field.key not in columns:
-        return SafeText(title.replace(str(field.namespace), f"{field.namespace} ↓", 1))
-    return SafeText(f"{title} ↓")
+        return SafeText(title.replace(str(field.namespace), f"{field.namespace} {sign}", 1))
+    return SafeText(f"{title} {sign}")
 
+
+UPWARD: Final = frozenset({Sort.NAME, Sort.TYPE})
+"""What is sorted by upwards unless it is the other way round."""
 
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
 
-_OPEN, _CLOSED, _NO_SIGN = literal("▾ "), literal("▸ "), literal("  ")
-_EMPTY = literal("(empty)")
+OPEN, CLOSED, NO_SIGN = literal("▾ "), literal("▸ "), literal("  ")
+EMPTY = literal("(empty)")
 
 
 class ReasonTexts(NamedTuple):
@@ -171,17 +182,17 @@ def row_line(
     `facts` are those of a key, None while they are not known; `figures` are those of an analysis; `idle_s` is for how
     long a key was not used, where it is sorted by that.
     """
-    role, sign = Role.TEXT, _NO_SIGN
+    role, sign = Role.TEXT, NO_SIGN
     if row.kind is RowKind.NAMESPACE:
-        role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, _OPEN if is_open else _CLOSED
+        role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, OPEN if is_open else CLOSED
         fields = _namespace_fields(row.namespace, layout.fields, totals, figures)
     else:
         if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
-        fields = _key_fields(facts, layout.fields, idle_s)
+        fields = _key_fields(row, facts, layout.fields, idle_s, figures)
     indent = sign_cells(row, layout.name_cells)
     room = layout.name_cells - indent - width_of(sign) - 1
-    text = display(row.name, limit=max(room, 16)) if row.name else _EMPTY
+    text = display(row.name, limit=max(room, 16)) if row.name else EMPTY
     name = Span(left(cut_middle(text, room), room + 1), role if row.name else Role.FAINT)
     return Span(SafeText(" " * indent + sign), Role.FAINT), name, *fields
 
@@ -191,12 +202,33 @@ def name_cells(row: Row) -> int:
 
     A byte is taken for a cell: names of other letters than those of ASCII get more room than they need.
     """
-    return MARGIN + row.depth * INDENT_CELLS + width_of(_NO_SIGN) + len(row.name) + 1
+    return MARGIN + row.depth * INDENT_CELLS + width_of(NO_SIGN) + len(row.name) + 1
 
 
 def sign_cells(row: Row, name_cells: int) -> int:
     """Return the column where the sign of a row stands; deep rows stop moving to the right at half the width."""
-    return MARGIN + min(row.depth * INDENT_CELLS, name_cells // 2)
+    return indent_cells(row.depth, name_cells)
+
+
+def indent_cells(depth: int, name_cells: int) -> int:
+    """Return the column where the sign of a row of this depth stands."""
+    return MARGIN + min(depth * INDENT_CELLS, name_cells // 2)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFigures:
+    """What stands in the places of a row that is no key."""
+
+    keys: KnownCount
+    share: float | None
+    """Of all keys; None while there is nothing to compare with."""
+    share_mark: Mark
+    analysed: NamespaceFigures | None
+    """What an analysis knows; None without one."""
+    is_outdated: bool = False
+    """Whether the count does not hold any more."""
+    is_old: bool = False
+    """Whether the figures of the analysis do not."""
 
 
 def _namespace_fields(
@@ -204,33 +236,50 @@ def _namespace_fields(
 ) -> list[Span]:
     """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)
-    share = share_of(node, totals)
-    found = NOTHING_KNOWN if figures is None else figures.figures(node, known.known)
-    is_old = totals.is_outdated or (figures is not None and not figures.is_current) or found.has_changed
+    found = None if figures is None else figures.figures(node, known.known)
+    is_old = found is not None and (found.has_changed or (figures is not None and not figures.is_current))
+    mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
+    is_outdated = totals.is_outdated
+    row = RowFigures(known, share_of(node, totals), mark, found, is_outdated, is_outdated or is_old)
+    return figure_fields(row, fields)
+
+
+def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
+    """Return figures, each at the right end of its place."""
+    known, share, found = row.keys, row.share, row.analysed or NOTHING_KNOWN
     spans: list[Span] = []
-    for field in fields:
+    bar_cells = _bar_cells(fields)
+    for at, field in enumerate(fields):
+        is_bar = field.namespace is TreeColumn.BAR
+        if is_bar and at and fields[at - 1].namespace is TreeColumn.BAR:
+            continue
         spans.append(gap(GAP_CELLS))
         match field.namespace:
             case TreeColumn.KEYS:
                 text = known.text
                 if width_of(text) > field.cells:
                     text = fmt.short_count(known.keys, known.mark)
-                is_muted = known.mark is Mark.ABOUT or totals.is_outdated
+                is_muted = known.mark is Mark.ABOUT or row.is_outdated
                 spans.append(Span(right(text, field.cells), Role.MUTED if is_muted else Role.TEXT))
             case TreeColumn.SHARE if share is not None:
-                mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
-                spans.append(Span(right(fmt.share(share, mark), field.cells), Role.MUTED))
-            case TreeColumn.BAR if figures is None and share is not None:
-                filled, blank = bar(share, field.cells)
+                spans.append(Span(right(fmt.share(share, row.share_mark), field.cells), Role.MUTED))
+            case TreeColumn.BAR if row.analysed is None and share is not None:
+                filled, blank = bar(share, bar_cells)
                 spans += (Span(filled, Role.BAR), Span(blank))
             case TreeColumn.BAR if found.share is not None:
-                filled, blank = bar(found.share.value, field.cells)
+                filled, blank = bar(found.share.value, bar_cells)
                 spans += (Span(filled, Role.BAR), Span(blank))
             case column if column in ANALYSED_COLUMNS:
-                spans.append(_analysed(column, found, field.cells, is_old=is_old))
+                spans.append(_analysed(column, found, field.cells, is_old=row.is_old))
             case _:
-                spans.append(gap(field.cells))
+                spans.append(gap(bar_cells if is_bar else field.cells))
     return spans
+
+
+def _bar_cells(fields: tuple[RowField, ...]) -> int:
+    """Return the cells of the bar of a namespace, which goes through all places that have it, one after the other."""
+    cells = [field.cells for field in fields if field.namespace is TreeColumn.BAR]
+    return sum(cells) + GAP_CELLS * max(0, len(cells) - 1)
 
 
 def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old: bool) -> Span:
@@ -248,7 +297,13 @@ def _analysed(column: TreeColumn, found: NamespaceFigures, cells: int, *, is_old
     return Span(right(form(figure.value, figure.mark), cells), Role.TEXT if is_plain else Role.MUTED)
 
 
-def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...], idle_s: float | None) -> list[Span]:
+def _key_fields(
+    row: Row,
+    facts: RowFacts | None,
+    fields: tuple[RowField, ...],
+    idle_s: float | None,
+    figures: TreeFigures | None,
+) -> list[Span]:
     """Return the facts of a key, blanks while they are not known; of one that is gone only that, in its first place."""
     spans: list[Span] = []
     end = literal("gone") if facts is not None and facts.is_gone else literal("expired")
@@ -257,26 +312,57 @@ def _key_fields(facts: RowFacts | None, fields: tuple[RowField, ...], idle_s: fl
         if facts is not None and field.key is not None:
             if facts.is_gone or facts.ttl_ms == 0:
                 text, role, end = cut(end, field.cells), Role.WARN, literal("")
-            elif field.key is TreeColumn.IDLE:
-                text = literal("") if idle_s is None else fmt.short_duration(round(idle_s * fmt.SECOND_MS))
+            elif field.key is TreeColumn.IDLE and idle_s is not None:
+                text = fmt.short_duration(round(idle_s * fmt.SECOND_MS))
+            elif field.key is TreeColumn.SLOT:
+                text, role = SafeText(str(key_slot(row.key()))), Role.MUTED
+            elif field.key is TreeColumn.MEMORY_SHARE:
+                text, role = _share_of_bytes(facts, figures), Role.MUTED
             else:
-                text, role = _fact(facts, field.key)
+                text, role = _fact(facts, field.key, field.cells)
         spans += (gap(GAP_CELLS), Span(right(text, field.cells), role))
     return spans
 
 
-def _fact(facts: RowFacts, column: TreeColumn) -> tuple[SafeText, Role]:
-    """Return one fact of a key as text, or why there is none."""
-    value = {TreeColumn.TYPE: facts.type, TreeColumn.TTL: facts.ttl_ms, TreeColumn.SIZE: facts.memory_bytes}[column]
+def _share_of_bytes(facts: RowFacts, figures: TreeFigures | None) -> SafeText:
+    """Return the part of a key in the bytes of all keys."""
+    memory = facts.memory_bytes
+    share = None if figures is None or isinstance(memory, Unknown) else figures.share_of_bytes(memory)
+    return fmt.NOTHING if share is None else fmt.share(share, Mark.ABOUT)
+
+
+def _fact(facts: RowFacts, column: TreeColumn, cells: int) -> tuple[SafeText, Role]:
+    """Return one fact of a key as text of so many cells at most, or why there is none."""
+    value = {
+        TreeColumn.TYPE: facts.type,
+        TreeColumn.TTL: facts.ttl_ms,
+        TreeColumn.SIZE: facts.memory_bytes,
+        TreeColumn.LENGTH: facts.length,
+        TreeColumn.ENCODING: facts.encoding,
+        TreeColumn.IDLE: facts.idle_s,
+    }[column]
+    if value is NOT_ASKED:
+        return literal(""), Role.FAINT
     if isinstance(value, Unknown):
         return REASONS[value.reason].short, Role.WARN if value.reason is Reason.DENIED else Role.MUTED
     if isinstance(value, bytes):
-        return display(value, limit=16), type_role(value)
+        is_type = column is TreeColumn.TYPE
+        return cut(display(value, limit=16), cells), type_role(value) if is_type else Role.MUTED
     if isinstance(value, NoTtl):
         return literal("–"), Role.FAINT
+    return _number(value, column, cells), Role.TEXT if column is TreeColumn.TTL else Role.MUTED
+
+
+def _number(value: int, column: TreeColumn, cells: int) -> SafeText:
+    """Return a fact that is a number."""
     if column is TreeColumn.TTL:
-        return fmt.short_duration(value), Role.TEXT
-    return fmt.size(value, Mark.ABOUT), Role.MUTED
+        return fmt.short_duration(value)
+    if column is TreeColumn.IDLE:
+        return fmt.short_duration(value * fmt.SECOND_MS)
+    if column is TreeColumn.LENGTH:
+        text = fmt.count(value)
+        return text if width_of(text) <= cells else fmt.short_count(value)
+    return fmt.size(value, Mark.ABOUT)
 
 
 MOST_DATABASES = 8
@@ -319,14 +405,3 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
     for paragraph in filter(None, (text, more)):
         lines += [(), *prose(paragraph, width, Role.MUTED)]
     return lines
-
-
-FLASH: Final = literal("•")
-"""Stands before a row that has just changed."""
-
-
-def flashing(line: Line) -> Line:
-    """Return the line of a key that has just changed: marked in its margin, and in another colour."""
-    first, *rest = line
-    spans = [Span(SafeText(FLASH + first.text[1:]), Role.ACCENT) if first.text[:1] == " " else first, *rest]
-    return tuple(Span(span.text, Role.ACCENT) for span in spans)

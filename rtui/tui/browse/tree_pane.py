@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
@@ -21,91 +21,32 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, VisibleRows
-from rtui.keyspace.slices import Slices
-from rtui.keyspace.store.filtered import FilteredStore
+from rtui.keyspace.slices import Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import FACT_COLUMNS, SORTS, sort_at
-from rtui.tui.browse.crumbs import Crumb, path_around, title_of
+from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS, SORTS, sort_names
 from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.reopening import Reopening
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
+from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.session import Session
-from rtui.tui.browse.tree_lines import Totals, header_line, notice_lines
+from rtui.tui.browse.shown_rows import ShownRows
+from rtui.tui.browse.tree_header import TreeHeader
+from rtui.tui.browse.tree_lines import Totals, notice_lines
+from rtui.tui.browse.tree_rows import TreeRows
+from rtui.tui.browse.tree_schema import TreeSchema
 from rtui.tui.kit.choice import ChoiceScreen
-from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.layout import MARGIN, ago, display
+from rtui.tui.kit.command_screen import HoldKeypresses, Work, drive
+from rtui.tui.kit.layout import MARGIN, ago, prose
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.settings import SortName
+from rtui.tui.kit.sorting import SortScreen
+from rtui.tui.kit.styled_text import Role, literal
 
-FEW_ROWS: Final = 200
-"""Up to so many matches are opened at once."""
-
-
-class NameFilter:
-    """The rows that are shown; those of the whole keyspace stay as they are while filtered ones are shown."""
-
-    def __init__(self, store: NamespaceStore, sort: Sort, weights: RowWeights) -> None:
-        self._weights = weights
-        self.all_rows = self._rows_of(store, sort)
-        self._before: tuple[VisibleRows, Row | None] | None = None
-        self._filtered: FilteredStore | None = None
-        self.rows = self.all_rows
-        self.needle: bytes | None = None
-        self.cursor: Row | None = None
-        self.is_searching = False
-
-    def use(self, store: NamespaceStore, cursor: Row | None) -> bool:
-        """Show the rows of another store; True if it is the one before, whose rows are as they were left.
-
-        `cursor` is where the rows that were shown so far are left.
-        """
-        before, self._before = self._before, (self.all_rows, cursor)
-        is_back = before is not None and before[0].store is store
-        if before is not None and is_back:
-            (self.all_rows, self.cursor), self._before = before, None
-        else:
-            sort = self.all_rows.sort_order
-            self.all_rows, self.cursor = self._rows_of(store, sort), None
-        self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
-        return is_back
-
-    @property
-    def revision(self) -> int:
-        """Grows with each name that is found."""
-        return 0 if self._filtered is None else self._filtered.revision
-
-    @property
-    def not_searched(self) -> int:
-        """Keys whose names were dropped for the memory budget, so that nobody knows whether they match."""
-        return 0 if self._filtered is None else self._filtered.not_searched
-
-    def choose(self, needle: bytes, cursor: Row | None) -> None:
-        """Show the rows with these bytes in their names, all of them for none; `cursor` is where to come back to."""
-        if self.needle is None:
-            self.cursor = cursor
-        self._filtered, self.needle, self.rows, self.is_searching = None, None, self.all_rows, False
-        if needle:
-            self._filtered = FilteredStore(self.all_rows.store, needle, ignore_case=needle == needle.lower())
-            self.rows = self._rows_of(self._filtered, self.all_rows.sort_order)
-            self.needle, self.is_searching = needle, True
-
-    def _rows_of(self, store: NamespaceStore, sort: Sort) -> VisibleRows:
-        return VisibleRows(store, sort=sort, weigher=self._weights, joins_chains=True)
-
-    async def work(self) -> None:
-        """Search all names that are loaded; later ones are matched as they come."""
-        filtered = self._filtered
-        if filtered is not None:
-            await drive(filtered.work())
-            if filtered is self._filtered:
-                self.is_searching = False
-                await drive(self.rows.sort(self.rows.sort_order))
-                if filtered.keys <= FEW_ROWS:
-                    await drive(self.rows.expand_all(filtered.root, most_rows=FEW_ROWS))
-
+if TYPE_CHECKING:  # they are imported with all that adds up
+    from rtui.analysis.report.document import Step
 
 FACTS_REST_S = 0.1
 """Rows must be in view for so long before their facts are fetched."""
@@ -121,41 +62,53 @@ class TreePane(Vertical):
     class FactsWanted(Message):
         """These keys are in view, and their facts are not known or may not hold any more."""
 
-        def __init__(self, keys: list[bytes]) -> None:
+        def __init__(self, keys: list[bytes], *, with_more: bool = False) -> None:
+            """`with_more` is whether there is room for lengths, encodings and idle times."""
             super().__init__()
             self.keys = keys
+            self.with_more = with_more
 
     class Sorted(Message):
         """The user has chosen what rows are sorted by."""
 
-        def __init__(self, sort: Sort) -> None:
+        def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
             super().__init__()
             self.sort = sort
+            self.is_reversed = is_reversed
 
-    def __init__(self, session: Session, sort: Sort = Sort.COUNT, *, id: str | None = None) -> None:
+    def __init__(self, session: Session, sort: SortName = "keys", *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._weights = RowWeights()
-        self.names = NameFilter(session.store, sort, self._weights)
+        order, is_reversed = Sort(sort.removeprefix("-")), sort.startswith("-")
+        self.names = ShownRows(session.store, order, self._weights, is_reversed=is_reversed)
         self._facts = RowFactsCache(session.clock)
         self.key_tree = KeyTree(self.names.rows, self._facts, self._weights, id="tree")
         self.ranking = KeyRanking(session, self._weights, self._spawn, self._keys_arranged)
-        self._header = LinePanel(id="tree-header")
+        self.header = TreeHeader()
         self._notice = LinePanel(id="notice")
         self._session = session
-        self._crumbs: list[Crumb] = []
-        """The path in the header, as it is shown."""
-        self._is_touched = False
-        """Whether the user has moved or opened anything, so that rows must keep their places."""
         self._shown_age = literal("")
         """How old the figures of an analysis were said to be."""
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
+        self._reopening: Reopening | None = None
+        """Opens again what was open before the scan began anew."""
+        run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")
+        self.schema = TreeSchema(
+            session, self.names, self.key_tree, run=run, totals=self.totals, on_change=self._schema_changed
+        )
 
     def compose(self) -> ComposeResult:
         """Put the header over the tree."""
-        yield self._header
+        yield self.header
         yield self.key_tree
+        yield self.schema.view
         yield self._notice
+
+    @property
+    def view(self) -> TreeRows:
+        """The rows that are shown: those of the tree of names, or of the schema."""
+        return self.schema.view if self.is_schema else self.key_tree
 
     # which rows are shown
 
@@ -164,7 +117,7 @@ class TreePane(Vertical):
         if self._session.store is self.names.all_rows.store:
             return False
         if self.names.use(self._session.store, self.key_tree.cursor):
-            self._is_touched = True
+            self.key_tree.is_touched = True
         else:
             self.reset_for_scan()
         self.show_rows()
@@ -199,11 +152,19 @@ class TreePane(Vertical):
         """Show the rows that have come into the store since; if there are none, why."""
         self.key_tree.totals = self.totals()
         self._refresh_rows()
+        self._reopen()
+        self._show_notice()
+
+    def _show_notice(self) -> None:
+        """Say why there are no rows, if there are none."""
         is_empty = len(self.key_tree.rows) == 0
         self.set_class(is_empty, "-empty")
         if is_empty:
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
+        elif self.is_schema and not self.schema.view.rows:
+            self.set_class(True, "-empty")
+            self._notice.set_content(lambda width: prose(literal("Reading the names…"), width, Role.MUTED))
 
     def show_figures(self) -> bool:
         """Show in the rows what the latest analysis knows of them, as long as it is about these keys.
@@ -228,37 +189,64 @@ class TreePane(Vertical):
         shown = self._age_note()
         has_changed = figures is not before or shown != self._shown_age
         self._shown_age = shown
+        self.schema.follow()
         return has_changed
+
+    # the schema
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether the schema is shown in the place of the tree of names."""
+        return self.schema.is_shown
+
+    def show_schema(self, path: Sequence[Step] | None = None) -> None:
+        """Show the schema in the place of the names, on the level of a path, or of the row under the cursor."""
+        self.schema.show(self.key_tree.cursor if path is None else path)
+        self.set_class(True, "-schema")
+        self._schema_changed()
+
+    def hide_schema(self) -> None:
+        """Show the tree of names again, as it was left."""
+        if self.is_schema:
+            self.schema.hide()
+            self.set_class(False, "-schema")
+            self._schema_changed()
+            self.key_tree.call_later(self.key_tree.report_cursor)
+
+    def leave_schema(self) -> None:
+        """Show the tree of names again, with the cursor on what the keys of the level under the cursor begin with."""
+        place = self.schema.place
+        self.hide_schema()
+        if place is not None:
+            is_key, name = place
+            (self.reveal if is_key else self.reveal_namespace)(name)
+
+    def _schema_changed(self) -> None:
+        """Show over the rows, or in their place, what they are now."""
+        self._show_notice()
+        self._show_header()
 
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
-        self._is_touched = False
+        self.key_tree.is_touched, self.key_tree.placed_at = False, None
         self.ranking.stop()
         self._weights.forget()
         self._facts.forget()
         self._want_facts()
 
     def _show_header(self) -> None:
-        needle = self.names.needle
-        order, layout = self.names.rows.sort_order, self.key_tree.row_layout
-        path = path_around(self.key_tree.cursor, self.names.rows)
-        self._crumbs = []
-        if needle is not None:
-            title = SafeText(f"Names with {display(needle, limit=40)}")
-        elif path:
-            title, self._crumbs = title_of(path, layout.name_cells - 2 * MARGIN)
-        else:
-            separators = b" ".join(self._session.store.separators.values)
-            title = SafeText(f"Namespaces split at {display(separators)}")
-        note = self._age_note()
+        if self.is_schema:
+            order, is_filter = (self.names.rows.sort_order, self.names.rows.is_reversed), self.names.needle is not None
+            layout = self.schema.view.row_layout
+            title = self.schema.title(self._age_note(), layout.name_cells - 2 * MARGIN)
+            self.header.show_title(title, layout, order, is_filter=is_filter)
+            return
+        rows, tree, note = self.names.rows, self.key_tree, self._age_note()
         if self.ranking.is_under_way:
             note = self.ranking.note
-        elif self.ranking.missing(self.names.rows):
-            note = literal("keys by name, S asks them")
-        line = header_line(layout, order, title, is_filter=needle is not None, note=note)
-        if not line[0].text.startswith(f" {title}"):
-            self._crumbs = []
-        self._header.show([line])
+        elif self.ranking.missing(rows):
+            note = literal("keys by name, s asks them")
+        self.header.show_rows(rows, tree.cursor, tree.row_layout, needle=self.names.needle, note=note)
 
     def _age_note(self) -> SafeText:
         """Return how old the figures of the analysis are that the columns show."""
@@ -273,6 +261,10 @@ class TreePane(Vertical):
         return SafeText(f"analysed {age}") if age else SafeText("")
 
     # the facts of rows
+
+    def row_facts(self, key: bytes) -> RowFacts | None:
+        """Return what is known of a listed key."""
+        return self._facts.get(key)
 
     def put_facts(self, found: Sequence[RowFacts]) -> None:
         """Show the facts of listed keys."""
@@ -296,12 +288,17 @@ class TreePane(Vertical):
 
     def _want_facts(self) -> None:
         """Fetch the facts of keys in view that are unknown or old."""
-        self._fetch(self._facts.missing(self.key_tree.rows_in_view))
+        self._fetch(self._facts.missing(self.key_tree.rows_in_view, with_more=self.has_more_columns))
+
+    @property
+    def has_more_columns(self) -> bool:
+        """Whether a column shows what is asked only where there is room for it."""
+        return any(field.key in MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields)
 
     def _fetch(self, keys: list[bytes]) -> None:
         """Have the facts of these keys fetched, if a column shows any."""
-        if keys and any(field.key in FACT_COLUMNS for field in self.key_tree.row_layout.fields):
-            self.post_message(self.FactsWanted(keys))
+        if keys and any(field.key in FACT_COLUMNS | MORE_FACT_COLUMNS for field in self.key_tree.row_layout.fields):
+            self.post_message(self.FactsWanted(keys, with_more=self.has_more_columns))
 
     @on(KeyTree.ViewChanged)
     def _view_changed(self, event: KeyTree.ViewChanged) -> None:
@@ -315,14 +312,13 @@ class TreePane(Vertical):
 
     @on(KeyTree.Highlighted)
     def _cursor_moved(self) -> None:
-        self._is_touched = self._is_touched or self.key_tree.cursor_line > 0
         self._show_header()
 
     @on(KeyTree.OpenRequested)
     def _open(self, event: KeyTree.OpenRequested) -> None:
         """List the children of a namespace, or everything below it."""
         event.stop()
-        self._is_touched = True
+        self.key_tree.is_touched = True
         rows, node = self.names.rows, event.node
         if not self._is_current(node):
             return
@@ -359,35 +355,68 @@ class TreePane(Vertical):
 
     def _refresh_rows(self) -> None:
         """Show rows that have come or gone in the store."""
+        self._remember_open()
         with self.key_tree.keeping_position():
             pass
 
     @on(KeyTree.SortRequested)
     def _sort_requested(self, event: KeyTree.SortRequested) -> None:
         event.stop()
-        sorts = list(SORTS)
-        now = sorts.index(self.names.rows.sort_order)
-        self.sort_by(sorts[(now + event.step) % len(sorts)])
+        sorts, now = list(SORTS), self.names.rows.sort_order
+        if event.step:
+            self.sort_by(sorts[(sorts.index(now) + event.step) % len(sorts)])
+        else:
+            self._reverse()
 
-    @on(events.Click, "#tree-header")
-    def _header_clicked(self, event: events.Click) -> None:
+    @on(TreeHeader.PathClicked)
+    def _path_clicked(self, event: TreeHeader.PathClicked) -> None:
         event.stop()
-        crumb = next((one for one in self._crumbs if one.start <= event.x < one.end), None)
-        if crumb is not None:
-            self.key_tree.call_later(self.key_tree.move_to_row, self.names.rows.row_of(crumb.node))
-            return
-        sort = sort_at(self.key_tree.row_layout, event.x)
-        if sort is not None and len(self.key_tree.rows):
-            self.sort_by(sort)
+        row = self.names.rows.row_of(event.node)
+        self.key_tree.call_later(self.key_tree.move_to_row, row)  # a message from here would not get beyond this pane
 
-    def sort_by(self, sort: Sort) -> None:
-        """Sort the rows by something; ask the keys for it where need be, after a question if they are many."""
-        self._is_touched = True
-        self._weights.forget()
-        self.ranking.stop()
-        self._sort(sort)
+    @on(TreeHeader.ColumnClicked)
+    def _column_clicked(self, event: TreeHeader.ColumnClicked) -> None:
+        event.stop()
+        if event.sort is self.names.rows.sort_order:
+            self._reverse()
+        elif len(self.key_tree.rows):
+            self.sort_by(event.sort)
+
+    @on(SchemaView.Highlighted)
+    def _level_chosen(self) -> None:
         self._show_header()
-        self.post_message(self.Sorted(sort))
+
+    def choose_sort(self) -> None:
+        """Choose from a list what rows are sorted by."""
+        sorts = list(SORTS)
+
+        def chosen(choice: int | None) -> None:
+            if choice is not None:
+                rows, sort = self.names.rows, sorts[choice]
+                self.sort_by(sort, is_reversed=sort is rows.sort_order and rows.is_reversed)
+
+        names = sort_names(is_analysed=self.key_tree.figures is not None)
+        self.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
+
+    def _reverse(self) -> None:
+        """Sort the other way round, by what is known of keys."""
+        rows = self.names.rows
+        self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
+
+    def sort_by(self, sort: Sort, *, is_reversed: bool = False) -> None:
+        """Sort the rows by something that is asked of the keys again, after a question if they are many."""
+        self._weights.forget()
+        self._sort_as(sort, is_reversed=is_reversed)
+
+    def _sort_as(self, sort: Sort, *, is_reversed: bool) -> None:
+        self.key_tree.is_touched = True
+        self.ranking.stop()
+        self._sort(self.names.rows.sort(sort, is_reversed=is_reversed))
+        self.schema.view.sort(sort, is_reversed=is_reversed)
+        self._show_header()
+        self.post_message(self.Sorted(sort, is_reversed=is_reversed))
+        if self.is_schema:
+            return
         rows = self.names.rows
         nodes = self.ranking.missing(rows)
         keys = sum(node.key_total for node in nodes)
@@ -412,6 +441,47 @@ class TreePane(Vertical):
         title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
         self.app.push_screen(ChoiceScreen(title, [SafeText(f"Ask {cost}"), literal("Leave keys by name")]), chosen)
 
+    # opening again what was open before the store was emptied
+
+    def _remember_open(self) -> None:
+        """Remember what was open, and where the cursor was, when the store has been emptied since."""
+        rows, tree = self.names.rows, self.key_tree
+        closed, cursor, before = rows.take_closed(), tree.cursor, self._reopening
+        is_lost = cursor is not None and cursor.namespace.root is not rows.store.root and not tree.awaits_cursor
+        if not closed and not is_lost:
+            return
+        if before is not None and before.rows is rows:
+            closed += before.waiting
+            if tree.awaits_cursor:
+                before.waiting = closed
+                return
+        self._reopening = Reopening(rows, closed, cursor, tree.cursor_line - tree.scroll_offset.y)
+        tree.awaits_cursor = is_lost
+
+    def _reopen(self) -> None:
+        """Open what was open before, and go back to the row of the cursor, as far as they have come."""
+        reopening, tree = self._reopening, self.key_tree
+        complete = self._session.status.progress.state.is_over
+        if reopening is None or reopening.rows is not self.names.rows or not reopening.begins(complete=complete):
+            return
+
+        async def go_on() -> None:
+            row = await drive(reopening.work(complete=complete))
+            if reopening is not self._reopening or reopening.rows is not self.names.rows:
+                return
+            if row is not None and tree.awaits_cursor:
+                self._refresh_rows()
+                tree.place(reopening.rows.index_of(row) or 0, reopening.line)
+            if reopening.is_over:
+                self._reopening, tree.awaits_cursor = None, False
+                with tree.keeping_position():
+                    pass  # a row that has not come back is not waited for any longer
+            else:
+                self._refresh_rows()
+                self._reopen()
+
+        self._spawn(go_on)
+
     def _rank_opened(self) -> None:
         """Sort the keys of a namespace that was opened as the others, if they are few."""
         rows = self.names.rows
@@ -425,50 +495,82 @@ class TreePane(Vertical):
         self._show_header()
 
     def sort_untouched(self) -> None:
-        """Sort again, unless the user has been here: then rows keep their places."""
-        if not self._is_touched:
-            self._sort(self.names.rows.sort_order, to_first=True)
+        """Sort again, unless the user has been here, or comes before that is done: then rows keep their places."""
+        tree = self.key_tree
+        self._remember_open()
+        if not tree.is_touched:
+            rows = self.names.rows
+            work = rows.sort(rows.sort_order, is_reversed=rows.is_reversed)
+            self._sort(only_while(lambda: not tree.is_touched, work))
 
-    def _sort(self, order: Sort, *, to_first: bool = False) -> None:
-        """Sort all rows; they move together, and the cursor stays with its row or goes `to_first`."""
-        work = self.names.rows.sort(order)
+    def _sort(self, work: Slices[None]) -> None:
+        """Sort all rows; they move together, and the cursor stays with its row, or on the first while untouched."""
 
         async def finish() -> None:
             await drive(work)
-            self.key_tree.rearranged(to_first=to_first)
+            self.key_tree.rearranged()
 
         if next(work, _DONE) is _DONE:
-            self.key_tree.rearranged(to_first=to_first)
+            self.key_tree.rearranged()
         else:
             self._spawn(finish)
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
         """Go to the first row beside the cursor's that begins with what was typed."""
+        if self.is_schema:
+            self.schema.view.jump(event.typed or "")
+            return
         row = self.key_tree.cursor
         if row is not None and event.typed:
-            self._go_to(self.names.rows.find_sibling(row, event.typed.encode(), ignore_case=True))
+            self._go_to(self.names.rows.find_sibling(row, event.typed.encode(), ignore_case=True), at_once=True)
+        elif event.typed is None:
+            self._hold_keypresses()
 
     def reveal(self, key: bytes) -> None:
         """Open what a key lies in and go to it."""
+        self.hide_schema()
         self._go_to(self.names.rows.reveal(key))
+        self._hold_keypresses()
 
     def reveal_namespace(self, prefix: bytes) -> None:
         """Open what a namespace lies in and go to it."""
+        self.hide_schema()
         self._go_to(self.names.rows.reveal_namespace(prefix))
+        self._hold_keypresses()
 
-    def _go_to(self, search: Slices[Row | None]) -> None:
-        """Go to the row that a search finds; a search that is under way ends."""
+    def _hold_keypresses(self) -> None:
+        """Have keys wait for the row that the cursor is on its way to."""
+        if self.is_going:
+            self.app.post_message(HoldKeypresses(lambda: not self.is_going))
 
-        async def finish() -> None:
-            row = await drive(search)
+    @property
+    def is_going(self) -> bool:
+        """Whether the cursor is on its way to a row."""
+        return self._search is not None and not self._search.is_finished
+
+    def _go_to(self, search: Slices[Row | None], *, at_once: bool = False) -> None:
+        """Go to the row that a search finds; a search that is under way ends. Its first slice may be done at once."""
+
+        def go(row: Row | None) -> None:
             if row is not None:
                 self._refresh_rows()
                 self.key_tree.move_to_row(row)
 
+        async def finish() -> None:
+            go(await drive(search))
+
+        self.key_tree.is_touched = True
         if self._search is not None:
             self._search.cancel()
-        self._search = self._spawn(finish)
+        self._search = None
+        try:
+            if at_once:
+                next(search)
+        except StopIteration as found:
+            self.key_tree.call_later(go, found.value)  # a message from here would not get beyond this pane
+        else:
+            self._search = self._spawn(finish)
 
     def _spawn(self, work: Work) -> Worker[None]:
         return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

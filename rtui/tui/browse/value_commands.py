@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.sorting import sort_commands
 
 _view = partial(ScreenCommand, group=Group.VALUE, owner=Owner.ROWS, when=(Condition.DETAIL_OPEN,))
 _value = partial(ScreenCommand, group=Group.VALUE, owner=Owner.VALUE, when=(Condition.IN_VALUE,))
@@ -20,16 +21,17 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _view("first", ("home", "g"), "First row", "Move to the first row."),
     _view("last", ("end", "G"), "Last row", "Move to the last row."),
     _item("open", ("enter",), "Open",
-        "Show the whole value of this row, decoded; in a decoded value, open or close a map or list.", footer=1),
+        "Show the whole value of this row, decoded; open or close a map or list; beside a namespace, go to the key or "
+        "namespace of the row, or list the keys that it stands for.", when=(Condition.CAN_OPEN,), footer=1),
     _item("unfold", ("right", "l"), "Unfold", "Open a map or list of a decoded value, or go into it."),
-    _item("fold", ("left", "h"), "Fold", "Close a map or list, or go to the one that holds this row."),
+    _item("fold", ("left", "h"), "Fold",
+        "Close a map or list, or go to the one that holds this row; elsewhere go back, to the tree at last."),
     _item("fold_or_unfold", ("space",), "Fold or unfold", "Open or close a map or list and stay on it."),
     _value("find", ("slash",), "Find inside",
         "Find fields, members, items or entries by a part of them or by a glob, or text in what is shown.", footer=3),
     _value("go_to", ("o",), "Go to",
         "Go to an index, a field, a member, a score, a rank, an entry id or a time; 10..20 shows a range.", footer=4),
-    _value("sort", ("s",), "Sort", "Sort the rows of this page by the next column, or the members of maps by name."),
-    _value("sort_reverse", ("S",), "Sort reverse", "Sort the rows of this page the other way."),
+    *sort_commands(Group.VALUE, Owner.VALUE, when=(Condition.IN_VALUE,)),
     _value("decode", ("d",), "Decoder", "Show the value by another decoder: what else it may be, text, hex.",
         when=(Condition.DECODED,), footer=6),
     _item("copy", ("y",), "Copy", "Copy the value of this row.", footer=5),

@@ -10,7 +10,7 @@ from rtui.keyspace.text.display import SafeText, quoted
 from rtui.server.facts.preview.page import Meaning, Preview
 from rtui.server.redis_cli_commands import command_line, key_as_text
 from rtui.server.wire.target import Target
-from rtui.tui.browse.document import Document
+from rtui.tui.browse.document import Document, node_bytes
 from rtui.tui.browse.preview_lines import cell_text
 from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.clipboard import Copy
@@ -81,7 +81,9 @@ def value_copies(
     if command is not None:
         entries.append(Copy(SafeText(f"redis-cli: {command.split('--quoted-input ')[-1].split(' ')[0]}"), command))
     key_type = preview.type if isinstance(preview.type, bytes) else b""
-    if item is not None and item.data is not None:
+    if item is not None and item.data is None and (whole := copied_bytes(item)) is not None:
+        entries.append(Copy(literal("all that is in it"), copied_text(whole)))
+    elif item is not None and item.data is not None:
         what = _VALUES.get(key_type, "value") if item.kind is ItemKind.ELEMENT else "line"
         what = {ItemKind.NODE: "value", ItemKind.SIDE: "name"}.get(item.kind, what)
         entries.append(Copy(SafeText(what), copied_text(item.data)))
@@ -109,6 +111,11 @@ def _positions(key_type: bytes, item: Item) -> list[Copy]:
         if is_position and cell is not None and column.title.isprintable():
             entries.append(Copy(SafeText(column.title), cell_text(cell, column.meaning)))
     return entries
+
+
+def copied_bytes(item: Item) -> bytes | None:
+    """Return what copying a row gives; None where that was not read."""
+    return node_bytes(item.node) if item.data is None and item.node is not None else item.data
 
 
 _TEXT_CONTROLS: Final = frozenset("\t\n\r")

@@ -21,18 +21,24 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis.facts import Unknown
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, is_usual
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
 from rtui.server.files import create_part_file
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item
-from rtui.tui.kit.layout import display
+from rtui.tui.kit.layout import TERMINAL, display
 from rtui.tui.kit.styled_text import literal
 
 Pieces = Callable[[], AsyncIterator[bytes | Unknown]]
 """Begins to yield what is written; an Unknown at the end says why it is not all."""
 
 NAME_CHARACTERS: Final = 60
+LONGEST_LINE_BYTES: Final = 1 << 20
+"""A line of a text without line breaks is broken after so many bytes or a little more."""
+
+FIRST_OF_SEVERAL: Final = 0xC0
+"""The bytes with which characters of several bytes begin, in UTF-8, are no less."""
+
 DEFAULT_PAGER: Final = "less"
 _UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -151,9 +157,30 @@ def _put(part: Path, path: Path, *, may_replace: bool) -> None:
         raise FileExists from None
 
 
-def safe_text(data: bytes) -> bytes:
-    """Return bytes as lines of safe text, as the interface shows them."""
-    return "\n".join(display(line, limit=len(line) * 10 + 10) for line in data.split(b"\n")).encode() + b"\n"
+class SafeLines:
+    """Makes a text safe that comes in pieces, as lines that the interface would show."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def add(self, piece: bytes) -> bytes:
+        """Return the lines that are complete by now; one that is very long is broken."""
+        lines, separator, self._rest = (self._rest + piece).rpartition(b"\n")
+        if not separator and len(self._rest) > LONGEST_LINE_BYTES:
+            split = next((at for at in (-1, -2, -3) if self._rest[at] >= FIRST_OF_SEVERAL), len(self._rest))
+            lines, separator, self._rest = self._rest[:split], b"\n", self._rest[split:]
+        return self._safe(lines) if separator else b""
+
+    def end(self) -> bytes:
+        """Return the last line, if it has no end of its own."""
+        return self._safe(self._rest) if self._rest else b""
+
+    @staticmethod
+    def _safe(lines: bytes) -> bytes:
+        text = lines.decode("utf-8", "surrogateescape")
+        if TERMINAL.ascii_only or " \n" in text or not is_usual(text.replace("\n", "")):
+            text = "\n".join(display(line, limit=len(line) * 10 + 10) for line in lines.split(b"\n"))
+        return text.encode() + b"\n"
 
 
 async def write_for_pager(output: Output, *, is_safe: bool) -> Path:
@@ -161,13 +188,16 @@ async def write_for_pager(output: Output, *, is_safe: bool) -> Path:
     descriptor, name = await asyncio.to_thread(tempfile.mkstemp, prefix="rtui-", suffix=".txt")
     try:
         with os.fdopen(descriptor, "wb") as file:
+            safe = SafeLines()
             async for piece in output.pieces():
                 if isinstance(piece, Unknown):
-                    note = f"\n[{piece.detail or piece.reason.value}]\n"
-                    await asyncio.to_thread(file.write, note.encode())
+                    end = safe.end() + f"\n[{piece.detail or piece.reason.value}]\n".encode()
                     break
-                shown = await asyncio.to_thread(safe_text, piece) if is_safe else piece
+                shown = await asyncio.to_thread(safe.add, piece) if is_safe else piece
                 await asyncio.to_thread(file.write, shown)
+            else:
+                end = safe.end()
+            await asyncio.to_thread(file.write, end)
     except BaseException:
         Path(name).unlink()  # noqa: ASYNC240 - one entry of a folder, and also when this is cancelled
         raise

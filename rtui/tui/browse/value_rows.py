@@ -1,14 +1,19 @@
-"""The rows of a value as they are shown: each a line, and what it stands for, to be copied, opened or written."""
+"""The rows of a value or of a namespace as they are shown: each a line, and what it stands for, to be copied, opened
+or written."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Final
 
-from rtui.server.facts.preview.page import Meaning, PreviewCell, PreviewColumn, PreviewRow
+from rtui.server.facts.preview.page import Meaning, PreviewCell, PreviewColumn, PreviewRow, Unread
 from rtui.tui.kit.styled_text import Line
 from rtui.values import Node
+
+if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.analysis.query.behind import Behind
 
 
 class ItemKind(Enum):
@@ -19,9 +24,23 @@ class ItemKind(Enum):
     SIDE = "side"
     """A row of a table beside the value, such as a consumer group."""
     TEXT = "text"
-    """A line of a string, or of a hex dump."""
+    """A line of a text."""
+    HEX = "hex"
+    """A line of a hex dump."""
     NODE = "node"
     """A node of a decoded tree."""
+    KEY = "key"
+    """A key of a namespace; the bytes are its name."""
+    NAMESPACE = "namespace"
+    """A namespace in another one; the bytes are its prefix."""
+    PATTERN = "pattern"
+    """The keys of a pattern."""
+    BY_SIZE = "keys by size"
+    """All keys of a namespace, largest first; the bytes are its prefix."""
+
+
+ELSEWHERE: Final = frozenset({ItemKind.KEY, ItemKind.NAMESPACE, ItemKind.PATTERN, ItemKind.BY_SIZE})
+"""What is opened in another place than the body of the details."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +49,7 @@ class Item:
 
     kind: ItemKind
     data: bytes | None = None
-    """The bytes that it shows, which are copied; None where they were not read."""
+    """The bytes that it shows, which are copied; None where they were not read, and of nodes that hold others."""
     columns: tuple[PreviewColumn, ...] = ()
     cells: PreviewRow = ()
     """Of an element its whole row, the id of an entry in each of its rows."""
@@ -39,6 +58,8 @@ class Item:
     """Where the node is in its tree."""
     subject: bytes | None = None
     """Of a row of a table beside the value, what that is about: the group of a consumer."""
+    behind: Behind | None = None
+    """The query for the keys that the row is about."""
 
     def cell(self, meaning: Meaning) -> PreviewCell:
         """Return the first cell of this meaning, None where there is none."""
@@ -54,17 +75,61 @@ class Item:
         return found if isinstance(found, bytes) else None
 
     @property
+    def can_open(self) -> bool:
+        """Whether there is more of it to be seen: decoded, unfolded, or in another place."""
+        if self.kind in ELSEWHERE or self.can_fold:
+            return True
+        if self.kind is ItemKind.ELEMENT:
+            return bool(self.data) or isinstance(self.cell(Meaning.VALUE), Unread)
+        return self.kind in (ItemKind.NODE, ItemKind.TEXT) and bool(self.data)
+
+    @property
     def can_fold(self) -> bool:
         """Whether it is a node with others below it."""
         return self.node is not None and bool(self.node.children)
 
 
-@dataclass(frozen=True, slots=True)
 class ValueRow:
     """A line, and what it stands for; None for a title, a note or a blank line, where the cursor does not rest."""
 
-    line: Line
-    item: Item | None = None
+    __slots__ = ("_item", "_line", "column_ends")
+
+    def __init__(
+        self,
+        line: Line | Callable[[], Line],
+        item: Item | Callable[[], Item] | None = None,
+        column_ends: tuple[int, ...] = (),
+    ) -> None:
+        """A line or an item may be given as what makes it when it is looked at: most of a long value never are.
+
+        `column_ends` are, of the titles of a table, the cells where its columns end: rows are sorted by a click on one.
+        """
+        self._line = line
+        self._item = item
+        self.column_ends = column_ends
+
+    @property
+    def line(self) -> Line:
+        """What is shown."""
+        if callable(self._line):
+            self._line = self._line()
+        return self._line
+
+    @property
+    def item(self) -> Item | None:
+        """What the row stands for."""
+        if callable(self._item):
+            self._item = self._item()
+        return self._item
+
+    @property
+    def is_item(self) -> bool:
+        """Whether it stands for something."""
+        return self._item is not None
+
+    def column_at(self, x: int) -> int | None:
+        """Return the number of the column whose title is at a cell, None where there is none."""
+        return next((at for at, end in enumerate(self.column_ends) if x < end), None)
 
 
 @dataclass(frozen=True, slots=True)

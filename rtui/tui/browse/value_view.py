@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, zip_longest
 from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
 
+from rtui.keyspace.slices import Slicer, Slices
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
-from rtui.tui.browse.value_rows import Item, ValueRow
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.line_view import RowsView, set_content_height
-from rtui.tui.kit.styled_text import Line
+from rtui.tui.kit.styled_text import Line, flashing
 
 MakeRows = Callable[[int], Sequence[ValueRow]]
 """Returns the rows of the view for its width."""
@@ -36,11 +38,22 @@ class ValueView(RowsView, can_focus=True):
     class Opened(Message):
         """A row was clicked twice."""
 
+    class SortRequested(Message):
+        """The title of a column was clicked."""
+
+        def __init__(self, column: int) -> None:
+            super().__init__()
+            self.column = column
+
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.rows: tuple[ValueRow, ...] = ()
         """All rows, as they are shown for the width of now."""
         self.cursor_line = NOWHERE
+        self.marks_changes = False
+        """Whether rows are marked that were not there, or otherwise, in what was shown before of the same value."""
+        self._changed: frozenset[Item] = frozenset()
+        """What stands in the rows that are marked."""
         self._make: MakeRows | None = None
 
     @property
@@ -60,19 +73,31 @@ class ValueView(RowsView, can_focus=True):
         """
         self._make = make
         before, line, top = self.item, self.cursor_line, self.scroll_offset.y
+        known = self._items() if self.marks_changes and is_same else frozenset()
         if not self._make_rows():
+            self.rows = self.rows if is_same else ()  # of something else: begin at the top once there is room
             return
+        changed = self._items() - known if known else frozenset()
+        self._changed = changed or (self._changed if is_same else frozenset())
         if not is_same:
             self.scroll_top_to(0)
             self.cursor_line = NOWHERE
             self._put(self._next_item(0, 1), scroll=False)
         elif before is not None:
-            places = [at for at, row in enumerate(self.rows) if row.item == before]
-            nearest = min(places, key=lambda at: abs(at - line), default=self._nearest(line))
+            nearest = self._nearest_of(before, line)
             self._put(nearest, scroll=abs(nearest - top) > self.size.height)
         else:
             self._put(self._nearest(max(0, line)) if line >= 0 else self._next_item(0, 1), scroll=False)
         self.refresh()
+
+    def _items(self) -> frozenset[Item]:
+        return frozenset(row.item for row in self.rows if row.item is not None)
+
+    def settle(self) -> None:
+        """Mark nothing any more."""
+        if self._changed:
+            self._changed = frozenset()
+            self.repaint_changes()
 
     def _make_rows(self) -> bool:
         """Make the rows for the width of now; return False before there is one."""
@@ -90,12 +115,15 @@ class ValueView(RowsView, can_focus=True):
 
     def line_at(self, number: int) -> Line | None:
         """Return the line of a row, None where there is no such row."""
-        return self.rows[number].line if 0 <= number < len(self.rows) else None
+        if not 0 <= number < len(self.rows):
+            return None
+        row = self.rows[number]
+        return flashing(row.line) if row.item is not None and row.item in self._changed else row.line
 
     def _next_item(self, line: int, step: int) -> int:
         """Return the first line from this one on that stands for something, NOWHERE if there is none."""
         while 0 <= line < len(self.rows):
-            if self.rows[line].item is not None:
+            if self.rows[line].is_item:
                 return line
             line += step
         return NOWHERE
@@ -105,6 +133,15 @@ class ValueView(RowsView, can_focus=True):
         line = max(0, min(line, len(self.rows) - 1))
         after = self._next_item(line, 1)
         return after if after != NOWHERE else self._next_item(line, -1)
+
+    def _nearest_of(self, item: Item, line: int) -> int:
+        """Return the line of this item nearest to a line; where there is none, the nearest of any item."""
+        after, before = range(line, len(self.rows)), range(min(line, len(self.rows)) - 1, -1, -1)
+        for pair in zip_longest(after, before):
+            for at in pair:
+                if at is not None and self.rows[at].item == item:
+                    return at
+        return self._nearest(line)
 
     def _put(self, line: int, *, scroll: bool = True) -> None:
         if line == NOWHERE:
@@ -174,21 +211,30 @@ class ValueView(RowsView, can_focus=True):
         if not self._scroll(len(self.rows)):
             super().action_last()
 
-    def find_text(self, text: str) -> bool:
-        """Go to the next row with this text in it, from the top again after the last; return whether there is one."""
-        needle = text.casefold()
+    def find_text(self, text: str) -> Slices[bool]:
+        """Go in slices to the next row with this text, from the top again after the last; return whether there is one.
+
+        It may be given up after any slice, and must be where the rows are replaced.
+        """
+        needle, slicer = text.casefold(), Slicer()
         start = self.cursor_line + 1
-        for at in (*range(start, len(self.rows)), *range(start)):
+        for at in chain(range(start, len(self.rows)), range(start)):
             row = self.rows[at]
-            if row.item is not None and needle in "".join(span.text for span in row.line).casefold():
+            if row.is_item and needle in "".join(span.text for span in row.line).casefold():
                 self._put(at)
                 return True
+            yield from slicer.pause()
         return False
 
     def on_click(self, event: events.Click) -> None:
-        """Go to the row under the mouse; a second click opens it."""
+        """Go to the row under the mouse, which a second click opens; sort by the column whose title is there."""
         line = event.y + self.scroll_offset.y
-        if 0 <= line < len(self.rows) and self.rows[line].item is not None:
+        if not 0 <= line < len(self.rows):
+            return
+        column = self.rows[line].column_at(event.x)
+        if column is not None:
+            self.post_message(self.SortRequested(column))
+        elif self.rows[line].item is not None:
             self._put(line)
-            if event.chain == 2:
+            if event.chain == 2 or (self.item is not None and self.item.kind is ItemKind.BY_SIZE):
                 self.post_message(self.Opened())

@@ -6,24 +6,29 @@ import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Final, Protocol
 
 from textual.app import SuspendNotSupported
 from textual.dom import DOMNode
+from textual.worker import Worker
 
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText
+from rtui.server.files import reason_of
 from rtui.tui.browse.value_files import FileExists, Output, run_pager, suggested_name, write_file, write_for_pager
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import literal
 
+SLOW_S: Final = 1.0
+"""Reading a value that takes longer is said."""
+
 
 class Run(Protocol):
     """Starts a worker with a description; a newer one with the same description ends it."""
 
-    def __call__(self, work: Work, what: str) -> object:
+    def __call__(self, work: Work, what: str) -> Worker[Any]:
         """Start it."""
 
 
@@ -34,6 +39,28 @@ class ValueWriter:
         """`ask_path` has the user type a path, from a suggested one on."""
         self._node, self._run, self._ask_path = node, run, ask_path
         self._output: Output | None = None
+        self._reading: Worker[Any] | None = None
+        """Reads what is written, or shown in the pager."""
+
+    def stop(self) -> bool:
+        """End what is being written or read for the pager; return whether there was anything."""
+        reading, self._reading = self._reading, None
+        if reading is None or reading.is_finished:
+            return False
+        reading.cancel()
+        self._warn(literal("nothing was written"), literal("Stopped"))
+        return True
+
+    def _read(self, work: Work, what: str) -> None:
+        """Start reading, and say so where that takes a while."""
+        reading = self._reading = self._run(work, what)
+
+        def say() -> None:
+            if reading is self._reading and not reading.is_finished:
+                message = literal("it is large: Escape ends that")
+                self._node.app.notify(message, title="Reading the value", markup=False, timeout=5)
+
+        self._node.set_timer(SLOW_S, say)
 
     def choose_write(self, found: Sequence[Output], key: bytes) -> None:
         """Have the user choose what to write, then type where to."""
@@ -52,7 +79,7 @@ class ValueWriter:
 
         def chosen(index: int | None) -> None:
             if index is not None:
-                self._run(partial(self._page, *each[index]), "pager")
+                self._read(partial(self._page, *each[index]), "pager")
 
         self._choose(literal("Show in the pager"), titles, chosen)
 
@@ -63,7 +90,7 @@ class ValueWriter:
                 path = Path(text).expanduser()
             except RuntimeError:  # there is no such user
                 path = Path(text)
-            self._run(partial(self._write, path, self._output, may_replace=may_replace), "write")
+            self._read(partial(self._write, path, self._output, may_replace=may_replace), "write")
 
     def _choose(self, title: SafeText, entries: list[SafeText], chosen: Callable[[int | None], None]) -> None:
         """Have one of several chosen; a single one is taken at once."""
@@ -87,8 +114,7 @@ class ValueWriter:
             title = SafeText(f"{shown} exists")
             self._node.app.push_screen(ChoiceScreen(title, [literal("Keep it"), literal("Replace it")]), answered)
         except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-            self._warn(SafeText(f"{shown}: {display_text(why)}"), literal("Not written"))
+            self._warn(SafeText(f"{shown}: {display_text(reason_of(error))}"), literal("Not written"))
         else:
             cut = f"; {display_text(written.why_cut)}" if written.why_cut else ""
             message = SafeText(f"{size(written.size_bytes)} to {shown}{cut}")

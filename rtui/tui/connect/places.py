@@ -17,12 +17,16 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.profiles import Profiles
 from rtui.server.recent import RecentServers
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import Target, parse_target
 from rtui.tui.kit.choice import ListScreen
-from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.styled_text import joined, literal
 
 MOST_NAME_CELLS: Final = 32
 """A longer name of a server pushes what stands beside it to the right."""
+
+
+THIS_MACHINE: Final = Target()
+"""What is offered where nothing is known: the usual port of this machine."""
 
 
 class Place(NamedTuple):
@@ -40,16 +44,44 @@ def known_places(profiles: Profiles, recent: RecentServers) -> list[Place]:
 
     A target is made when it is chosen, which raises TargetError for a profile that is wrong.
     """
-    names, default = profiles.names(), Target()
+    names = profiles.names()
     found = [
         Place(display_text(name), _of_profile(profiles, name), partial(profiles.target, name), is_profile=True)
         for name in names
     ]
     others = [replace(one, name=None) for one in recent.servers() if one.name is None or one.name not in names]
     found += [Place(_address(one), literal("recent"), partial(replace, one)) for one in others]
-    if default not in others:
-        found.append(Place(_address(default), literal("this machine"), Target))
+    if THIS_MACHINE not in others:
+        found.append(Place(_address(THIS_MACHINE), literal("this machine"), lambda: THIS_MACHINE))
     return found
+
+
+def of_report_first(places: Sequence[Place], label: str, db: int) -> list[Place]:
+    """Return the places with the server that a report is of first, in the database of the report.
+
+    It is a profile or a recent server of that address, which have what else is needed to connect, else the address.
+    """
+
+    def target_of(place: Place) -> Target | None:
+        try:
+            target = place.target()
+        except TargetError:
+            return None
+        return replace(target, db=db) if target.label == label else None
+
+    found = [(at, target) for at, one in enumerate(places) if (target := target_of(one)) is not None]
+    if found:
+        at, target = found[0]
+        name, about = places[at].name, places[at].about
+        others = [one for number, one in enumerate(places) if number != at]
+    else:
+        try:
+            target = replace(parse_target(label), db=db)
+        except TargetError:
+            return [*places]
+        name, about, others = _address(target), literal(""), [*places]
+    told = joined([one for one in (literal("of this report"), about) if one], " · ")
+    return [Place(name, told, lambda: target), *others]
 
 
 def _of_profile(profiles: Profiles, name: str) -> SafeText:
@@ -93,15 +125,40 @@ class DatabasesScreen(ListScreen[int | None]):
     def __init__(self, current: int, sizes: Mapping[int, int] | None) -> None:
         """`sizes` are the keys of databases that hold any; None where the server does not say."""
         self._numbers = sorted({0, current, *(sizes or ())})
-        note = [Option(Content("INFO is denied, so the others are not known."), disabled=True)] if sizes is None else []
-        entries = [Content(f"db{number:<4} {_keys_of(sizes, number)}") for number in self._numbers]
-        super().__init__(literal("Databases"), "enter browses · esc closes", *note, *entries)
-        self._before = len(note)
-        self.options.highlighted = self._numbers.index(current) + self._before
+        about = Option(Content(databases_text(current, sizes)), disabled=True)
+        entries = [
+            Content(f"db{number:<4} {_keys_of(sizes, number)}{' · here' if number == current else ''}")
+            for number in self._numbers
+        ]
+        super().__init__(literal("Databases"), "enter browses · esc closes", about, *entries)
+        self.options.highlighted = self._numbers.index(current) + 1
+
+    def show_count(self, count: int | None) -> None:
+        """Say how many databases there are, once that is known."""
+        if count is not None:
+            self.options.border_title = Content(f"{fmt.counted(count, 'database')}")
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._numbers[event.option_index - self._before])
+        self.dismiss(self._numbers[event.option_index - 1])
+
+
+MOST_NAMED: Final = 3
+"""So many databases are named in a sentence, those with most keys."""
+
+
+def databases_text(current: int, sizes: Mapping[int, int] | None) -> SafeText:
+    """Return where the keys are: `db0 is empty; db3 holds 12,000 keys, db1 holds 40`."""
+    if sizes is None:
+        return literal("INFO is denied, so the others are not known.")
+    held = sizes.get(current, 0)
+    here = f"db{current} holds {fmt.counted(held, 'key')}" if held else f"db{current} is empty"
+    others = sorted(((keys, number) for number, keys in sizes.items() if number != current and keys), reverse=True)
+    if not others:
+        return SafeText(f"{here}; no other database holds any" if held else f"{here}, as are all others")
+    named = ", ".join(f"db{number} holds {fmt.count(keys)}" for keys, number in others[:MOST_NAMED])
+    more = f", {len(others) - MOST_NAMED} more hold some" if len(others) > MOST_NAMED else ""
+    return SafeText(f"{here}; {named}{more}")
 
 
 def _keys_of(sizes: Mapping[int, int] | None, number: int) -> SafeText:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Final
@@ -14,9 +15,10 @@ from textual.dom import DOMNode
 from textual.message import Message
 from textual.widgets import Input
 
+from rtui.analysis import humanize
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import (
     APP_COMMANDS,
@@ -49,6 +51,20 @@ CONNECT_COMMANDS: Final = (
 )
 
 
+TICK_S: Final = 1.0
+"""How often it is said how long connecting has taken."""
+
+SLOW_S: Final = 2.0
+"""It is said from then on."""
+
+
+def connecting_line(label: SafeText, waited_s: float) -> Line:
+    """Return what is being connected to, and for how long if that is long."""
+    waited = f" · {humanize.duration(int(waited_s) * humanize.SECOND_MS)}" if waited_s >= SLOW_S else ""
+    line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(label, Role.STRONG))
+    return (*line, Span(SafeText(waited), Role.MUTED)) if waited else line
+
+
 _WANTS_PASSWORD: Final = frozenset({FailureKind.NOAUTH, FailureKind.WRONGPASS})
 
 
@@ -66,7 +82,7 @@ class PasswordInput(Input):
         """Hide the line, so that keys are commands again."""
         self.value = ""
         self.display = False
-        if self.has_focus:
+        if self.screen.focused is self:
             self.screen.set_focus(None)
 
 
@@ -92,6 +108,8 @@ class ConnectScreen(CommandScreen[None]):
         self._label = label
         self._failed = False
         self._make: MakeLines | None = None
+        self._since_s: float | None = None
+        """Since when connecting is under way, on the clock of the event loop; None once something else is shown."""
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -117,6 +135,7 @@ class ConnectScreen(CommandScreen[None]):
             lambda _width: (Span(literal(" rtui"), Role.BADGE), gap(2), Span(literal("READ-ONLY"), Role.GOOD))
         )
         self.connecting()
+        self.set_interval(TICK_S, self._tick)
 
     @property
     def has_failed(self) -> bool:
@@ -127,12 +146,19 @@ class ConnectScreen(CommandScreen[None]):
         """Show that connecting is under way."""
         self._failed = False
         self.password_input.action_give_up()
-        line: Line = (gap(1), Span(literal("Connecting to "), Role.MUTED), Span(self._label, Role.STRONG))
-        self._show(lambda _width: [line])
+        self._since_s = asyncio.get_running_loop().time()
+        self._show(lambda _width: [connecting_line(self._label, 0.0)])
+
+    def _tick(self) -> None:
+        """Say how long connecting has taken by now."""
+        if self._since_s is not None and self.is_current:
+            waited_s = asyncio.get_running_loop().time() - self._since_s
+            self.card.set_content(lambda _width: [connecting_line(self._label, waited_s)])
 
     def show_error(self, error: RtuiError, *, is_final: bool) -> None:
         """Show why connecting failed and what to try; unless `is_final`, it is retried by itself."""
         self._failed = is_final
+        self._since_s = None
 
         def lines(width: int) -> list[Line]:
             role = Role.BAD if is_final else Role.WARN
@@ -145,7 +171,7 @@ class ConnectScreen(CommandScreen[None]):
         self.password_input.display = is_final and wants_password
         if self.password_input.display:
             self.password_input.value = ""
-            self.password_input.focus()
+            self.set_focus(self.password_input)
 
     def action_retry(self) -> None:
         """Try again."""

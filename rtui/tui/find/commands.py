@@ -6,6 +6,7 @@ from functools import partial
 from typing import Final
 
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.sorting import sort_commands
 
 _rows = partial(ScreenCommand, group=Group.FIND, owner=Owner.FOUND)
 _find = partial(ScreenCommand, group=Group.FIND, owner=Owner.FIND)
@@ -33,11 +34,7 @@ FIND_COMMANDS: Final = (
     _find("stop", ("x",), "Stop", "End the search; what was found stays.", when=_RUNNING, footer=4),
     _find("faster", ("plus", "equals_sign"), "Faster", "Search at a faster pace.", when=_RUNNING, label="+"),
     _find("slower", ("minus",), "Slower", "Search at a gentler pace.", when=_RUNNING),
-    _find("sort", ("s", "greater_than_sign"), "Sort", "Sort by the next column.", when=(Condition.HAS_ROWS,), footer=5,
-        label="s >"),
-    _find("sort_before", ("less_than_sign",), "Sort by previous", "Sort by the column before.",
-        when=(Condition.HAS_ROWS,), label="<", call="sort(-1)"),
-    _find("sort_reverse", ("S",), "Sort reverse", "Sort the other way.", when=(Condition.HAS_ROWS,)),
+    *sort_commands(Group.FIND, Owner.FIND, footer=5, when=(Condition.HAS_ROWS,)),
     _find("columns", ("c",), "Columns", "Choose the columns; facts that are missing are asked in a new search.",
         footer=8),
     _find("copy_name", ("y",), "Copy", "Copy the name of the key.", when=(Condition.HAS_ROWS,), footer=6),

@@ -11,8 +11,17 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
 from rtui.tui.find.found_rows import COLUMNS, FoundRows
-from rtui.tui.kit.layout import BETWEEN, Piece, display_text, prose
-from rtui.tui.kit.status_lines import NAME, STATES, bar_line, cost_pieces, progress_bar, speed_pieces
+from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, Piece, display_text, prose
+from rtui.tui.kit.status_lines import (
+    NAME,
+    SEARCH,
+    STATES,
+    bar_line,
+    cost_pieces,
+    link_words,
+    progress_bar,
+    speed_pieces,
+)
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, line_width, literal
 
 FILE_HINT: Final[Line] = (
@@ -61,14 +70,14 @@ def _count_line(rows: FoundRows) -> Line:
     return Span(which, Role.MUTED), total
 
 
-def status_line(search: Search, width: int, *, shows_cost: bool) -> Line:
-    """Return how the search is doing and what it costs, in exactly `width` cells."""
+def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -> Line:
+    """Return how the search is doing and what it costs, in exactly `width` cells; `now_s` is the event loop's time."""
     progress, cost = search.progress, search.cost
     word, role = STATES[progress.state]
     if search.stage is Stage.ASKING:
         word, role = literal("not begun"), Role.MUTED
     elif progress.state is ScanState.RUNNING:
-        word = literal("search")
+        word = SEARCH
     elif progress.state is ScanState.FAILED:
         word = literal("search failed")
     pieces = [*progress_bar(progress, width)]
@@ -81,8 +90,9 @@ def status_line(search: Search, width: int, *, shows_cost: bool) -> Line:
     if shows_cost or search.stage is Stage.OVER:
         pieces += [Piece(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
     if progress.state is ScanState.STOPPED and search.control.stop_reason:
-        pieces.append(Piece(1, (Span(search.control.stop_reason, Role.WARN),)))
-    return bar_line((Span(word, role),), pieces, width)
+        pieces.append(Piece(1, (Span(search.control.stop_reason, Role.WARN),), LEAST_REASON))
+    head = () if search.stage is Stage.OVER else link_words(search.link, now_s)
+    return bar_line(head or (Span(word, role),), pieces, width)
 
 
 def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
@@ -146,3 +156,8 @@ def _failure_lines(search: Search, width: int) -> list[Line]:
 def sort_names(columns: Sequence[str]) -> list[str | None]:
     """Return what rows can be sorted by, one after the other; None is the order in which they were found."""
     return [None, *columns]
+
+
+def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
+    """Return what these are called in a list."""
+    return [literal("as they were found") if one is None else SafeText(COLUMNS[one].column.title) for one in names]

@@ -149,18 +149,21 @@ class FoundRows:
         """Return all keys in the order of the lines."""
         return [self.record(line) for line in range(len(self))]
 
-    def line_of(self, key: bytes) -> int | None:
-        """Return the line of a key, None where it is not listed."""
-        return next((line for line in range(len(self)) if self.record(line).key == key), None)
-
     @property
     def is_descending(self) -> bool:
         """Whether the largest come first."""
         return self.sort is not None and COLUMNS[self.sort].is_descending is not self.is_reversed
 
-    def sorted_lines(self) -> list[int]:
-        """Work out the order of the keys found so far; takes milliseconds, and may be called in a thread."""
+    def sorted_lines(self, key: bytes | None = None) -> tuple[list[int], int]:
+        """Return the order of the keys found so far, and the line of one of them, 0 for none.
+
+        It takes milliseconds, and may be called in a thread.
+        """
         kept = list(self._kept)
+        lines = self._sorted(kept)
+        return lines, 0 if key is None else next((line for line, at in enumerate(lines) if kept[at].key == key), 0)
+
+    def _sorted(self, kept: Sequence[KeyRecord]) -> list[int]:
         if self.sort is None:
             return list(range(len(kept)))[:: -1 if self.is_reversed else 1]
         key = sort_key(self.sort, is_descending=self.is_descending)

@@ -25,7 +25,7 @@ from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, cut_middle, gap, line_width, width_of
 from rtui.tui.kit.table_rows import MARGIN, NAME_LIMIT, Order, TableLayout, header_line, layout_table, table_line
 
-MEASURED_ROWS: Final = 200
+MEASURED_ROWS: Final = 100
 """The texts of this many rows decide how wide the columns are."""
 
 
@@ -70,6 +70,9 @@ class FoundBody(RowsView, can_focus=True):
         self.cursor_line = rows.cursor_line
         self._marker = Marker(rows.search.query)
         self.table = Table("", "", tuple(COLUMNS[name].column for name in rows.columns), ())
+        self._widths = [0] * len(rows.columns)
+        """Of the widest texts in the first `_measured` rows."""
+        self._measured = 0
 
     @property
     def record(self) -> KeyRecord | None:
@@ -93,17 +96,22 @@ class FoundBody(RowsView, can_focus=True):
 
     def fit_columns(self) -> None:
         """Make the columns as wide as the first rows need."""
-        now_s = self.clock()
-        widths = [0] * len(self.rows.columns)
-        for number in range(min(len(self.rows), MEASURED_ROWS)):
-            record = self.rows.record(number)
+        now_s, widths = self.clock(), self._widths
+        while self._measured < min(len(self.rows), MEASURED_ROWS):
+            record = self.rows.record(self._measured)
             cells = [cell(name, record, now_s) for name in self.rows.columns]
             texts = cell_texts(cells, self.table.columns)
             widths = [max(width, width_of(text)) for width, text in zip(widths, texts, strict=True)]
+            self._measured += 1
+        self._widths = widths
         if not len(self.rows):
             widths = [column.width for column in self.table.columns]
         width = self.scrollable_content_region.width
         self.table_layout = layout_table(self.table, width, self.rows.sort, widths)
+
+    def measure_again(self) -> None:
+        """Make columns no narrower than what they were, and wide enough for other first rows."""
+        self._measured = 0
 
     def follow(self) -> None:
         """Show what has been found since."""
@@ -181,9 +189,9 @@ class FoundView(Vertical):
 
     def follow(self) -> None:
         """Show what has been found since; the first rows decide how wide the columns are."""
-        few = len(self.rows) < MEASURED_ROWS
+        before = len(self.rows)
         self.body.follow()
-        if few and len(self.rows):
+        if before < MEASURED_ROWS and len(self.rows) != before:
             self.fit()
 
     def sort_by(self, name: str | None, *, is_reversed: bool = False) -> None:
@@ -193,13 +201,14 @@ class FoundView(Vertical):
         self.run_worker(self._sort(self.rows), group="sort", exclusive=True, exit_on_error=False, description="sort")
 
     async def _sort(self, rows: FoundRows) -> None:
-        record, line = self.body.record, self.body.cursor_line
-        lines = await asyncio.to_thread(rows.sorted_lines)
+        key = self.body.record.key if self.body.record is not None and self.body.cursor_line else None
+        lines, line = await asyncio.to_thread(rows.sorted_lines, key)
         if rows is not self.rows:
             return
         rows.arrange(lines)
-        found = None if record is None or not line else rows.line_of(record.key)
-        self.body.move_to(found or 0)
+        self.body.measure_again()
+        self.fit()
+        self.body.move_to(line)
         self.body.refresh()
         self.post_message(self.Sorted())
 

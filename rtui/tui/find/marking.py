@@ -23,6 +23,7 @@ Places = Callable[[bytes], Iterator[tuple[int, int]]]
 _GLOB_PART: Final = re.compile(rb"[*?]+|\[[^\]]*\]|\\(.)", re.DOTALL)
 
 _CONTINUATION: Final = 0xC0, 0x80
+"""Which bits of a byte tell that it goes on with a character of UTF-8, and what they are then."""
 
 
 class Marker:

@@ -23,22 +23,26 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
 from rtui.tui.find import find_lines
 from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_rows import COLUMNS, USUAL, FoundRows, columns_for, facts_of, found_table
 from rtui.tui.find.found_view import FoundBody, FoundView
-from rtui.tui.kit.bars import Bar, FilterInput
+from rtui.tui.kit.bars import FilterInput, LinkedBar
 from rtui.tui.kit.choice import ListScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
+from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.table_rows import TableFileError, write_names, write_table
+from rtui.tui.kit.sorting import SortScreen
+from rtui.tui.kit.status_lines import link_words, run_action_of, title_action_of
+from rtui.tui.kit.styled_text import Role, literal
+from rtui.tui.kit.table_rows import write_names, write_table
 
 MOST_NOTES: Final = 4
 """Lines below the list at most."""
@@ -49,7 +53,9 @@ SUFFIXES: Final = ".txt, .csv, .md, .json"
 class Searching(Protocol):
     """What makes searches: a session."""
 
-    target: Target
+    @property
+    def target(self) -> Target:
+        """The server and its database."""
 
     def clock(self) -> float:
         """Return the time in seconds since the epoch."""
@@ -59,11 +65,21 @@ class Searching(Protocol):
 
 
 def new_rows(
-    session: Searching, query: Query, columns: Sequence[str] = USUAL, order: Order | None = None, note: str = ""
+    session: Searching,
+    query: Query,
+    columns: Sequence[str] = USUAL,
+    sort: str | None = None,
+    note: str = "",
+    *,
+    is_reversed: bool = False,
 ) -> FoundRows:
-    """Return the rows of a new search, which has not begun."""
-    shown = columns_for(query, columns)
-    return FoundRows(session.search(query, facts_of(shown), order), shown, note=note)
+    """Return the rows of a new search, which has not begun; with `sort`, of the first keys of all by that column."""
+    shown = columns_for(query, (*columns, sort) if sort else columns)
+    fact = None if sort is None else COLUMNS[sort].fact
+    if sort is None or fact is None:
+        return FoundRows(session.search(query, facts_of(shown)), shown, note=note)
+    order = Order(fact, COLUMNS[sort].is_descending is not is_reversed)
+    return FoundRows(session.search(query, facts_of(shown), order), shown, sort, is_reversed, note=note)
 
 
 class FoundColumnsScreen(ListScreen[None]):
@@ -85,7 +101,7 @@ class FoundColumnsScreen(ListScreen[None]):
         return Content(f"[{'x' if name in self._chosen else ' '}] {COLUMNS[name].column.title}")
 
 
-class FindScreen(CommandScreen[bytes | None]):
+class FindScreen(RunScreen[bytes | None]):
     """Shows found keys; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FIND_COMMANDS, Owner.FIND)
@@ -112,8 +128,10 @@ class FindScreen(CommandScreen[bytes | None]):
         self.view = FoundView(rows, id="found")
         self.view.body.clock = session.clock
         self._label = session.target.label if label is None else label
-        self.title_bar, self.query_bar = Bar(id="title"), Bar(id="found-query")
-        self.status_bar, self.notes = Bar(id="status"), LinePanel(id="found-notes")
+        self.title_bar = LinkedBar(title_action_of, id="title")
+        self.query_bar = LinkedBar(lambda span: "find.edit" if span.role is Role.ACCENT else None, id="found-query")
+        self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.FIND), id="status")
+        self.notes = LinePanel(id="found-notes")
         self.nothing = LinePanel(id="found-nothing")
         self.query_input = QueryLine(
             "text, a glob, or terms such as ttl:none size>1M",
@@ -124,7 +142,6 @@ class FindScreen(CommandScreen[bytes | None]):
         )
         self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
         self._seen: object = None
-        self._shows_cost = False
         self._noted: int | None = None
         """Lines that the notes take; None before they were shown."""
 
@@ -137,6 +154,11 @@ class FindScreen(CommandScreen[bytes | None]):
     def search(self) -> Search:
         """What is searched."""
         return self.rows.search
+
+    @property
+    def control(self) -> RunControl:
+        """Pauses, stops and paces the search."""
+        return self.search.control
 
     @property
     def place(self) -> FoundPlace:
@@ -168,12 +190,13 @@ class FindScreen(CommandScreen[bytes | None]):
         self._keep(rows)
         self.view.show(rows)
         rows.search.prepare()
-        self.view.body.focus()
+        self.set_focus(self.view.body)
         self.flush_after(AT_ONCE_S)
 
     def show_changes(self) -> None:
         """Show what has been found since the last call, and schedule the next one."""
-        before, self._seen = self._seen, (self.search.revision, self.search.stage)
+        waits = link_words(self.search.link, asyncio.get_running_loop().time())
+        before, self._seen = self._seen, (self.search.revision, self.search.stage, waits)
         if before != self._seen:
             self.view.follow()
             self._show_bars()
@@ -184,7 +207,7 @@ class FindScreen(CommandScreen[bytes | None]):
 
     def _show_bars(self) -> None:
         """Show query and count, what stands in place of rows, the notes, the progress and the commands."""
-        rows, search, shows_cost = self.rows, self.search, self._shows_cost
+        rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self.set_class(not len(rows), "-nothing")
         self.query_bar.set_line(lambda width: find_lines.query_line(rows, width))
         self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
@@ -193,7 +216,8 @@ class FindScreen(CommandScreen[bytes | None]):
             self._noted = len(notes)
             self.notes.styles.height = len(notes)
         self.notes.set_content(lambda width: find_lines.note_lines(rows, width, MOST_NOTES))
-        self.status_bar.set_line(lambda width: find_lines.status_line(search, width, shows_cost=shows_cost))
+        now_s = asyncio.get_running_loop().time()
+        self.status_bar.set_line(lambda width: find_lines.status_line(search, now_s, width, shows_cost=shows_cost))
         self._offer_commands()
 
     def on_resize(self, event: events.Resize) -> None:
@@ -238,47 +262,17 @@ class FindScreen(CommandScreen[bytes | None]):
             self.search.begin()
             self.flush_after(AT_ONCE_S)
 
-    def action_pause(self) -> None:
-        """Pause the search, or resume it."""
-        if Condition.PAUSED in self.conditions:
-            self.search.control.resume()
-        elif Condition.SCANNING in self.conditions:
-            self.search.control.pause()
-        self._show_soon()
-
-    def action_stop(self) -> None:
-        """End the search; what was found stays."""
-        self.search.control.stop()
-        self._show_soon()
-
-    def action_faster(self) -> None:
-        """Take the next faster pace."""
-        self.search.control.pace = self.search.control.pace.faster()
-        self._show_soon()
-
-    def action_slower(self) -> None:
-        """Take the next slower pace."""
-        self.search.control.pace = self.search.control.pace.slower()
-        self._show_soon()
-
-    def action_cost(self) -> None:
-        """Show or hide what the search has cost the server."""
-        self._shows_cost = not self._shows_cost
-        self._show_soon()
-
-    def _show_soon(self) -> None:
+    def show_soon(self) -> None:
+        """Show what a command has changed."""
         self._seen = None
         self.flush_after(AT_ONCE_S)
 
     def action_again(self) -> None:
         """Search again for what there is now; sorted by a fact, for the first keys of all by that."""
-        rows = self.rows
-        fact = None if rows.sort is None else COLUMNS[rows.sort].fact
+        rows, query = self.rows, self.search.query
         is_part = self.search.count > len(rows) or self.search.order is not None
-        order = Order(fact, rows.is_descending) if fact is not None and is_part else None
-        again = new_rows(self.session, self.search.query, rows.columns, order, rows.note)
-        again.sort, again.is_reversed = (rows.sort, rows.is_reversed) if order is not None else (None, False)
-        self.show_rows(again)
+        sort = rows.sort if is_part else None
+        self.show_rows(new_rows(self.session, query, rows.columns, sort, rows.note, is_reversed=rows.is_reversed))
 
     # the rows
 
@@ -293,19 +287,30 @@ class FindScreen(CommandScreen[bytes | None]):
             self.leave_place()
             self.dismiss(record.key)
 
-    def action_sort(self, step: int = 1) -> None:
-        """Sort by the next column."""
-        if len(self.rows):
-            names = find_lines.sort_names(self.rows.columns)
-            at = names.index(self.rows.sort) if self.rows.sort in names else 0
-            self.view.sort_by(names[(at + step) % len(names)])
-            self._show_soon()
+    def action_sort(self) -> None:
+        """Choose the column to sort by."""
+        rows, names = self.rows, find_lines.sort_names(self.rows.columns)
+
+        def chosen(choice: int | None) -> None:
+            if choice is not None and rows is self.rows:
+                self._sort_by(names[choice], is_reversed=names[choice] == rows.sort and rows.is_reversed)
+
+        if len(rows):
+            self.app.push_screen(SortScreen(find_lines.sort_titles(names), names.index(rows.sort)), chosen)
+
+    def action_sort_step(self, step: int) -> None:
+        """Sort by the next column, or the one before."""
+        names = find_lines.sort_names(self.rows.columns)
+        self._sort_by(names[(names.index(self.rows.sort) + step) % len(names)])
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way."""
+        """Sort the other way round."""
+        self._sort_by(self.rows.sort, is_reversed=not self.rows.is_reversed)
+
+    def _sort_by(self, name: str | None, *, is_reversed: bool = False) -> None:
         if len(self.rows):
-            self.view.sort_by(self.rows.sort, is_reversed=not self.rows.is_reversed)
-            self._show_soon()
+            self.view.sort_by(name, is_reversed=is_reversed)
+            self.show_soon()
 
     def action_columns(self) -> None:
         """Choose columns."""
@@ -359,7 +364,7 @@ class FindScreen(CommandScreen[bytes | None]):
         """Move from what is typed to the rows."""
         self.query_input.close()
         self.file_input.close()
-        self.view.body.focus()
+        self.set_focus(self.view.body)
         self._offer_commands()
 
     @on(FilterInput.Changed, "#query")
@@ -394,12 +399,7 @@ class FindScreen(CommandScreen[bytes | None]):
                 return write_names([key_as_text(record.key) for record in records], name)
             return write_table(found_table(records, columns, now_s, title), name)
 
-        try:
-            written = await asyncio.to_thread(write)
-        except TableFileError as error:
-            self.notify(error.reason, title="Not written", severity="error", markup=False)
-        else:
-            self.notify(written, title="Written", markup=False, timeout=4)
+        await self.write_file(write)
 
     def action_back(self) -> None:
         """Go back one step: from what is typed, from a search that is under way, from the list."""

@@ -35,8 +35,8 @@ RANKS: Final = {kind: rank for rank, kind in enumerate(Kind)}
 NARROWING: Final = {
     "panel": (frozenset({Kind.PANEL, Kind.SCREEN}), literal("panels of the analysis and other screens")),
     "ns": (frozenset({Kind.NAMESPACE}), literal("namespaces that are loaded")),
-    "key": (frozenset({Kind.KEY}), literal("keys that are loaded, or any by its exact name")),
-    "db": (frozenset({Kind.DATABASE}), literal("databases of this server with their numbers of keys")),
+    "key": (frozenset({Kind.KEY}), literal("loaded keys, or any by its exact name")),
+    "db": (frozenset({Kind.DATABASE}), literal("databases of this server with key counts")),
     "profile": (frozenset({Kind.PROFILE, Kind.SERVER}), literal("profiles and recent servers")),
     "theme": (frozenset({Kind.THEME}), literal("themes: the colours of everything")),
     "cmd": (frozenset({Kind.COMMAND}), literal("commands of this screen")),

@@ -43,7 +43,7 @@ MOST_TYPED: Final = 512
 NAME_LIMIT: Final = 200
 """Characters of a name that are shown at most."""
 
-NAME_CELLS: Final = 20
+NAME_CELLS: Final = 16
 """Notes begin behind so many cells of names, or behind a longer name."""
 
 NOTE_CELLS: Final = 12
@@ -199,7 +199,7 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
 
     def on_mount(self) -> None:
         """Show what there is."""
-        self.line.focus()
+        self.set_focus(self.line)
         self._find(self.line.value)
 
     def add(self, entries: Sequence[Entry]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import ClassVar, Final
 
 from textual import events
@@ -11,11 +11,17 @@ from textual.message import Message
 from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.command import ScreenCommand, footer_commands
+from rtui.tui.kit.command import Owner, ScreenCommand, footer_commands
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, literal
 
 _BETWEEN: Final = 2
+
+WAYS: Final = 90
+"""From this place in the footer on there are the ways to all other commands, and out."""
+
+OTHER_WAYS: Final = frozenset({"app.goto", "app.command_palette"})
+"""Those that the help replaces where room is short."""
 
 
 class Bar(LinePanel):
@@ -51,14 +57,20 @@ class LinkedBar(Bar):
 
 
 class Banner(Bar):
-    """A warning above everything else; displayed only while there is one."""
+    """A warning above everything else; displayed only while there is one. A click does what it recommends."""
 
     DEFAULT_CSS = """
     Banner { display: none; background: $surface; }
     """
 
-    def __init__(self) -> None:
+    def __init__(self, remedy: str) -> None:
+        """`remedy` is the action that brings what is shown up to date."""
         super().__init__(id="banner")
+        self._remedy = remedy
+
+    async def on_click(self) -> None:
+        """Do what the warning recommends."""
+        await self.screen.run_action(self._remedy)
 
     def show_warning(self, make: Callable[[int], Line] | None) -> bool:
         """Show this warning, or hide the banner for None; return whether the parts below have moved."""
@@ -84,12 +96,19 @@ class FooterBar(Bar):
         super().__init__(id=id)
         self._commands: tuple[ScreenCommand, ...] = ()
         self._message: Line = ()
+        self._first: Collection[Owner] = ()
 
-    def show_commands(self, commands: Sequence[ScreenCommand], message: Line = ()) -> None:
-        """Show the commands that have a place here, or a message with what is left of them behind it."""
-        shown = tuple(footer_commands(commands))
-        if (shown, message) != (self._commands, self._message):
-            self._commands, self._message = shown, message
+    def show_commands(
+        self, commands: Sequence[ScreenCommand], message: Line = (), first: Collection[Owner] = ()
+    ) -> None:
+        """Show the commands that have a place here, or a message with what is left of them behind it.
+
+        Those of the owners that come `first` stand before all others, and stay where there is no room for others.
+        """
+        each = footer_commands(commands)
+        shown = (*(one for one in each if one.owner in first), *(one for one in each if one.owner not in first))
+        if (shown, message, first) != (self._commands, self._message, self._first):
+            self._commands, self._message, self._first = shown, message, first
             self.set_line(self._line)
 
     def on_click(self, event: events.Click) -> None:
@@ -114,16 +133,21 @@ class FooterBar(Bar):
         return tuple(spans) or (Span(literal("")),)
 
     def _fitting(self, width: int) -> list[tuple[ScreenCommand, int]]:
-        """Return the commands that fit, with their widths; those that help to find the rest stay."""
+        """Return the commands that fit, with their widths; those that help to find the rest stay.
+
+        Where some commands come first, only help and leaving stay before the last of them goes.
+        """
         sized = [(command, len(command.first_key) + 1 + len(command.title)) for command in self._commands]
         while len(sized) > 1 and sum(size + _BETWEEN for _, size in sized) > width + _BETWEEN:
-            droppable = [at for at, (command, _) in enumerate(sized) if command.footer < 90]
-            sized.pop(droppable[-1] if droppable else -1)
+            own = [at for at, (one, _) in enumerate(sized) if one.footer < WAYS]
+            others = [at for at in own if sized[at][0].owner not in self._first]
+            ways = [at for at, (one, _) in enumerate(sized) if one.name in OTHER_WAYS] if self._first else []
+            sized.pop((others or ways or own or [-1])[-1])
         return sized
 
 
 class TabBar(Bar):
-    """Titles of tabs, to be clicked; its line is made by `tab_line`."""
+    """Titles of tabs, to be clicked; its line is made by `tab_line`. Notes beside them may be clicked, too."""
 
     DEFAULT_CSS = """
     TabBar { background: $background; }
@@ -142,14 +166,22 @@ class TabBar(Bar):
             """The bar, for handlers that are for one of several."""
             return self.bar
 
-    def on_click(self, event: events.Click) -> None:
-        """Choose the title under the mouse."""
+    def __init__(self, action_of: Callable[[Span], str | None] = lambda span: None, *, id: str | None = None) -> None:
+        """`action_of` returns the action of a piece of a note, None for one that has none."""
+        super().__init__(id=id)
+        self._action_of = action_of
+
+    async def on_click(self, event: events.Click) -> None:
+        """Choose the title under the mouse, or run the action of what stands there."""
         x = index = 0
         for span in self.lines[event.y] if event.y < len(self.lines) else ():
             is_title = span.role in (Role.TAB, Role.TAB_ON)
             end = x + line_width((span,))
             if is_title and x <= event.x < end:
                 self.post_message(self.Chosen(self, index))
+                return
+            if x <= event.x < end and (action := self._action_of(span)) is not None:
+                await self.screen.run_action(action)
                 return
             x, index = end, index + is_title
 

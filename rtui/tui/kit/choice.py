@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import ClassVar, Literal, LiteralString
 
 from textual import on
@@ -46,7 +47,7 @@ class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
     def on_mount(self) -> None:
         """Show the text."""
         self.body.set_content(self.lines)
-        self.body.focus()
+        self.set_focus(self.body)
 
     def lines(self, width: int) -> list[Line]:
         """Return the text for this width."""
@@ -54,7 +55,19 @@ class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
 
 
 class ChoiceList(OptionList):
-    """Entries that can be laid out in any width: Textual's own fail where no column is left for their text."""
+    """Entries that can be laid out in any width: Textual's own fail where no column is left for their text.
+
+    The keys that move the cursor in rows move it here.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("j", "cursor_down", show=False),
+        Binding("k", "cursor_up", show=False),
+        Binding("g", "first", show=False),
+        Binding("G", "last", show=False),
+        Binding("ctrl+f", "page_down", show=False),
+        Binding("ctrl+b", "page_up", show=False),
+    ]
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
         """Return the lines that the entries take, for one column at least."""
@@ -68,13 +81,9 @@ class ChoiceList(OptionList):
 
 
 class ListScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
-    """Shows a list with a title and what its keys do; Escape closes it, vim's keys move."""
+    """Shows a list with a title and what its keys do; Escape closes it."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,q", "dismiss", "Close", show=False),
-        Binding("j", "app.simulate_key('down')", show=False),
-        Binding("k", "app.simulate_key('up')", show=False),
-    ]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q", "dismiss", "Close", show=False)]
 
     def __init__(self, title: SafeText, subtitle: LiteralString, *entries: Option | Content) -> None:
         super().__init__()
@@ -103,24 +112,33 @@ class ChoiceScreen(ListScreen[int | None]):
         self.dismiss(event.option_index)
 
 
-class QuitScreen(ListScreen[bool]):
-    """Asks whether to quit although something is lost; returns whether the user has agreed."""
+class QuitAnswer(Enum):
+    """Whether to quit, and what becomes of an analysis."""
+
+    STAY = "Stay"
+    LATER = "Quit, and let the analysis go on later: what it has found is saved, names of keys with it"
+    QUIT = "Quit"
+
+
+class QuitScreen(ListScreen[QuitAnswer]):
+    """Asks whether to quit although something is lost; returns the answer."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n", "answer(False)", show=False),
         Binding("q,y", "answer(True)", show=False),
     ]
 
-    def __init__(self, lost: SafeText) -> None:
+    def __init__(self, lost: SafeText, *, can_go_on_later: bool = False) -> None:
         """`lost` is a sentence on what is lost; the cursor begins on the answer that loses nothing."""
-        entries = Option(Content(lost), disabled=True), Content("Stay"), Content("Quit")
-        super().__init__(literal("Quit?"), "q quits · esc stays", *entries)
+        self._answers = [one for one in QuitAnswer if one is not QuitAnswer.LATER or can_go_on_later]
+        texts = [Content(answer.value) for answer in self._answers]
+        super().__init__(literal("Quit?"), "q quits · esc stays", Option(Content(lost), disabled=True), *texts)
         self.options.highlighted = 1
 
     def action_answer(self, is_wanted: bool) -> None:
         """Give the answer of a key."""
-        self.dismiss(is_wanted)
+        self.dismiss(QuitAnswer.QUIT if is_wanted else QuitAnswer.STAY)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_index == 2)
+        self.dismiss(self._answers[event.option_index - 1])

@@ -7,16 +7,17 @@ to an action of one of its widgets, whatever has the focus.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from textual.binding import Binding, BindingType
 from textual.keys import format_key
 
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.matching import did_you_mean
 from rtui.tui.kit.textual_private import key_name
 
 
@@ -32,6 +33,7 @@ class Group(StrEnum):
     TABLE = "Tables of an analysis"
     FIND = "Keys found by a query"
     LOG = "Command log"
+    CLIENTS = "Clients and slow commands"
     APP = "Application"
 
 
@@ -53,6 +55,20 @@ class Owner(StrEnum):
     ENTRIES = "entries"
     FIND = "find"
     FOUND = "found"
+    CLIENTS = "clients"
+
+
+RULES_PAGE: Final = SafeText("Rules")
+"""The title of the page of the help about rules."""
+
+
+class HelpSubject(NamedTuple):
+    """Where the help is to begin."""
+
+    page: SafeText
+    """The title of a page."""
+    term: str = ""
+    """How the entry on it begins; empty for the top of the page."""
 
 
 class Condition(Enum):
@@ -63,11 +79,14 @@ class Condition(Enum):
     ON_NAMESPACE = "the cursor is on a namespace"
     SCANNING = "a scan is under way"
     PAUSED = "the scan is paused"
-    PAGES = "the value has more pages"
+    NEXT_PAGE = "the value has a page behind this one"
+    PAGE_BEFORE = "the value has a page before this one"
     DETAIL_OPEN = "the detail has the keyboard"
     IN_VALUE = "the value of a key has the keyboard"
     ON_ITEM = "the cursor is on a row of a value"
+    CAN_OPEN = "the row under the cursor of a value can be opened"
     DECODED = "the value may be shown by several decoders"
+    HAS_REGISTRY = "there is a registry"
     FILTERED = "a filter is set"
     CAN_GO_BACK = "there is something to go back to"
     FAILED = "the connection failed"
@@ -178,8 +197,7 @@ def choose_keys(given: Mapping[str, str | Sequence[str]], screens: Iterable[Sequ
     CHOSEN_KEYS.clear()
     for name, keys in given.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            yield f"There is no command {name}.{f' Did you mean {near[0]}?' if near else ''}"
+            yield f"There is no command {name}.{did_you_mean(name, known)}"
             continue
         each = [keys] if isinstance(keys, str) else keys
         CHOSEN_KEYS[name] = tuple(key_name(key) if len(key) == 1 else key for key in each if key)
@@ -216,16 +234,18 @@ SERVERS_COMMAND: Final = _app("servers", ("O",), "Servers", "Browse another serv
 # fmt: off
 APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("goto", ("colon",), "Go to",
-        "Go to anything by name: a panel, a command, a namespace, a key, a database, a profile, a theme."),
+        "Go to anything by name: a panel, a command, a namespace, a key, a database, a profile, a theme.", footer=90),
     _app("go_back", ("alt+left", "ctrl+o"), "Place before", "Go back to where you were before the last jump."),
     _app("go_forward", ("alt+right", "ctrl+n"), "Place after", "Go forward again to where you have gone back from."),
     _app("log", ("L",), "Command log",
         "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,)),
+    _app("clients", (), "Clients", "Show who sends KEYS, which commands were slow, and who is connected.",
+        when=(Condition.LIVE,)),
     _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
     _app("theme", ("t",), "Theme", "Choose another theme."),
-    _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=90, label="?"),
-    _app("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", footer=91),
-    _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=92),
+    _app("help", ("question_mark", "f1"), "Help", "Show every command and its keys.", footer=91, label="?"),
+    _app("command_palette", ("ctrl+p",), "Commands", "Search all commands by name.", footer=92),
+    _app("quit", ("q", "ctrl+q", "ctrl+c"), "Quit", "Leave rtui; the server is left as it was.", footer=93),
 )
 """The commands of every screen."""
 # fmt: on

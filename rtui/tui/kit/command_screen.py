@@ -35,10 +35,11 @@ from rtui.server.guard.command import GuardError
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import as_rtui_error
 from rtui.tui.kit.bars import FooterBar
-from rtui.tui.kit.command import Conditions, ScreenCommand
+from rtui.tui.kit.command import Conditions, HelpSubject, ScreenCommand
 from rtui.tui.kit.history import Leaving, Place
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import ROLE_CLASSES
+from rtui.tui.kit.textual_private import StylesCache
 
 if TYPE_CHECKING:
     from rtui.analysis.query.query import Query
@@ -102,6 +103,11 @@ class FocusScreen(Screen[ScreenResultType]):
         if focused is None and self.focus_home is not None and self.app.app_focus and is_ready(self):
             self.set_focus(self.focus_home)
 
+    @on(events.Unmount)
+    def _forget_painted_lines(self) -> None:
+        """Have Textual forget the colours that it remembers by widget, a megabyte for each page of help otherwise."""
+        StylesCache.get_inner_outer.cache_clear()
+
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Leave the screen; nothing happens when it has been left already."""
         return super().dismiss(result) if is_reachable(self) else AwaitComplete()
@@ -110,11 +116,24 @@ class FocusScreen(Screen[ScreenResultType]):
 class KeysWanted(Message):
     """The user wants to see the keys that a query finds."""
 
-    def __init__(self, query: Query, note: str = "") -> None:
-        """`note` says why it may find other keys than were counted where it comes from; without a full stop."""
+    def __init__(self, query: Query, note: str = "", sort: str | None = None) -> None:
+        """`note` says why it may find other keys than were counted where it comes from; without a full stop.
+
+        `sort` is the column of the list that decides which keys come first, such as `size`.
+        """
         super().__init__()
         self.query = query
+        self.sort = sort
         self.note = SafeText(note)
+
+
+class HoldKeypresses(Message):
+    """Keys that are pressed from now on are meant for what comes of the one before, such as the row that it goes to."""
+
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        """`is_over` returns whether that has come."""
+        super().__init__()
+        self.is_over = is_over
 
 
 class CommandScreen(FocusScreen[ScreenResultType]):
@@ -140,6 +159,11 @@ class CommandScreen(FocusScreen[ScreenResultType]):
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
         raise NotImplementedError
+
+    @property
+    def help_subject(self) -> HelpSubject | None:
+        """Where the help begins that is asked for here; None for the keys."""
+        return None
 
     @property
     def focused_owners(self) -> list[str]:

@@ -26,6 +26,8 @@ class TreePlace:
     is_reading: bool = False
     needle: bytes | None = None
     """What the names are filtered by."""
+    level: Any = None
+    """Where the schema is shown, the path of the level under the cursor; None in the tree of names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +45,16 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientsPlace:
+    """The clients of the server."""
+
+
+@dataclass(frozen=True, slots=True)
 class FoundPlace:
     """The list of keys that was found last."""
 
 
-Place = TreePlace | PanelPlace | FoundPlace | LogPlace
+Place = TreePlace | PanelPlace | FoundPlace | LogPlace | ClientsPlace
 
 
 class Leaving(Message):

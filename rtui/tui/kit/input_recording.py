@@ -1,4 +1,4 @@
-"""What of a user's input is recorded: keys, clicks, pasted text and sizes, never a password.
+"""Recording what a user does in the application: keys, clicks, pasted text and sizes, never a password.
 
 What is typed into a field for passwords is recorded as asterisks. In a sanitised recording what is typed elsewhere is
 recorded as its stand-in, as if it were a name.
@@ -8,13 +8,20 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+import msgspec
 from textual import events
 from textual.app import App
 from textual.keys import _character_to_key
+from textual.timer import Timer
 from textual.widgets import Input as InputField
 
+import rtui
+from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import Cursor, Key, Mouse, Paste, Resize
-from rtui.server.recording.recorder import Recorder
+from rtui.server.recording.recorder import Recorder, session_header
+from rtui.server.wire.target import Target
+from rtui.tui.kit.saved_queries import place_of, saved_queries
+from rtui.tui.kit.settings import Settings
 
 _MOUSE: Final[dict[type[events.MouseEvent], Any]] = {
     events.MouseDown: "down",
@@ -30,6 +37,40 @@ MAX_NAME_BYTES: Final = 1 << 15
 
 MOUSE_EVENTS: Final = {what: event for event, what in _MOUSE.items()}
 """The classes of events by the words for them in a recording."""
+
+
+RECORDER_POLL_S: Final = 0.1
+"""How often it is looked where the cursor is, and whether the recording goes on."""
+
+
+class InputRecording:
+    """Records the input of an application, and says when nothing is recorded any more."""
+
+    def __init__(self, recorder: Recorder, app: App[Any]) -> None:
+        self._recorder, self._app = recorder, app
+        self._timer: Timer | None = None
+
+    def begin(self, options: BrowseOptions, settings: Settings) -> None:
+        """Begin the recording of a session that is about to connect; other servers' saved queries stay out of it."""
+        queries = {} if options.is_sanitised else saved_queries(settings, options.target)
+        kept = msgspec.structs.replace(settings, queries={place_of(Target()): queries} if queries else {})
+        size, version = self._app.size, rtui.__version__
+        header = session_header(self._recorder, options, size=size, settings=msgspec.to_builtins(kept), version=version)
+        self._recorder.begin(header)
+
+    def watch(self) -> None:
+        """Look now and then where the cursor is, and whether the recording goes on."""
+        self._timer = self._app.set_interval(RECORDER_POLL_S, self._look)
+
+    def add(self, event: events.Event) -> None:
+        """Record an event that reaches the application, if it is an input."""
+        record_input(self._recorder, self._app, event)
+
+    def _look(self) -> None:
+        record_cursor(self._recorder, self._app)
+        if self._recorder.ended is not None and self._timer is not None:
+            self._timer.stop()
+            self._app.notify(self._recorder.why_ended, title="Recording", severity="warning", markup=False)
 
 
 def record_input(recorder: Recorder, app: App[Any], event: events.Event) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,33 +48,40 @@ BETWEEN = Span(SafeText(" · "), Role.FAINT)
 """Separates pieces of one line."""
 
 
+LEAST_REASON: Final = 24
+"""Cells to which the reason may be cut why something failed or ended, so that the line still says why."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a line that is shown in full or not at all."""
+    """A part of a line that is shown in full or not at all, or is cut."""
 
     rank: int
     """Pieces of the highest rank are left out first; those of rank 0 stay."""
     line: Line
+    least: int = 0
+    """A text of one span may be cut to so many cells where it does not fit; 0 for never."""
 
 
 def fitted(pieces: Sequence[Piece], cells: int, between: Span = BETWEEN) -> Line:
     """Join as many pieces as fit into `cells` cells, in order, those of the lowest rank first."""
-    kept: set[int] = set()
-    for index in sorted(range(len(pieces)), key=lambda at: pieces[at].rank):
-        line = _join([pieces[at] for at in sorted({*kept, index})], between)
-        if line_width(line) <= cells or not pieces[index].rank:
-            kept.add(index)
-    return _join([pieces[at] for at in sorted(kept)], between)
+    kept: dict[int, Line] = {}
+    for index, piece in sorted(enumerate(pieces), key=lambda one: one[1].rank):
+        over = line_width(_join(kept | {index: piece.line}, between)) - cells
+        if over <= 0 or not piece.rank:
+            kept[index] = piece.line
+        elif piece.least and line_width(piece.line) - over >= piece.least:
+            (span,) = piece.line
+            kept[index] = (Span(cut(span.text, line_width(piece.line) - over), span.role),)
+    return _join(kept, between)
 
 
-def _join(pieces: Sequence[Piece], between: Span) -> Line:
-    """Return the pieces with the separator between them."""
-    line: list[Span] = []
-    for index, piece in enumerate(pieces):
-        if index:
-            line.append(between)
-        line.extend(piece.line)
-    return tuple(line)
+def _join(lines: Mapping[int, Line], between: Span) -> Line:
+    """Return lines in the order of their numbers, with the separator between them."""
+    joined: list[Span] = []
+    for index in sorted(lines):
+        joined += (between, *lines[index]) if joined else lines[index]
+    return tuple(joined)
 
 
 MARGIN: Final = 1

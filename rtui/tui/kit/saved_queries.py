@@ -6,11 +6,11 @@ query; any other word with `@` is a part of a name, as before.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping
 from typing import Final
 
+from rtui.keyspace.text.matching import nearest_word
 from rtui.server.wire.target import Target
 from rtui.tui.kit.settings import NAMED, Settings, SettingsError, SettingsFile
 
@@ -36,7 +36,7 @@ def expanded(line: str, saved: Mapping[str, str]) -> str:
 def unknown_names(line: str, saved: Mapping[str, str]) -> dict[str, str | None]:
     """Return the words of a line that look like the name of a query and are none, each with the nearest name."""
     unknown = [found[1] for found in _WORD.finditer(line) if found[1] not in saved]
-    return {name: next(iter(difflib.get_close_matches(name, saved, n=1)), None) for name in unknown}
+    return {name: nearest_word(name, saved) for name in unknown}
 
 
 def save_query(settings: SettingsFile, target: Target, name: str, line: str) -> None:

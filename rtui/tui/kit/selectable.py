@@ -61,7 +61,7 @@ class SelectScreen(ModalScreen[None], FocusScreen[None]):
     def on_mount(self) -> None:
         """Show the texts and leave the mouse to the terminal."""
         self.body.set_content(lambda width: selectable_lines(self._texts, self._reasons, width))
-        self.body.focus()
+        self.set_focus(self.body)
         report_mouse(self.app._driver, is_wanted=False)
 
     def dismiss(self, result: None = None) -> AwaitComplete:

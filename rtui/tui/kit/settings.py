@@ -9,7 +9,6 @@ that is wrong and the nearest word that is known, and rtui goes on with what it 
 from __future__ import annotations
 
 import asyncio
-import difflib
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -17,21 +16,25 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_type
 
 import msgspec
 from msgspec import Meta
-from platformdirs import user_config_path
 
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.files import atomic_file
+from rtui.keyspace.text.matching import did_you_mean
+from rtui.server.files import atomic_file, config_folder, reason_of
 
 MAX_SETTINGS_BYTES: Final = 1 << 20
 """A larger file is refused."""
 
 TreeColumnName: TypeAlias = Literal[
-    "keys", "share", "bar", "bytes", "of bytes", "mean", "no TTL", "idle", "type", "TTL", "size"
-]
+    "keys", "share", "bar", "bytes", "of bytes", "mean", "no TTL", "idle", "type", "TTL", "size", "length",
+    "encoding", "slot",
+]  # fmt: skip
 """The columns of the tree."""
 
-SortName: TypeAlias = Literal["keys", "name", "bytes", "mean", "TTL", "idle", "type"]
-"""What the rows of the tree are sorted by."""
+SortName: TypeAlias = Literal[
+    "keys", "name", "bytes", "mean", "TTL", "idle", "type",
+    "-keys", "-name", "-bytes", "-mean", "-TTL", "-idle", "-type",
+]  # fmt: skip
+"""What the rows of the tree are sorted by, with `-` before it the other way round."""
 
 NARROWEST_TREE: Final = 25
 WIDEST_TREE: Final = 80
@@ -53,7 +56,9 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
         Annotated[int, Meta(ge=NARROWEST_TREE, le=WIDEST_TREE)] | None,
         Meta(description="Width of the tree beside the details, in percent of the terminal."),
     ] = None
-    sort: Annotated[SortName, Meta(description="What the rows of the tree are sorted by.")] = "keys"
+    sort: Annotated[
+        SortName, Meta(description="What the rows of the tree are sorted by; with - before it in reverse.")
+    ] = "keys"
 
 
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -90,7 +95,7 @@ class SettingsError(ValueError):
 
 def settings_path() -> Path:
     """Return the path of `settings.toml` in the user's configuration folder for rtui."""
-    return user_config_path("rtui", appauthor=False) / "settings.toml"
+    return config_folder() / "settings.toml"
 
 
 class SettingsFile:
@@ -144,8 +149,7 @@ class SettingsFile:
         try:
             _write(self.path, chosen)
         except (OSError, ValueError) as error:
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            self.failure = display_text(f"{self.path} can't be written: {reason}.")
+            self.failure = display_text(f"{self.path} can't be written: {reason_of(error)}.")
 
     async def _write_soon(self) -> None:
         while self._unwritten:
@@ -247,7 +251,7 @@ def _changed(settings: Settings, name: str, value: Any) -> Settings:
     """Return settings of which one is another; raises SettingsError for an unknown name or a wrong value."""
     parts, known = split_name(name), setting_names()
     if name not in known and (parts[0] not in OPEN_TABLES or len(parts) == 1):
-        raise SettingsError(f"There is no setting {name}.{_meant(name, known)}")
+        raise SettingsError(f"There is no setting {name}.{did_you_mean(name, known, least=_ALIKE)}")
     table: dict[str, Any] = msgspec.to_builtins(settings)
     place = table
     for part in parts[:-1]:
@@ -262,6 +266,9 @@ def _changed(settings: Settings, name: str, value: Any) -> Settings:
         raise SettingsError(_explained(str(error))) from None
 
 
+_ALIKE: Final = 0.5
+"""How much alike a wrong name and the one that is suggested are at least: names of settings are short."""
+
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*?)`(?: - at `\$\.?(.*)`)?", re.DOTALL)
 _INVALID: Final = re.compile(r"(.*?) - at `\$\.(.*)`", re.DOTALL)
 _ENUM: Final = re.compile(r"Invalid enum value '(.*)'", re.DOTALL)
@@ -271,16 +278,12 @@ def _explained(error: str) -> str:
     """Return what msgspec says of a wrong file, as a sentence that names the setting and what may be meant."""
     if found := _UNKNOWN.fullmatch(error):
         name = f"{found[2]}.{found[1]}" if found[2] else found[1]
-        return f"there is no setting {name}.{_meant(name, setting_names())}"
+        return f"there is no setting {name}.{did_you_mean(name, setting_names(), least=_ALIKE)}"
     if not (found := _INVALID.fullmatch(error)):
         return f"{error}."
     what, name = found[1], re.sub(r"\[(\.\.\.|\d+)\]", "", found[2])
     if value := _ENUM.fullmatch(what):
         choices = get_args(SortName if name == "tree.sort" else TreeColumnName)
-        return f"{name} can't be {value[1]}.{_meant(value[1], choices)} It can be {', '.join(choices)}."
+        meant = did_you_mean(value[1], choices, least=_ALIKE)
+        return f"{name} can't be {value[1]}.{meant} It can be {', '.join(choices)}."
     return f"{name}: {what[0].lower()}{what[1:]}."
-
-
-def _meant(word: str, known: Mapping[str, str] | tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.5)
-    return f" Did you mean {near[0]}?" if near else ""

@@ -6,6 +6,7 @@ is doing. A warning says that what is shown no longer holds, why, and what bring
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -16,10 +17,10 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.wire.connection import Closed, Lost, State
+from rtui.server.wire.connection import Closed, Lost, Online, State
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Mark
-from rtui.tui.kit.layout import Piece, ago, bar, display, display_text, fitted
+from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 MIN_LABEL_CELLS: Final = 20
@@ -110,6 +111,9 @@ STATES: Final = {
 }
 
 
+WAITS: Final = literal("scan waits")
+"""Stands for a scan that is suspended while an analysis is under way."""
+
 NOT_WATCHING: Final = literal("")
 
 
@@ -127,10 +131,19 @@ def status_line(
     `watching` says what is asked again and again.
     """
     word, role = STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
+    if status.analysis is not None and status.progress.state is ScanState.PAUSED:
+        word, role = WAITS, Role.MUTED
     head = link_words(status.link, now_s) or (Span(word, role),)
     watched = [Piece(0, (Span(watching, Role.ACCENT),))] if watching else []
+    watched += [] if status.analysis is None else [Piece(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
     pieces = [*watched, *progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
     return bar_line(head, pieces, width)
+
+
+def _analysis_text(progress: Progress) -> SafeText:
+    """Return how far an analysis is that is under way: `analysis 43%`."""
+    state = "analysis paused" if progress.state is ScanState.PAUSED else "analysis"
+    return SafeText(state if progress.fraction is None else f"{state} {fmt.share(progress.fraction)}")
 
 
 def run_action_of(span: Span, owner: str) -> str | None:
@@ -140,16 +153,22 @@ def run_action_of(span: Span, owner: str) -> str | None:
     return f"{owner}.faster" if span.text == _PACE or span.text in _PACES else None
 
 
-_PAUSABLE: Final = frozenset(STATES[state][0] for state in (ScanState.RUNNING, ScanState.PAUSED))
+SEARCH: Final = literal("search")
+"""What a search is called while it runs."""
+
+_PAUSABLE: Final = frozenset({SEARCH, *(STATES[state][0] for state in (ScanState.RUNNING, ScanState.PAUSED))})
 _PACE: Final = literal("pace ")
 _PACES: Final = frozenset(pace.value for pace in Pace)
 
 
-def title_action_of(span: Span, db: int) -> str | None:
-    """Return the action of a piece of the title: other servers behind the name, other databases behind that."""
-    if span.text == f"db{db}":
+def title_action_of(span: Span) -> str | None:
+    """Return the action of a piece of a title: other servers behind the name, other databases behind that."""
+    if span.role is Role.MUTED and _DATABASE.fullmatch(span.text):
         return "app.databases"
     return "app.servers" if span.role is Role.STRONG else None
+
+
+_DATABASE: Final = re.compile(r"db\d+")
 
 
 def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
@@ -160,8 +179,18 @@ def bar_line(head: Line, pieces: Sequence[Piece], width: int) -> Line:
     return (*line, gap(width - line_width(line)))
 
 
+SILENT_S: Final = 2.0
+"""A server that owes an answer for longer is said to: over a slow link it takes less."""
+
+
 def link_words(link: State, now_s: float) -> Line:
-    """Return that the connection is lost and when it is retried, or why it has ended; nothing while connected."""
+    """Return that the connection is lost and when it is retried, or why it has ended, or since when nothing comes.
+
+    Nothing while connected to a server that answers.
+    """
+    if isinstance(link, Online):
+        silent = fmt.duration(int(link.silent_s) * fmt.SECOND_MS)
+        return (Span(SafeText(f"no answer for {silent}"), Role.WARN),) if link.silent_s >= SILENT_S else ()
     if isinstance(link, Closed) and link.reason is not None:
         return Span(literal("connection ended"), Role.BAD), Span(SafeText(f" · {link.reason.title}"), Role.WARN)
     if not isinstance(link, Lost):
@@ -198,7 +227,7 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     if shows_cost:
         pieces += cost_pieces(status.cost)
     if progress.reason:
-        pieces.append(Piece(1, (Span(progress.reason, Role.WARN),)))
+        pieces.append(Piece(1, (Span(progress.reason, Role.WARN),), LEAST_REASON))
     elif note is not None or status.notes:
         pieces.append(Piece(7, (Span(note or status.notes[-1], Role.MUTED),)))
     return pieces

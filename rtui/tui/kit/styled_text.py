@@ -189,3 +189,16 @@ def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
         lines.append(SafeText(head))
         rest = rest[len(head) :]
     return lines or [SafeText("")]
+
+
+FLASH: Final = literal("•")
+"""Stands before a row that has just changed."""
+
+
+def flashing(line: Line) -> Line:
+    """Return the line of a row that has just changed: marked in its margin, and in another colour."""
+    if not line:
+        return line
+    first, *rest = line
+    spans = [Span(SafeText(FLASH + first.text[1:]), Role.ACCENT) if first.text[:1] == " " else first, *rest]
+    return tuple(Span(span.text, Role.ACCENT) for span in spans)

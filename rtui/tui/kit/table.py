@@ -19,13 +19,15 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
-from rtui.tui.kit.styled_text import Line, width_of
+from rtui.tui.kit.sorting import SortScreen, sort_commands
+from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
 from rtui.tui.kit.table_rows import (
     MEASURED_ROWS,
     Order,
     TableLayout,
     TableRows,
     TableState,
+    has_changed,
     header_line,
     layout_table,
     table_line,
@@ -57,12 +59,7 @@ MOVE_COMMANDS: Final = (
     ),
 )  # fmt: skip
 
-SORT_COMMANDS: Final = (
-    _command("sort", ("s",), "Sort", "Sort by the next column.", when=(Condition.HAS_ROWS,), footer=7),
-    _command(
-        "sort_reverse", ("S",), "Sort reverse", "Sort the other way; during a pass, put what has moved into its place."
-    ),
-)
+SORT_COMMANDS: Final = sort_commands(Group.TABLE, Owner.TABLE, footer=7, when=(Condition.HAS_ROWS,))
 
 
 class TableBody(RowsView, can_focus=True):
@@ -80,11 +77,14 @@ class TableBody(RowsView, can_focus=True):
         """The user wants to open the row under the cursor."""
 
     class SortRequested(Message):
-        """The user wants the rows sorted by the next column, or the other way."""
+        """The user wants the rows sorted by the column so many steps further, or the other way round for none."""
 
-        def __init__(self, *, reverse: bool) -> None:
+        def __init__(self, step: int = 0) -> None:
             super().__init__()
-            self.reverse = reverse
+            self.step = step
+
+    class SortChoiceRequested(Message):
+        """The user wants to choose the column that the rows are sorted by."""
 
     class Resized(Message):
         """The width of the rows has changed."""
@@ -94,6 +94,8 @@ class TableBody(RowsView, can_focus=True):
         self.rows = TableRows(EMPTY, TableState())
         self.column_layout = TableLayout()
         self.is_marked: IsMarked | None = None
+        self.marks_changes = False
+        """Whether rows stand out in which something has changed."""
         self._lines: dict[int, Line] = {}
         """Lines of rows that have been shown, as long as rows and columns are the same."""
         self._lines_of = self.rows, self.column_layout
@@ -166,7 +168,7 @@ class TableBody(RowsView, can_focus=True):
             is_marked = self.is_marked is not None and self.is_marked(rows.table, rows.index(number))
             cells, texts = rows.cells(number), rows.texts(number)
             line = self._lines[number] = table_line(cells, texts, rows.table, self.column_layout, is_marked=is_marked)
-        return line
+        return flashing(line) if self.marks_changes and has_changed(rows.table, rows.cells(number)) else line
 
     def on_resize(self) -> None:
         """Have the columns fitted to the new width."""
@@ -177,12 +179,16 @@ class TableBody(RowsView, can_focus=True):
         self.post_message(self.Opened())
 
     def action_sort(self) -> None:
-        """Sort by the next column."""
-        self.post_message(self.SortRequested(reverse=False))
+        """Choose the column to sort by."""
+        self.post_message(self.SortChoiceRequested())
+
+    def action_sort_step(self, step: int) -> None:
+        """Sort by the next column, or the one before."""
+        self.post_message(self.SortRequested(step))
 
     def action_sort_reverse(self) -> None:
-        """Sort the other way."""
-        self.post_message(self.SortRequested(reverse=True))
+        """Sort the other way round."""
+        self.post_message(self.SortRequested())
 
     def on_click(self, event: events.Click) -> None:
         """Go to the row under the mouse; a second click opens it."""
@@ -248,35 +254,59 @@ class ReportTable(Vertical):
             self._show_rows(TableRows(table, TableState()), is_same=False)
         self._arrange(table, state, is_same=is_same, holds=holds)
 
+    def flash(self, *, is_on: bool) -> None:
+        """Mark the rows in which something has changed, or no more."""
+        if self.body.marks_changes is not is_on:
+            self.body.marks_changes = is_on
+            self.body.repaint_changes()
+
     def filter(self, text: str) -> None:
         """Show only the rows with a text in them; all for an empty one."""
         self._state.filter_text = text
         self._rearrange()
 
-    @on(TableBody.SortRequested)
-    def _sort(self, event: TableBody.SortRequested) -> None:
-        """Sort by the next column, or the other way."""
-        event.stop()
-        state = self._state
-        if event.reverse:
-            state.is_reversed = not state.is_reversed
-        else:
-            names = [None, *(column.id for column in self.rows.table.columns)]
-            at = names.index(state.sort) if state.sort in names else 0
-            state.sort, state.is_reversed = names[(at + 1) % len(names)], False
+    @property
+    def _sorts(self) -> list[str | None]:
+        """What rows can be sorted by: the order in which the table is made, or a column."""
+        return [None, *(column.id for column in self.rows.table.columns)]
+
+    def _sort_by(self, name: str | None, *, is_reversed: bool) -> None:
+        self._state.sort, self._state.is_reversed = name, is_reversed
         self._rearrange()
         self.post_message(self.Sorted())
+
+    @on(TableBody.SortRequested)
+    def _sort(self, event: TableBody.SortRequested) -> None:
+        """Sort by another column, or the other way round."""
+        event.stop()
+        state, names = self._state, self._sorts
+        at = names.index(state.sort) if state.sort in names else 0
+        if event.step:
+            self._sort_by(names[(at + event.step) % len(names)], is_reversed=False)
+        else:
+            self._sort_by(state.sort, is_reversed=not state.is_reversed)
+
+    @on(TableBody.SortChoiceRequested)
+    def _choose_sort(self, event: TableBody.SortChoiceRequested) -> None:
+        """Choose the column to sort by."""
+        event.stop()
+        state, names = self._state, self._sorts
+
+        def chosen(choice: int | None) -> None:
+            if choice is not None and state is self._state:
+                name = names[choice]
+                self._sort_by(name, is_reversed=name == state.sort and state.is_reversed)
+
+        titles = [literal("usual order"), *(SafeText(column.title) for column in self.rows.table.columns)]
+        if len(self.rows):
+            self.app.push_screen(SortScreen(titles, names.index(state.sort) if state.sort in names else 0), chosen)
 
     def on_click(self, event: events.Click) -> None:
         """Sort by the column whose title was clicked, or the other way when the rows are in its order already."""
         index = self.body.column_layout.column_at(event.x) if event.widget is self._header else None
         if index is not None:
-            state, order = self._state, self._order()
-            name = self.rows.table.columns[index].id
-            state.is_reversed = order is not None and order.column == name and not order.upward
-            state.sort = name
-            self._rearrange()
-            self.post_message(self.Sorted())
+            order, name = self._order(), self.rows.table.columns[index].id
+            self._sort_by(name, is_reversed=order is not None and order.column == name and not order.upward)
 
     def _rearrange(self) -> None:
         """Sort and filter the rows anew; the cursor stays with its row, which comes into view."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import EMPTY_NAME, AtLeast, Cell, Column, Subject, Table, Unit, cell_text
 from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.text.display import SafeText
-from rtui.server.files import atomic_file
+from rtui.server.files import atomic_file, reason_of
 from rtui.tui.kit.layout import bar, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 
@@ -238,8 +238,7 @@ def _write(path: Path, make: Callable[[], str]) -> None:
         with atomic_file(path) as file:
             file.write(data)
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        raise TableFileError(f"{path}: {why}") from None
+        raise TableFileError(f"{path}: {reason_of(error)}") from None
 
 
 GAP_CELLS: Final = 2
@@ -262,6 +261,15 @@ MAX_NAME_CELLS: Final = 64
 
 BAR_CELLS: Final = 10
 """Width of the bar beside a share, where it fits."""
+
+SEVERITY: Final = "severity"
+"""The column of severities."""
+
+SEVERITY_ROLES: Final[Mapping[object, Role]] = {"error": Role.BAD, "warn": Role.WARN}
+"""The roles of cells in a column of severities."""
+
+MAX_TEXT_CELLS: Final = 110
+"""A flexible column of sentences may be wider than one of names."""
 
 TYPE_COLUMNS: Final = frozenset({"type", "kind"})
 """Columns whose names are types."""
@@ -330,7 +338,8 @@ def layout_table(table: Table, width: int, sort: str | None = None, text_widths:
             sizes[at], space = space - GAP_CELLS, 0
         elif columns[at].id != sort:
             break
-    more = max(0, min(space, min(sizes[flexible], MAX_NAME_CELLS) - least))
+    widest = MAX_TEXT_CELLS if columns[flexible].unit is Unit.TEXT else MAX_NAME_CELLS
+    more = max(0, min(space, min(sizes[flexible], widest) - least))
     sizes[flexible] = least + more
     shares = [at for at in sorted(kept) if columns[at].unit is Unit.SHARE and not columns[at].is_change]
     bar = shares[0] if shares and space - more > BAR_CELLS else None
@@ -377,15 +386,22 @@ def table_line(
     return tuple(spans)
 
 
+def has_changed(table: Table, cells: Sequence[Cell]) -> bool:
+    """Return whether a row has a change that can be told from none."""
+    changes = [cell for cell, column in zip(cells, table.columns, strict=True) if column.is_change]
+    figures = (cell.value if isinstance(cell, Estimate | AtLeast) else cell for cell in changes)
+    return any(isinstance(figure, int | float) and figure for figure in figures)
+
+
 def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Role:
     """Return the role of a cell: by what it is, and by how far it can be trusted."""
     if cell is None or isinstance(cell, NoTtl):
         return Role.FAINT
     if isinstance(cell, Unknown):
         return Role.WARN if cell.reason in (Reason.DENIED, Reason.FAILED) else Role.FAINT
-    if isinstance(cell, bytes) and column.id in TYPE_COLUMNS:
-        return type_role(cell)
-    if is_first:
+    if column.id == SEVERITY or (isinstance(cell, bytes) and column.id in TYPE_COLUMNS):
+        return type_role(cell) if isinstance(cell, bytes) else SEVERITY_ROLES.get(cell, Role.MUTED)
+    if is_first or (column.unit is Unit.TEXT and not column.width):
         return Role.STRONG if is_marked else Role.TEXT
     if isinstance(cell, Estimate | AtLeast) or not column.numeric or column.unit is Unit.SHARE:
         return Role.MUTED

@@ -16,6 +16,7 @@ from textual.dom import DOMNode
 from textual.driver import Driver
 from textual.filter import LineFilter
 from textual.message import Message
+from textual.timer import Timer
 
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.kit.output_diff import OutputDiff
@@ -72,8 +73,20 @@ def report_mouse(driver: Driver | None, *, is_wanted: bool) -> None:
     write_to(driver, "".join(f"\x1b[?{mode}{'h' if is_wanted else 'l'}" for mode in MOUSE_MODES))
 
 
-LONGEST_S: Final = 0.25
-"""A key waits at most so long for the one before it: the widget that the latter was for may be gone."""
+LONGEST_S: Final = 2.0
+"""A key waits at most so long for the one before it, whatever that does."""
+
+LOOK_S: Final = 0.02
+"""How often it is looked whether the widget is still there that the key before was for."""
+
+HELD_S: Final = 1.0
+"""Keys wait at most so long for what the one before them began,"""
+
+ENDS_WAITING: Final = frozenset({"escape", "ctrl+c", "ctrl+q"})
+"""and no longer after one of these."""
+
+ROUNDS: Final = 2
+"""So many times a key is followed: messages that its widget posts come up behind the key."""
 
 
 class KeySerialiser:
@@ -81,7 +94,9 @@ class KeySerialiser:
 
     A key bubbles from the focused widget up to the application, one message queue a step, and only the application
     looks up its binding. So the next key, if it were sent at once, would go to the widget that was focused before. Each
-    key is followed by a callback on the same way through the queues; the next key is let through when that arrives.
+    key is followed by a callback on the same way through the queues, and by a second one behind the messages that the
+    widget posts for it, such as that a row was chosen. The next key is let through when that arrives, or when a widget
+    on the way is gone.
     """
 
     def __init__(self, app: App[int], now_s: Callable[[], float]) -> None:
@@ -91,25 +106,90 @@ class KeySerialiser:
         self._waiting: deque[events.Key] = deque()
         self._current: events.Key | None = None
         self._since_s = 0.0
+        self._at: DOMNode | None = None
+        """The node in whose queue the callback is."""
+        self._timer: Timer | None = None
+        self._is_over: Callable[[], bool] | None = None
+        """Whether what the key before began is over; None where it began nothing."""
+        self._held_s = 0.0
+
+    def hold(self, is_over: Callable[[], bool]) -> None:
+        """Have keys wait until something is over that the key before them began, such as going to a row."""
+        self._is_over, self._held_s = is_over, self._now_s()
+
+    @property
+    def _is_held(self) -> bool:
+        if self._is_over is None:
+            return False
+        is_ended = any(key.key in ENDS_WAITING for key in self._waiting)
+        if is_ended or self._is_over() or self._now_s() - self._held_s >= HELD_S:
+            self._is_over = None
+        return self._is_over is not None
 
     def accept(self, key: events.Key) -> bool:
         """Return whether to handle a key now; one that has to wait is posted to the application again."""
-        if self._current not in (None, key) and self._now_s() - self._since_s < LONGEST_S:
+        if key is self._current and not self._is_held:
+            return True
+        if key is self._current:  # it was let through before what the key before it began was known
+            self._current = None
+            self._waiting.appendleft(key)
+        else:
             self._waiting.append(key)
-            return False
-        self._current, self._since_s = key, self._now_s()
-        return True
+        if (self._current is None or self._is_lost) and not self._is_held:
+            self._current = self._waiting.popleft()
+            self._since_s, self._at = self._now_s(), None
+            if self._current is key:
+                return True
+            self._app.post_message(self._current)
+        self._look_later()
+        return False
 
     def follow(self, key: events.Key, node: DOMNode) -> None:
-        """Follow a key from `node` up to the application."""
+        """Follow a key from `node` up to the application, so many times."""
+        self._follow(key, node, node, ROUNDS)
+
+    def _follow(self, key: events.Key, node: DOMNode, first: DOMNode, rounds: int) -> None:
+        """Put a callback behind the key in the queue of `node`, which goes on with the parent of that."""
         if key is not self._current:
             return
-        parent = node.parent
-        if node is self._app or parent is None or not node.call_later(self.follow, key, parent):
-            self._current = None
-            if self._waiting:
-                self._current, self._since_s = self._waiting.popleft(), self._now_s()
-                self._app.post_message(self._current)
+        self._at = node
+        if node is self._app or node.parent is None:
+            is_posted = node.call_later(self._end_round, key, first, rounds - 1)
+        else:
+            is_posted = node.call_later(self._follow, key, node.parent, first, rounds)
+        if not is_posted:
+            self._let_next_through()
+
+    def _end_round(self, key: events.Key, first: DOMNode, rounds: int) -> None:
+        """Begin another round from `first`, if there are any left."""
+        if key is self._current and rounds:
+            self._follow(key, first, first, rounds)
+        elif key is self._current:
+            self._let_next_through()
+
+    def _let_next_through(self) -> None:
+        self._current, self._at = None, None
+        if self._waiting and not self._is_held:
+            self._current, self._since_s = self._waiting.popleft(), self._now_s()
+            self._app.post_message(self._current)
+
+    @property
+    def _is_lost(self) -> bool:
+        """Whether nothing will come of waiting any longer."""
+        node = self._at
+        is_gone = node is not None and (node._closing or node._closed)
+        return is_gone or self._now_s() - self._since_s >= LONGEST_S
+
+    def _look_later(self) -> None:
+        if self._timer is None and self._waiting:
+            self._timer = self._app.set_timer(LOOK_S, self._look)
+
+    def _look(self) -> None:
+        """Let a waiting key through if the one before it is lost."""
+        self._timer = None
+        if self._current is None or self._is_lost:
+            self._let_next_through()
+        self._look_later()
 
 
 _TWO_CELLS: Final = {"≥ ": ">=", "≤ ": "<=", "≈ ": "~ "}

@@ -2,13 +2,15 @@
 
 They may change with any release of Textual, which is therefore pinned. On an upgrade, check the names that the test of
 this module reports, read how Textual uses the others now, then raise `CHECKED_VERSION`. `Toast`, of which only the
-style sheet is used, comes from a private module, and `key_name` gives Textual's name of a character's key.
+style sheet is used, and `StylesCache`, which remembers colours by the widget, come from private modules; `key_name`
+gives Textual's name of a character's key.
 """
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from textual._styles_cache import StylesCache
 from textual.app import App
 from textual.command import CommandPalette
 from textual.dom import DOMNode
@@ -20,7 +22,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList
 from textual.widgets._toast import Toast
 
-__all__ = ["CHECKED_VERSION", "OVERRIDDEN", "USED", "PrivateName", "Toast", "key_name"]
+__all__ = ["CHECKED_VERSION", "OVERRIDDEN", "USED", "PrivateName", "StylesCache", "Toast", "key_name"]
 
 CHECKED_VERSION: Final = "8.2.8"
 """The version of Textual on which all of this was checked."""

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from platformdirs import user_config_path
 from rich.console import Console
 from textual.color import ColorParseError
 from textual.css.errors import StylesheetError
@@ -20,6 +19,7 @@ from textual.theme import Theme
 
 import rtui
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.files import config_folder
 
 DEFAULT_THEME: Final = "rtui-dark"
 """The theme of a first start, in whatever palette the terminal has."""
@@ -125,7 +125,7 @@ def shipped_folder() -> Path:
 
 def user_folder() -> Path:
     """Return the folder where users put their own themes."""
-    return user_config_path("rtui", appauthor=False) / "themes"
+    return config_folder() / "themes"
 
 
 def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palette = Palette.TRUE) -> ThemeSet:

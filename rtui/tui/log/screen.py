@@ -166,7 +166,7 @@ class LogScreen(CommandScreen[None]):
     def action_leave_filter(self) -> None:
         """Go from what is typed to the entries."""
         self.filter_input.close()
-        self.log_view.focus()
+        self.set_focus(self.log_view)
         self._show_bars()
 
     def action_back(self) -> None:

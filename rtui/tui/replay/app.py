@@ -21,11 +21,13 @@ from textual.timer import Timer
 from rtui.analysis.columns import parse_columns
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import check_pattern
+from rtui.registry.registry import Registry
 from rtui.server.browsing import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Paste, Recording, RecordingError, Resize
 from rtui.server.recording.player import Player
+from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
@@ -90,6 +92,14 @@ class ReplayApp(RtuiApp):
         connection = Connection(self.options.target, connect_timeout_s=FOREVER_S, reply_timeout_s=FOREVER_S)
         began_s = self.recording.header.began
         return BrowsingSession(self.options, connection=connection, clock=lambda: began_s + self.clock.now_ms() / 1000)
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether anything is being fetched or scanned, though it may rest between two commands."""
+        if any(worker.is_running for worker in self.workers):
+            return True
+        state = None if self._session is None else self._session.status.progress.state
+        return state is not None and not state.is_over and state is not ScanState.PAUSED
 
     @property
     def next_input(self) -> Input | None:
@@ -172,7 +182,7 @@ class ReplayApp(RtuiApp):
         """Say that there is no other server."""
         self.notify("A replay has only the server that was recorded.", markup=False, timeout=3)
 
-    async def browse_other(self, target: Target) -> None:
+    async def browse_other(self, target: Target, pauses: bool | None = None) -> None:
         """Stay with what was recorded."""
         self.action_servers()
 
@@ -265,7 +275,19 @@ def replay_options(header: Header) -> BrowseOptions:
         ascii_only=header.ascii,
         no_color=header.no_color,
         resume=False,
+        registry=None if header.registry is None else _registry(header.registry),
     )
+
+
+def _registry(text: str) -> Registry:
+    """Read the registry of a recording, which may be anybody's."""
+    from rtui.registry.load import read_registry  # noqa: PLC0415 - few sessions have one
+    from rtui.registry.problems import RegistryError  # noqa: PLC0415
+
+    try:
+        return read_registry(text, may_include=False)
+    except RegistryError:
+        raise RecordingError("Its registry is none of this version.") from None
 
 
 def mouse_event(line: Mouse) -> events.MouseEvent:

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Final
 
+from rich.segment import Segment
+
 from rtui.server.chance import seeded
 from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Cursor, Recording
@@ -22,6 +24,9 @@ from rtui.tui.replay.app import ReplayApp
 LOOK_S: Final = 0.02
 QUIET_LOOKS: Final = 10
 """So many looks without any change, and the screen is as it will be: ten a second is how often screens look."""
+
+MORE_LOOKS: Final = 100
+"""So many while something is under way: a scan rests between its pages the longer, the slower the machine is."""
 
 PATIENCE_S: Final = 30.0
 """How long it may take until nothing changes any more."""
@@ -52,7 +57,7 @@ class Frames:
         """Wait until everything that was asked is answered and painted."""
         before, looks = -1, 0
         async with asyncio.timeout(PATIENCE_S):
-            while looks < QUIET_LOOKS:
+            while looks < (MORE_LOOKS if self.app.is_under_way else QUIET_LOOKS):
                 if self.app._exception is not None:
                     raise self.app._exception
                 await asyncio.sleep(LOOK_S)
@@ -61,11 +66,15 @@ class Frames:
                 looks = looks + 1 if now == before and is_painted else 0
                 before = now
 
-    def text(self) -> str:
-        """Return what stands on the screen, a line a row."""
+    def rows(self) -> list[list[Segment]]:
+        """Return what stands on the screen, the segments of each row."""
         with self.app._context():
             strips = list(self.app.screen._compositor.render_strips())
-        lines = ["".join(segment.text for segment in strip if not segment.control) for strip in strips]
+        return [[segment for segment in strip if not segment.control] for strip in strips]
+
+    def text(self) -> str:
+        """Return what stands on the screen, a line a row."""
+        lines = ["".join(segment.text for segment in row) for row in self.rows()]
         return "\n".join(line.rstrip() for line in lines) + "\n"
 
     def svg(self) -> str:

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S
+from rtui.analysis.report.strings import MOST_SHORT, MOST_TINY
 from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 
 PathName = tuple[tuple[bytes, bytes, NodeKind], ...]
@@ -47,7 +49,7 @@ def path_of(key: bytes, separators: Separators, depth: int | None = None) -> Pat
     """Where a key lies where nothing is folded."""
     identifiers = Identifiers(separators.values)
     path: list[tuple[bytes, bytes, NodeKind]] = []
-    for name, separator in separators.segments(key):
+    for name, separator in KeySegments(separators).of(key, 1_000):
         pattern = identifiers.form(name).pattern
         kind = NodeKind.LITERAL if pattern is None else NodeKind.PATTERN
         path.append((name if pattern is None else pattern, separator, kind))
@@ -84,8 +86,23 @@ def check(stats: Stats, keys: Sequence[One], total: Sequence[One]) -> None:
     _check_lives(stats, keys)
     idle = [one.idle_s for one in keys if one.idle_s is not None]
     assert stats.idle == (_counted(idle, IDLE_EDGES_S) if idle else None)
+    _check_strings(stats, keys)
     kinds = Counter(one.kind for one in keys if one.kind is not None)
     assert stats.types == tuple(sorted(kinds.items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def _check_strings(stats: Stats, keys: Sequence[One]) -> None:
+    asked = [one for one in keys if one.kind == b"string" and one.length is not None]
+    found = stats.strings
+    assert (found is None) == (not asked)
+    if found is not None:
+        lengths = [one.length or 0 for one in asked]
+        tiny = [one for one in asked if (one.length or 0) <= MOST_TINY]
+        assert (found.asked_keys, found.length_bytes, found.tiny_keys) == (len(asked), sum(lengths), len(tiny))
+        assert found.long_keys == sum(length > MOST_SHORT for length in lengths)
+        lives = [-1 if one.ttl_ms < 0 else one.ttl_ms // 1000 for one in tiny if one.ttl_ms is not None]
+        lasting = lives.count(-1)
+        assert found.tiny_ttl == (lasting, *_counted([one for one in lives if one >= 0], TTL_EDGES_S))
 
 
 def _check_lives(stats: Stats, keys: Sequence[One]) -> None:
@@ -96,6 +113,8 @@ def _check_lives(stats: Stats, keys: Sequence[One]) -> None:
     assert stats.no_ttl_keys == (len(lasting) if lives else None)
     assert stats.no_ttl_share == (len(lasting) / len(lives) if lives else None)
     assert stats.ttl == (_counted(ttl, TTL_EDGES_S) if lives else None)
+    left_s = [one.ttl_ms / 1000 for one in lives if one.ttl_ms is not None and one.ttl_ms >= 0]
+    assert stats.ttl_range_s == ((min(left_s), max(left_s)) if left_s else None)
     assert stats.soonest_expiry_s == (min(ends) / 1000 if ends else None)
     if lives and stats.memory_bytes is not None:
         sizes = [one.memory_bytes for one in lasting if one.memory_bytes is not None]

@@ -21,6 +21,7 @@ from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.aggregate.naive import by_path, check, nodes, records
+from tests.examples import examples
 
 STARTED_S = 1_790_000_000.0
 
@@ -111,7 +112,7 @@ def test_types_equal_a_brute_force_count(batches: Batches) -> None:
             assert (kind.length.max, kind.length.mean) == (max(lengths), sum(lengths) / len(lengths))
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(BATCHES, st.randoms(use_true_random=False))
 def test_the_order_of_batches_says_nothing(batches: Batches, random: Random) -> None:
     shuffled = list(batches)
@@ -131,7 +132,7 @@ NUMEROUS = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(NUMEROUS, st.sampled_from((1, 5, 40, 4096)), st.integers(0, 3))
 def test_nothing_is_lost_in_folds_and_beyond_the_budget(
     forms: list[tuple[bytes, bytes]], budget: int, seed: int
@@ -148,7 +149,7 @@ def test_nothing_is_lost_in_folds_and_beyond_the_budget(
     for *_, node in summary.root.walk():
         assert sum(map(_keys, node.children)) <= _keys(node)
         beyond += _keys(node) if node.kind is NodeKind.OTHER else 0
-        assert len(node.children) <= MOST_CHILDREN + 3
+        assert len(node.children) <= 2 * MOST_CHILDREN + 6
     assert summary.folded == beyond
     assert sum(1 for _ in summary.root.walk()) <= 3 * budget + 3
 
@@ -162,9 +163,9 @@ def test_too_many_names_fold_and_those_that_matter_stay() -> None:
     keys = [b"session:s%d" % number for number in range(600)] + [b"name%d:x" % number for number in range(400)]
     Random(1).shuffle(keys)
     root = summary_of(aggregates_of([batch_of(keys)])).root
-    assert [(child.name, child.stats.keys) for child in root.children] == [(b"session", 600), (b"{*}", 400)]
+    assert [(child.name, child.stats.keys) for child in root.children] == [(b"session", 600), (b"name{n}", 400)]
     assert root.children[1].kind is NodeKind.PATTERN
-    assert [child.name for child in root.children[0].children] == [b"{*}"]
+    assert [child.name for child in root.children[0].children] == [b"s{n}"]
 
 
 def test_a_key_and_a_namespace_of_one_name_are_two_things() -> None:
@@ -175,7 +176,7 @@ def test_a_key_and_a_namespace_of_one_name_are_two_things() -> None:
     }
 
 
-def test_a_pattern_tells_how_many_names_it_has_at_least() -> None:
+def test_a_pattern_tells_how_many_names_it_has() -> None:
     keys = [b"user:%d:cart" % number for number in range(30)] + [b"user:%d:mail" % number for number in range(50)]
     (user,) = summary_of(aggregates_of([batch_of(keys)])).root.children
     assert [(child.name, child.distinct) for child in user.children] == [(b"{id}", 50)]

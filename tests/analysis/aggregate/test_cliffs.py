@@ -101,6 +101,7 @@ def test_even_keyspaces_raise_alarms_at_the_stated_rate_at_most() -> None:
         pytest.param(rolling(DAY), 100_000, 3_000, (600.0, 1.0), id="three percent"),
     ],
 )
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_planted_cliff_is_found_where_it_is(
     spread: Spread, keys: int, planted: int, when: tuple[float, float], seed: int

@@ -21,8 +21,9 @@ from rtui.analysis.report.document import (
     SlotTag,
     Stats,
     Summary,
+    TypeReport,
 )
-from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure, Name, Text
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, LENGTH_EDGES, TTL_EDGES_S, Figure, Name, Text
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
 
@@ -58,6 +59,10 @@ stats = st.builds(
     idle=histogram(IDLE_EDGES_S),
     frequency=histogram(FREQUENCY_EDGES),
     types=st.lists(st.tuples(names, figures), max_size=2).map(tuple),
+)
+lengths = st.lists(figures, min_size=len(LENGTH_EDGES), max_size=len(LENGTH_EDGES)).map(tuple)
+types = st.builds(
+    TypeReport, name=names, stats=stats, length=st.none() | quantiles, unit=texts, lengths=st.none() | lengths
 )
 nodes = st.recursive(
     st.builds(Node, stats=stats, children=st.just(())),
@@ -101,7 +106,7 @@ st.register_type_strategy(SlotsReport, slots())
 st.register_type_strategy(Node, nodes)
 summaries = st.builds(
     Summary,
-    types=...,
+    types=st.lists(types, max_size=2).map(tuple),
     encodings=...,
     big=big,
     hottest=st.lists(records, max_size=2).map(tuple),

@@ -23,6 +23,15 @@ from rtui.analysis.report.document import (
     TypeReport,
 )
 from rtui.analysis.report.expiry import Cliff
+from rtui.analysis.report.registered import (
+    EntryReport,
+    ExpectationReport,
+    NamePlace,
+    NameRuleReport,
+    NamingReport,
+    RegistryReport,
+    UnregisteredReport,
+)
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report, sampled_report
 
 _EVERY_BYTE: Final = bytes(range(256))
@@ -85,6 +94,42 @@ def hostile_report() -> Report:
     return replace(exact, head=head, summary=summary, hot=hot)
 
 
+def registered_report() -> Report:
+    """A partial report with what a registry says: broken expectations, one that is not known, unused patterns."""
+    partial = partial_report()
+    sampled = Estimate(40.0, 51.5, 63.0)
+    expectations = (
+        ExpectationReport("ttl-missing", "30m..2h", 120, 9_600, 1_000, (b"shop:session:1", b"\xff")),
+        ExpectationReport("length-out-of-range", "<=1000", sampled, None, 125, (b"shop:session:2",)),
+        ExpectationReport("size-out-of-range", "<=10K", None, None),
+    )
+    entries = (
+        EntryReport(
+            "shop:session:{id}", 1_000, 0.5, 1_000, 80_000, 0.6, 900, ((b"hash", 1_000),), expectations,
+            (b"shop:session:1",), "Sessions", "accounts", "login", "", "shared.toml",
+        ),
+        EntryReport("old:{id}", 3, 0.0015, 3, None, None, types=((b"set", 2), (b"zset", 1)), deprecated="use new:{id}"),
+        EntryReport("cart:{id}", 0, 0.0, 0, 0, 0.0, purpose="Carts | [link](x)", owner="shop"),
+    )  # fmt: skip
+    unregistered = (
+        UnregisteredReport(b"shop:", 1, 700, 5_000, (b"shop:\x1b[31m",)),
+        UnregisteredReport(b"tmp", 3, sampled, None),
+    )
+    registry = RegistryReport("Shop", "shop.toml", 1_003, 0.55, 80_000, 0.6, 997, 40_000, entries, unregistered)
+    places = (
+        NamePlace(b"shop:", "", 12, 800, (b"shop:A b",)),
+        NamePlace(b"", "cart:{id}", 3, None),
+        NamePlace(b"", "", 2, None, (b"\x00",)),
+    )
+    rules = (
+        NameRuleReport("name-case", 17, 0.01, 800, places, 0, (b"shop:A b",)),
+        NameRuleReport("name-control", sampled, 0.02, None, places[2:], 9),
+        NameRuleReport("name-long", 0, 0.0, 0),
+    )
+    summary = replace(partial.summary, registry=registry, naming=NamingReport(rules))
+    return replace(partial, summary=summary)
+
+
 MADE: Final[dict[str, Report]] = {
     "exact": made_report(),
     "estimate": estimate_report(),
@@ -93,4 +138,5 @@ MADE: Final[dict[str, Report]] = {
     "denied": denied_report(),
     "empty": empty_report(),
     "hostile": hostile_report(),
+    "registered": registered_report(),
 }

@@ -9,18 +9,15 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
+from rtui.analysis.formats.change_texts import both_text, count_text, growth_text, points_text
 from rtui.analysis.formats.comparison import (
     COMPARISON_FORMAT,
     COMPARISON_SCHEMA,
     ComparisonLines,
-    both_text,
     comparison_json,
     comparison_lines,
     comparison_markdown,
     comparison_text,
-    count_text,
-    growth_text,
-    points_text,
 )
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind

@@ -14,6 +14,7 @@ from rtui.analysis.formats.html import MOST_CELLS, Markup, element, safe, write_
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE
+from tests.examples import examples
 from tests.made_report import stats
 
 VOID = {"meta", "rect", "path", "line", "input"}
@@ -120,7 +121,7 @@ def test_a_hostile_name_is_text_and_nothing_else(attack: bytes) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(reports)
 def test_any_report_makes_a_whole_page(report: Report) -> None:
     check(write_html(report))

@@ -27,16 +27,26 @@ from rtui.keyspace.text.display import HOSTILE, unescape
 from tests.analysis.formats.check_schema import SCHEMA, generated, violations
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE
+from tests.examples import examples
 
 V1 = Path(__file__).parent / "v1"
 """The made reports as version 1 wrote them."""
 
-slow = settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+slow = settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", [name for name in MADE if (V1 / f"{name}.json.gz").exists()])
 def test_a_file_of_version_1_is_read_as_the_report_that_it_was(name: str) -> None:
-    assert read_json(gzip.decompress((V1 / f"{name}.json.gz").read_bytes())) == MADE[name]
+    made = MADE[name]
+    types = tuple(replace(one, stats=replace(one.stats, strings=None)) for one in made.summary.types)
+    summary = replace(made.summary, root=_without_lengths(made.summary.root), types=types)
+    assert read_json(gzip.decompress((V1 / f"{name}.json.gz").read_bytes())) == replace(made, summary=summary)
+
+
+def _without_lengths(node: Node) -> Node:
+    """A node without the lengths of strings by pattern, which version 1 did not have."""
+    children = tuple(map(_without_lengths, node.children))
+    return replace(node, stats=replace(node.stats, strings=None), children=children)
 
 
 @pytest.mark.parametrize("name", MADE)

@@ -12,6 +12,7 @@ from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE
+from tests.examples import examples
 
 GOLDEN = Path(__file__).parent / "golden"
 """What people read, as it was when somebody last looked at it: `write_text` of the made reports, 100 wide."""
@@ -54,7 +55,7 @@ def test_wide_names_keep_the_columns_in_line() -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=40, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(reports, st.sampled_from((None, 20, 100)), st.booleans())
 def test_every_line_of_any_report_is_safe(report: Report, width: int | None, ascii_only: bool) -> None:
     text = write_text(report, width=width, ascii_only=ascii_only)

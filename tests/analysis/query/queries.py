@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import Query, Term, Value
 from rtui.analysis.query.terms import ENCODINGS, TERMS, Form, TermSpec
-from rtui.analysis.query.values import SLOT, Bounds
+from rtui.analysis.query.values import SLOT
 from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.types import TYPES
 
 NAMES = st.one_of(

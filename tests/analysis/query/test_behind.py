@@ -88,7 +88,7 @@ def test_numbers_of_a_report(seed: int, separators: tuple[bytes, ...], budget: i
     summary = summed(keys, splits, budget)
     paths = list(summary.root.walk())
     kinds: Counter[tuple[NodeKind, bool]] = Counter()
-    for path in paths[:: max(1, len(paths) // 80)]:
+    for path in paths[:: max(1, len(paths) // 40)]:
         of = keys_of(path)
         kinds[path[-1].kind, of.is_exact] += 1
         if of.is_exact:
@@ -138,6 +138,22 @@ def test_names_that_were_merged_are_found_without_those_that_were_not() -> None:
     assert path[-1].stats.keys == 300
     assert found(of, keys, COLON) == 300
     assert str(of.query) == "pattern:shop:{*}: !pattern:shop:heavy:"
+
+
+def test_names_whose_hash_tag_holds_a_separator_are_found_without_others() -> None:
+    names = [bytes([97 + n % 26, 97 + n // 26]) for n in range(300)]
+    forms = (b"shop:n%s:x", b"{shop:%s}:x", b"{shop:%s}-y:x", b"{%s}:x")
+    keys: dict[bytes, Facts] = {form % name: (b"SET", -1) for form in forms for name in names}
+    keys[b":x"] = (b"SET", -1)
+    summary = summed(keys, COLON, 4096)
+    counts = {}
+    for path in summary.root.walk():
+        of = keys_of(path)
+        assert of.is_exact
+        assert found(of, keys, COLON) == path[-1].stats.keys
+        counts[b"".join(node.name + node.separator for node in path)] = path[-1].stats.keys
+    assert counts[b"{{**}}:"] == counts[b"{**}:"] == counts[b"{*}:"] == 300
+    assert counts[b":x"] == 1
 
 
 def test_queries_are_as_they_would_be_typed() -> None:

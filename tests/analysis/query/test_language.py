@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from rtui.analysis.query.parsing import MAX_LINE, MAX_TERMS, QueryError, parse, read
 from rtui.analysis.query.query import Query, Span, Term
 from rtui.analysis.query.terms import TERMS
-from rtui.analysis.query.values import Bounds, Keyword
+from rtui.analysis.query.values import Keyword
 from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.quantities import Bounds
 from tests.analysis.query.queries import QUERY
 
 MINUTE, HOUR, DAY = 60_000, 3_600_000, 86_400_000

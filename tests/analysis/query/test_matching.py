@@ -21,6 +21,7 @@ from rtui.analysis.query.values import Keyword
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.glob import Matcher
 from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.query.queries import QUERY
 
@@ -56,9 +57,9 @@ def folded(name: bytes, separators: Separators) -> list[Step]:
     """The path of patterns of a name, one segment at a time."""
     identifiers = Identifiers(separators.values)
     steps = []
-    for segment in separators.segments(name):
-        form = None if len(segment.name) > 256 else identifiers.form(segment.name).pattern
-        steps.append(Step(segment.name if form is None else form, segment.separator, form is not None))
+    for segment, separator in KeySegments(separators).of(name, 1_000):
+        form = None if len(segment) > 256 else identifiers.form(segment).pattern
+        steps.append(Step(segment if form is None else form, separator, form is not None))
     return steps
 
 
@@ -86,8 +87,14 @@ def test_a_namespace_has_the_names_below(name: bytes, other: bytes, depth: int, 
     assert matches(other) == (folded(other, separators)[:depth] == steps)
 
 
+def is_plain_name(step: Step) -> bool:
+    is_identifier = step.is_folded and step.name in PLACEHOLDERS
+    return bool(step.name) and b":" not in step.name and not is_identifier
+
+
 @given(NAME, NAME, st.integers(0, 3))
 def test_any_stands_for_names_and_not_for_identifiers(name: bytes, other: bytes, at: int) -> None:
+    """Nor for the empty name or one whose hash tag holds a separator."""
     steps = folded(name, COLON)
     if at >= len(steps) or any(b"{" in step.name and not step.is_folded for step in steps):
         return
@@ -95,8 +102,7 @@ def test_any_stands_for_names_and_not_for_identifiers(name: bytes, other: bytes,
     matches = PatternMatcher([read_pattern(pattern_text(steps), COLON)], COLON)
     found = folded(other, COLON)
     fits = len(found) == len(steps) and all(
-        (not (one.is_folded and one.name in PLACEHOLDERS) if index == at else one[::2] == wanted[::2])
-        and one.separator == wanted.separator
+        (is_plain_name(one) if index == at else one[::2] == wanted[::2]) and one.separator == wanted.separator
         for index, (one, wanted) in enumerate(zip(found, steps, strict=True))
     )
     assert matches(other) == fits
@@ -119,6 +125,19 @@ def test_examples_of_patterns() -> None:
     assert has(r"a:\{id}", "a:{id}")
     assert not has(r"a:\{id}", "a:5")
     assert not has("a:{id}", "a:{id}")
+    assert has("page_{n}", "page_7")
+    assert has("page_{n}", "page_1234567")
+    assert not has("page_{n}", "page_x")
+    assert not has("page_{n}", "page7")
+    assert has("v1.user.{n}", "v1.user.42")
+    assert not has("v1.user.{n}", "v2.user.42")
+    assert has(r"page_\{n}", "page_{n}")
+    assert has("task-{uuid}:log", "task-550e8400-e29b-41d4-a716-446655440000:log")
+    assert has("rate:{ip}:login", "rate:2001:db8::7:login")
+    assert has("rate:{ip}:login", "rate:10.0.0.1:login")
+    assert not has("rate:{id}:", "rate:2001:db8::7:login")
+    assert has("page_7", "page_7")
+    assert has("{*}", "page_7")
     assert has("a:{}", "a:")
     assert not has("a:{}", "a:b")
 
@@ -155,13 +174,13 @@ def _is_in(namespace: bytes, name: bytes, separators: Separators) -> bool:
 
 
 def _is_below(path: list[Step], name: bytes, separators: Separators) -> bool:
-    steps, segments = folded(name, separators), list(separators.segments(name))
+    steps, segments = folded(name, separators), KeySegments(separators).of(name, 1_000)
     if len(steps) < len(path):
         return False
     for wanted, step, segment in zip(path, steps, segments, strict=False):
         is_any = wanted.is_folded and wanted.name == b"{*}" and not (step.is_folded and step.name in PLACEHOLDERS)
-        is_same = (wanted.name, wanted.is_folded) in ((step.name, step.is_folded), (segment.name, False))
-        if wanted.separator != segment.separator or not (is_any or is_same):
+        is_same = (wanted.name, wanted.is_folded) in ((step.name, step.is_folded), (segment[0], False))
+        if wanted.separator != segment[1] or not (is_any or is_same):
             return False
     return True
 

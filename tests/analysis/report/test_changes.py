@@ -13,7 +13,7 @@ from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, 
 from rtui.analysis.report.readings import FigureChange, reading
 from rtui.analysis.report.tables.changes import COMPARED, Changes, change_cell
 from rtui.analysis.report.tables.contents import tables
-from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, Table, Unit, cell_text
+from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, Paths, Table, Unit, cell_text
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import Display
 from tests.made_report import estimate_report, made_report, partial_report, stats
@@ -139,3 +139,34 @@ def test_other_separators_and_depths_compare_as_far_as_both_go() -> None:
         assert found.namespace((Step(b"a", b":", NodeKind.LITERAL),)) is None
         assert found.namespace(()) is not None
         assert isinstance(found.table(namespaces(after), namespaces(other)), Table)
+
+
+@given(st.permutations([b"a", b"b", b"c", b"d", b"e"]), st.integers(0, 5))
+def test_rows_of_namespaces_are_found_by_their_paths(names: list[bytes], count: int) -> None:
+    now = namespaces(report_of(*(leaf(name, at + 1) for at, name in enumerate(names))))
+    before = namespaces(report_of(*(leaf(name, 9) for name in names[:count])))
+    assert isinstance(before.subjects, Paths)
+    for at in range(len(now.rows)):
+        subject = now.subject(at)
+        assert isinstance(subject, tuple)
+        line = before.subjects.line(subject)
+        expected = [row for row in range(len(before.rows)) if before.subject(row) == subject]
+        assert line == (expected[0] if expected else None)
+        assert before.subjects.line((*subject, *subject)) is None
+
+
+def test_only_the_rows_that_are_shown_are_made_of_an_earlier_report(monkeypatch: pytest.MonkeyPatch) -> None:
+    report = report_of(*(leaf(b"%d" % at, 10) for at in range(1000)))
+    now, before = namespaces(report), namespaces(report)
+    asked: list[int] = []
+    path_at = Paths.__getitem__
+
+    def noting(self: Paths, index: int) -> object:
+        asked.append(index)
+        return path_at(self, index)
+
+    monkeypatch.setattr(Paths, "__getitem__", noting)
+    made = Changes(report, report).table(now, before)
+    assert not asked
+    assert made.rows[700][made.column("keys_change")] == 0
+    assert set(asked) == {700}

@@ -34,6 +34,7 @@ from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.display import HOSTILE, Display
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE
+from tests.examples import examples
 from tests.made_report import MADE_AT_S
 
 EXACT = MADE["exact"]
@@ -115,7 +116,7 @@ def test_every_table_of_every_report_is_whole(name: str) -> None:
 
 
 @pytest.mark.slow
-@settings(deadline=None, max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=list(HealthCheck))
 @given(reports, st.booleans())
 def test_every_text_of_any_report_is_safe(report: Report, ascii_only: bool) -> None:
     display = Display(ascii_only=ascii_only)

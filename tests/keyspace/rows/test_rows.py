@@ -16,6 +16,7 @@ from rtui.keyspace.store.namespace import SHARD_ABOVE, Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Segment, Separators
+from tests.examples import examples
 from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
 
 
@@ -194,10 +195,10 @@ class BrowsingChains(Browsing):
 
 
 TestBrowsingChains = pytest.mark.usefixtures("tiny")(BrowsingChains.TestCase)
-TestBrowsingChains.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestBrowsingChains.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 
 TestBrowsing = pytest.mark.usefixtures("tiny")(Browsing.TestCase)
-TestBrowsing.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestBrowsing.settings = settings(max_examples=examples(60), stateful_step_count=40, deadline=None)
 
 
 def rows_over(keys: list[bytes]) -> VisibleRows:
@@ -294,15 +295,17 @@ def test_natural_order_is_that_of_a_naive_model(some: list[bytes]) -> None:
 
 
 @pytest.mark.usefixtures("tiny")
-@given(st.lists(KEYS, max_size=60, unique=True), SEPARATOR_SETS, st.sampled_from(Sort))
+@given(st.lists(KEYS, max_size=60, unique=True), SEPARATOR_SETS, st.sampled_from(Sort), st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[bytes, ...], order: Sort) -> None:
+def test_sorted_as_a_naive_model_sorts(
+    keys: list[bytes], separators: tuple[bytes, ...], order: Sort, is_reversed: bool
+) -> None:
     store = NamespaceStore(Separators(separators), clock=Ticking())
     store.add(keys)
     other = Sort.NAME if order is Sort.COUNT else Sort.COUNT
     rows = VisibleRows(store, sort=other)
     assert finish(rows.expand_all(store.root))
-    finish(rows.sort(order))
+    finish(rows.sort(order, is_reversed=is_reversed))
     tree = divided(keys, store.separators)
     expected: list[tuple[int, bytes]] = []
 
@@ -312,10 +315,10 @@ def test_sorted_as_a_naive_model_sorts(keys: list[bytes], separators: tuple[byte
         def place(one: Segment) -> tuple[float, object]:
             return (-namespaces[one] if order in BY_COUNT else 0, naturally(one.name))
 
-        for segment in sorted(namespaces, key=place):
+        for segment in sorted(namespaces, key=place)[:: -1 if is_reversed else 1]:
             expected.append((len(path), segment.name))
             walk((*path, segment))
-        expected.extend((len(path), name) for name in sorted(leaves, key=naturally))
+        expected.extend((len(path), name) for name in sorted(leaves, key=naturally)[:: -1 if is_reversed else 1])
 
     walk(())
     assert [(row.depth, row.name) for row in everything(rows)] == expected
@@ -327,6 +330,11 @@ def test_the_last_order_asked_for_is_the_one() -> None:
     next(by_name)
     finish(rows.sort(Sort.COUNT))
     finish(by_name)
+    assert names(rows) == [b"b", b"a"]
+    usual = rows.sort(Sort.NAME)
+    next(usual)
+    finish(rows.sort(Sort.NAME, is_reversed=True))
+    finish(usual)
     assert names(rows) == [b"b", b"a"]
 
 
@@ -723,17 +731,21 @@ WEIGHED = st.lists(st.text("axy019:", min_size=1, max_size=9).map(str.encode), m
 
 
 @pytest.mark.usefixtures("tiny")
-@given(WEIGHED)
+@given(WEIGHED, st.booleans())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_weighed_is_sorted_by_weight_then_by_name_and_the_unknown_comes_last(keys: list[bytes]) -> None:
+def test_what_is_weighed_is_sorted_by_weight_then_by_name_and_the_unknown_comes_last(
+    keys: list[bytes], is_reversed: bool
+) -> None:
     store = NamespaceStore(clock=Ticking())
     store.add(keys)
     rows = VisibleRows(store, weigher=Lengths())
     assert finish(rows.expand_all(store.root))
-    finish(rows.sort(Sort.MEMORY))
+    finish(rows.sort(Sort.MEMORY, is_reversed=is_reversed))
     groups: dict[tuple[Namespace | None, RowKind], list[bytes]] = {}
     for row in everything(rows):
         label = row.name if row.kind is RowKind.KEY else row.namespace.label
         groups.setdefault((rows.above(row), row.kind), []).append(label)
     for found in groups.values():
-        assert found == sorted(found, key=lambda name: (weigh(name), naturally(name.removesuffix(b":"))))
+        expected = sorted(found, key=lambda name: (weigh(name), naturally(name.removesuffix(b":"))))
+        known = [name for name in expected if weigh(name) < inf]
+        assert found == [*(known[::-1] if is_reversed else known), *expected[len(known) :]]

@@ -12,6 +12,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import CHUNK_NAMES, PackedNames
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.segments import Separators
+from tests.examples import examples
 from tests.grammar import Grammar
 from tests.keyspace.naive import KEYS, Guess, Ticking, check_same, check_store, find, split_names
 
@@ -67,7 +68,7 @@ class Driven:
 
 
 @pytest.mark.usefixtures("tiny")
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(300))
 @given(ONE_BYTE, STEPS)
 def test_the_same_tree_whatever_is_done_to_it(
     separators: tuple[bytes, ...], steps: list[tuple[str, bytes | list[bytes]]]
@@ -98,6 +99,7 @@ def test_counts_labels_and_names_are_those_of_the_model(
     check_store(store, [key for batch in batches for key in batch])
 
 
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("budget_bytes", [None, 250_000, 60_000])
 def test_a_keyspace_of_the_grammar_within_a_budget(seed: int, budget_bytes: int | None) -> None:

@@ -19,6 +19,7 @@ from rtui.keyspace.text.display import (
     display,
     display_text,
     is_hidden,
+    is_usual,
     quoted,
     unescape,
 )
@@ -89,6 +90,19 @@ def assert_safe(shown: str) -> None:
     for index, character in enumerate(shown):
         if unicodedata.category(character).startswith("M"):
             assert not is_lone_mark(shown, index)
+
+
+@given(st.text(st.characters(max_codepoint=0x600) | st.characters(min_codepoint=0x3000, max_codepoint=0xD7FF)))
+@example("a\u0301 ")
+@example("\u00e9\\x41")
+def test_what_is_usual_is_shown_as_it_is(text: str) -> None:
+    if is_usual(text):
+        assert display(text.encode(), limit=10 * len(text) + 1) == text
+
+
+def test_common_letters_are_usual() -> None:
+    assert is_usual("row 1: za\u017c\u00f3\u0142\u0107 g\u0119\u015bl\u0105 \u65e5\u672c \u0436 \u03bb")
+    assert not is_usual("a ")
 
 
 @pytest.mark.parametrize(

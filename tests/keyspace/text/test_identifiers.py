@@ -9,8 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.text.identifiers import DIGITS, MARKS, Identifiers, Shapes
+from rtui.keyspace.text.identifiers import DIGITS, MARKS, Form, Identifiers, Shapes
+from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
+from tests.examples import examples
 
 KNOWN = Identifiers()
 
@@ -20,8 +22,17 @@ FOLDED = {
     b"00000000000000000018": b"{id}",
     b"R20260000000001": b"{id}",
     b"P00012345678": b"{id}",
-    b"sku-000123": b"{id}",
-    b"PAY-04F3A1B2C9": b"{id}",
+    b"sku-000123": b"sku-{n}",
+    b"PAY-04F3A1B2C9": b"PAY-{hash}",
+    b"task-meta-550e8400-e29b-41d4-a716-446655440000": b"task-meta-{uuid}",
+    b"page..GET.d41d8cd98f00b204.abcd123456.en-us": b"page..GET.{hash}.{hash}.en-us",
+    b"login_2026-02-01": b"login_{date}",
+    b"from-10.0.0.255_7": b"from-{ip}_{n}",
+    b"order_1234567_v2": b"order_{n}_v2",
+    b"{sku-000123}": b"{sku-{n}}",
+    b"2001:db8::1a2b": b"{ip}",
+    b"1:2:3:4:5:6:7:8a": b"{ip}",
+    b"dGhlIHNhbXBsZSBub25jZQ==": b"{id}",
     b"01ARZ3NDEKTSV4RRFFQ69G5FAV": b"{id}",
     b"V1StGXR8_Z5jdHi6B-myT": b"{id}",
     b"550e8400-e29b-41d4-a716-446655440000": b"{uuid}",
@@ -35,11 +46,44 @@ FOLDED = {
     b"10.0.0.255": b"{ip}",
     b"guest42@example.com": b"{email}",
     b"{user:1}": b"{user:{id}}",
+    b"search" + b"6b86b273" * 8: b"search{hash}",
+    b"sessions.cache" + b"9dd4e461" * 4: b"sessions.cache{hash}",
+    b"decade" + b"9dd4e461" * 5: b"{hash}",
     b"{42}": b"{{id}}",
     b"{42}.following": b"{{id}}.following",
     b"{eu:550e8400-e29b-41d4-a716-446655440000}": b"{eu:{uuid}}",
+    b"{2001:db8::7:login}.x": b"{{ip}:login}.x",
+    b"view//product/7": b"view//product/{n}",
+    b"7/view": b"{n}/view",
+    b"0ujsswThIGTUYm2K8FjOOfXtY1K": b"{id}",
+    b"Zk1+x8Qf2/LmR7tVb0Yc": b"{id}",
+    b"ann@example.xn--p1ai": b"{email}",
+    b"ce-02-dc-34-3e-bb": b"{id}",
+    b"Xpw2Oe-3_BmaSPnyPfw0vjfe_CZlQ_BxCXrIer8ODOU": b"{id}",
 }
 """Segments that are identifiers."""
+
+NUMBERED = {
+    b"user42": b"user{n}",
+    b"v2": b"v{n}",
+    b"page_7": b"page_{n}",
+    b"user-42": b"user-{n}",
+    b"v1.user.42": b"v1.user.{n}",
+    b"img/7.png": b"img/{n}.png",
+    b"shard3_user_42": b"shard3_user_{n}",
+    b"a1_b2": b"a{n}_b{n}",
+    b"rank_daily_7": b"rank_daily_{n}",
+    b"1.5": b"{n}.{n}",
+    b"x9Kd2": None,
+    b"3d": None,
+    b"{page_7}": b"{page_{n}}",
+    b"{user42}.cart": b"{user{n}}.cart",
+    b"img/7.svg": b"img/{n}.svg",
+    b"Images/Photo1/LargeVersion": b"Images/Photo{n}/LargeVersion",
+    b"feed::42": b"feed::{n}",
+    b"profile": None,
+}
+"""Names, and what they fold to where very many differ in their numbers only."""
 
 NAMES = (
     b"",
@@ -63,6 +107,11 @@ NAMES = (
     b"0" * 257,
     b"two words 12",
     b"AbcdefGhijklMnopqrstUvwxyz",
+    b"createPreLoanStageHandlerV2",
+    b"UserHTTP2ConnectionPool",
+    b"My-Order-Service-V2-Ab",
+    b"maxRetryCountV2=",
+    b"i18n/Messages/EnglishUK23",
 )
 """Segments that are not."""
 
@@ -74,6 +123,8 @@ FORMS = (
     | st.from_regex(rb"\A[a-fA-F0-9]{6,12}\Z")
     | st.from_regex(rb"\A[A-Z]{1,4}-?[0-9]{6,8}\Z")
     | st.from_regex(rb"\A[0-9]{4}-[0-9]{2}-[0-9]{2}\Z")
+    | st.from_regex(rb"\A[a-z]{1,3}[_.-][a-f0-9]{1,9}([_.-][0-9]{1,7})?\Z")
+    | st.from_regex(rb"\A[0-9f][0-9a-e]{3}:(:?[0-9a-f]{1,4}){1,8}\Z")
 )
 """Identifiers and what looks like them."""
 
@@ -88,6 +139,12 @@ KEYS = st.lists(st.tuples(PARTS, st.sampled_from((b":", b":", b"{", b"}", b"")))
 @pytest.mark.parametrize("segment", FOLDED)
 def test_an_identifier_folds(segment: bytes) -> None:
     assert KNOWN.form(segment).pattern == FOLDED[segment]
+
+
+@pytest.mark.parametrize("segment", NUMBERED)
+def test_a_name_with_a_number_folds_among_many(segment: bytes) -> None:
+    form = KNOWN.form(segment)
+    assert (form.pattern, form.numbered) == (None, NUMBERED[segment])
 
 
 @pytest.mark.parametrize("segment", NAMES)
@@ -112,30 +169,40 @@ def test_any_bytes_have_a_form(segment: bytes) -> None:
     assert form.pattern != segment
 
 
-def pattern(key: bytes, separators: tuple[bytes, ...]) -> tuple[list[tuple[bytes, bool, bytes]], int]:
+def pattern(
+    key: bytes, separators: tuple[bytes, ...], *, among_many: bool = False
+) -> tuple[list[tuple[bytes, bool, bytes]], int]:
     """The pattern of a key, segment by segment, and what all of its forms allow."""
     identifiers = Identifiers(separators)
     likeness = DIGITS | MARKS
     found = []
-    for name, separator in Separators(separators).segments(key):
+    segments = KeySegments(Separators(separators))
+    likeness = 0 if segments.may_have_whole(key) else likeness
+    for name, separator in segments.of(key, 1_000):
         form = identifiers.form(name)
+        if among_many and form.numbered is not None:
+            form = Form(form.numbered, form.numbered_likeness)
         likeness &= form.likeness
         found.append((name if form.pattern is None else form.pattern, form.pattern is None, separator))
     return found, likeness
 
 
 @given(
-    st.lists(KEYS, min_size=2, max_size=30), st.sampled_from(((b":",), (b":", b"/"), (b"::",), (b"-",), (b"1",), ()))
+    st.lists(KEYS, min_size=2, max_size=30),
+    st.sampled_from(((b":",), (b":", b"/"), (b"::",), (b"-",), (b".", b":"), (b"1",), ())),
+    st.booleans(),
 )
-@example([b"u:b107a196-3281-4935-ad87-d7295a71b47c", b"u:35a9d1c5-0b82-4490-a3d2-4309df808e4b"], (b"-", b":"))
-@example([b"page2b", b"page1b"], (b"1",))
-@example([b"12345678e", b"12345678f"], (b"e",))
-def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple[bytes, ...]) -> None:
+@example([b"u:b107a196-3281-4935-ad87-d7295a71b47c", b"u:35a9d1c5-0b82-4490-a3d2-4309df808e4b"], (b"-", b":"), False)
+@example([b"page2b", b"page1b"], (b"1",), False)
+@example([b"12345678e", b"12345678f"], (b"e",), False)
+@example([b"r:1001:db8::1", b"r:2001:db8::1"], (b":",), False)
+@example([b"a_1", b"a_2"], (b":",), True)
+def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple[bytes, ...], among_many: bool) -> None:
     shapes = Shapes(separators)
     by_digits: dict[bytes, object] = {}
     by_marks: dict[bytes, object] = {}
     for key, digits, marks in zip(keys, shapes.of_digits(keys), shapes.of_marks(keys), strict=True):
-        found, likeness = pattern(key, separators)
+        found, likeness = pattern(key, separators, among_many=among_many)
         if digits in by_digits:
             assert by_digits[digits] == found
         if marks in by_marks:
@@ -147,7 +214,7 @@ def test_keys_of_one_shape_have_one_pattern(keys: list[bytes], separators: tuple
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.lists(st.tuples(FORMS, FORMS), min_size=20, max_size=40))
 def test_marks_leave_nothing_of_common_identifiers(pairs: list[tuple[bytes, bytes]]) -> None:
     keys = [b"shop:user:%s:cart:%s" % pair for pair in pairs]

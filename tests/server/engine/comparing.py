@@ -84,7 +84,8 @@ def told(patterns: CountedPatterns[Any]) -> Iterator[object]:
     waiting = [(0, patterns.root)]
     while waiting:
         level, node = waiting.pop()
-        yield level, node.name, node.separator, node.kind, node.is_crowded, node.keys, node.bytes
+        yield level, node.name, node.separator, node.kind, node.keys, node.bytes
+        yield node.names, node.holds_any_name, list(node.example_keys)
         yield node.own_keys, node.expiring, node.is_alike, dict(node.types), facts(node.tally)
         ((bins, largest),) = finish(patterns.expiries([node], Slicer()))
         yield bins.coarseness, bins.total, list(bins.bins()), largest
@@ -100,10 +101,11 @@ def facts(tally: KeySums) -> object:
         memory and (memory.sum_of_squares(), memory.largest(7), memory.quantiles([1.0]) if memory.count else None),
         tally.idle,
         tally.frequency,
+        tally.strings,
         ttl
         and (
             (ttl.known_keys, ttl.no_ttl_keys, ttl.no_ttl_memory_bytes, ttl.no_ttl_squares, ttl.no_ttl_largest),
-            (ttl.soonest_ms, ttl.bins),
+            (ttl.soonest_ms, ttl.bins, ttl.range_ms),
         ),
     )
 
@@ -126,7 +128,8 @@ def batches_of(names: list[bytes], rng: Random, *, longest_batch: int = 400) -> 
                 memory_bytes=sizes if rng.random() < 0.9 else None,
                 idle_s=[rng.randrange(10**7) for _ in keys] if rng.random() < 0.5 else None,
                 frequency=[rng.randrange(256) for _ in keys] if rng.random() < 0.5 else None,
-                lengths=[rng.randrange(1000) for _ in keys] if rng.random() < 0.5 else None,
+                lengths=[rng.randrange(rng.choice((6, 100, 1000))) for _ in keys] if rng.random() < 0.5 else None,
+                is_sampled=rng.random() < 0.8,
             ),
             moment_s,
         )

@@ -21,7 +21,7 @@ from rtui.server.scan.ranges import CursorSpan
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import RtuiError
 from tests.server.engine.comparing import STARTED_S, summary_of
-from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, page
+from tests.server.engine.model_server import REGISTRY, Answers, CompiledRun, ModelServer, Setting, ask, page
 
 TOKENS: Final = (
     *(b"\r\n", b"\n", b"\r", b"$", b"*", b":", b"+", b"-", b"_", b"%", b"~", b">", b"!", b"=", b"(", b",", b"#", b"|"),
@@ -79,6 +79,7 @@ def fuzz(seed: int) -> None:
         count=rng.choice((1, 10, 1000)),
         depth=rng.randint(1, 20),
         own_reads=frozenset((b"{a}:1", b"y")),
+        registry=rng.choice((None, REGISTRY)),
     )
     pages = [[rng.randbytes(rng.randrange(40)) for _ in range(rng.randrange(60))] for _ in range(rng.randint(1, 6))]
     answers = Answers(seed, frozenset(("gone", "odd", "large")), rng.choice((2, 3)))

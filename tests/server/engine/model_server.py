@@ -23,6 +23,8 @@ from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.segments import Separators
+from rtui.registry.load import read_registry
+from rtui.registry.registry import Registry
 from rtui.server import guard
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._scan import ScanEngine
@@ -30,7 +32,7 @@ from rtui.server.engine.counters import new_counters
 from rtui.server.guard.command import find_spec, scan_template
 from rtui.server.inspection.compiled_inspection import CompiledInspection
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
@@ -180,6 +182,32 @@ class Setting:
     own_reads: frozenset[bytes] = frozenset()
     denied: tuple[str, ...] = ()
     """Commands of which it is known before that they may not be run."""
+    registry: Registry | None = None
+
+
+REGISTRY = read_registry("""
+placeholders = { id = "int" }
+[naming]
+case = ["lower", "camel"]
+[glossary]
+usr = "user"
+[[pattern]]
+pattern = "user:{id}:cart"
+type = ["string", "hash", "list"]
+ttl = "1s..1h|none"
+size = "<=1000"
+length = "1..100"
+[[pattern]]
+pattern = "{{tag{n}}}:{id}"
+placeholders = { n = "int" }
+ttl = "required"
+[[pattern]]
+pattern = "{anything}"
+size = ">=64"
+[[pattern]]
+pattern = "none"
+""")
+"""What the names of the tests keep and break."""
 
 
 def identity(product: str, version: tuple[int, ...], policy: str = "noeviction") -> ServerIdentity:
@@ -194,11 +222,12 @@ def pipeline_of(setting: Setting, *, is_compiled: bool) -> InspectionPipeline:
         scope=Scope(top=setting.top),
         started_at_s=STARTED_S,
         new_counters=new_counters if is_compiled else pure_counters,
+        registry=setting.registry,
     )
     capabilities = Capabilities()
     for command in setting.denied:
         capabilities.record(command, ServerError(f"NOPERM no permissions to run the '{command}' command"))
-    plan = Plan(capabilities, setting.identity, setting.no_touch, setting.columns)
+    plan = InspectionPlan(capabilities, setting.identity, setting.no_touch, setting.columns)
     own_reads = OwnReads()
     for key in sorted(setting.own_reads):
         own_reads.add(key, STARTED_S - 50, used_s=STARTED_S - 1_000, counter=None)
@@ -307,7 +336,8 @@ class CompiledRun:
     def take(self) -> None:
         """Hand on what was found."""
         self.queries.take()
-        self.queries.hand_on()
+        for _ in self.queries.hand_on():
+            pass
 
     def _ask_pipeline(self) -> bool:
         return ask_pipeline(self.pipeline, self.server, 50) or self.pipeline.waiting > 0

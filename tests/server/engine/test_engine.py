@@ -26,6 +26,7 @@ from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import ENVIRONMENT, engine_name, is_built, is_outdated
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
+from tests.examples import examples
 from tests.grammar import CONVENTIONS, WORDS, Grammar
 from tests.server.engine.comparing import STARTED_S, Batches, batches_of, compare, counted, lines, told
 
@@ -36,7 +37,9 @@ elif not is_built():
 
 from rtui.server.engine import _core
 
-SMALL = Limits(children=5, names=12, nodes=60, expiry_bins=150, keys_between_coarsening=100)
+SMALL = Limits(
+    children=5, names=12, numbered_keys=3, numbered=8, nodes=60, expiry_bins=150, keys_between_coarsening=100
+)
 
 IDENTIFIERS = (
     *(b"42", b"0", b"2026-09-21", b"2026/09.21", b"2026-09", b"2026-09-21T10", b"2026-09-21 10-11-12.345Z"),
@@ -44,8 +47,24 @@ IDENTIFIERS = (
     *(b"550e8400-e29b-41d4-a716-446655440000", b"abcdefab-abcd-abcd-abcd-abcdefabcdef", b"d41d8cd98f00b204"),
     *(b"DEADBEEF01", b"R20260000000001", b"abc-123456", b"id_1234567", b"cus_ab12cd34", b"wxyz-0123abcd"),
     *(b"01ARZ3NDEKTSV4RRFFQ69G5FAV", b"01arz3ndektsv4rrffq69g5fav", b"V1StGXR8_Z5jdHi6B-myT", b"aB3" * 9),
+    *(b"page_7", b"v1.user.42", b"img/7.png", b"user42", b"a1.b22_c333-4", b"shard3_user_4", b"R123456_7"),
+    *(b"x_10.0.0.1.5", b"1.2.3.4.5", b"task-550e8400-e29b-41d4-a716-446655440000", b"GET.d41d8cd98f00b204.en"),
+    *(b"2001:db8::1a2b", b"fe80::1:2:3", b"1:2:3:4:5:6:7:8a", b"2001:db8:0:0:0:0:0:1", b"ff02::1:ff00:42"),
+    *(b"dGhlIHNhbXBsZSBub25jZQ==", b"AAAAAAAAAAAAAAAAAAA=", b"sess_" + b"aB3" * 9, b"x-01ARZ3NDEKTSV4RRFFQ69G5FAV"),
     *(b"a@b.cc", b"first.last@mail.example.org", b"{42}", b"{user:42}", b"{{1}", b"}a@b.cc{x", b"user-42", b"v2"),
+    *(b"search" + b"6b86b273" * 8, b"a.cache" + b"9dd4e461" * 4 + b":x", b"zz" + b"1" * 31 + b"a", b"G" + b"ab1c" * 10),
+    *(b"a/7", b"7/a.8", b"{page_7}", b"{user42}.x", b"{2001:db8::7:x}", b"a@b.xn--p1ai", b"a@b.xn--", b"{10.0.0.1-x}"),
+    *(b"createPreLoanStageHandlerV2", b"0ujsswThIGTUYm2K8FjOOfXtY1K", b"My-Order-Service-V2-Ab", b"maxRetryCountV2="),
+    *(b"Zk1+x8Qf2/LmR7tVb0Yc", b"i18n/Messages/EnglishUK23", b"MFRGGZDFMZTWQ2LK", b"2fVzZmNmkQVvUAbWlqVQmb", b"en-US"),
+    *(
+        b"{550e8400-e29b-41d4-a716-446655440000}-x",
+        b"10.0.0.1.5.x",
+        b"ce-02-dc-34-3e-bb",
+        b"aa:bb:cc:dd:ee:f0",
+        b"SearchResults" + b"9dd4e461" * 4,
+    ),
 )
+TINY = Limits(children=2, names=3, numbered_keys=2, numbered=3, nodes=12, expiry_bins=4, keys_between_coarsening=5)
 ALPHABET = b"0129aAfFgGiIlLoOuUzZTx-_./@ :{}*\n\t\0\xff"
 
 
@@ -64,23 +83,23 @@ SEGMENTS = mutated() | st.binary(max_size=40) | st.lists(st.sampled_from(ALPHABE
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000)
+@settings(max_examples=examples(2_000))
 @given(SEGMENTS, st.sampled_from(((b":",), (b"1", b"-"), (b"{", b"."), ())))
 @example(b"{" * 256, (b":",))
 @example(b"1{" * 128, (b"1",))
 @example(b"1" * 256, (b":",))
 def test_the_forms_are_those_of_the_pure_path(segment: bytes, separators: tuple[bytes, ...]) -> None:
-    wanted = Identifiers(separators).form(segment).pattern
-    assert _core.pattern(segment, separators) == wanted
+    wanted = Identifiers(separators).form(segment)
+    assert _core.pattern(segment, separators) == (wanted.pattern, wanted.numbered)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.lists(st.sampled_from(IDENTIFIERS), max_size=30).map(b":".join).map(lambda one: one[:256]))
 def test_the_forms_of_long_segments_are_those_of_the_pure_path(segment: bytes) -> None:
     for separators in ((b":",), (b"4",), (b"/",)):
         for one in (segment, b"{" + segment[:254] + b"}"):
-            wanted = Identifiers(separators).form(one).pattern
-            assert _core.pattern(one, separators) == wanted
+            wanted = Identifiers(separators).form(one)
+            assert _core.pattern(one, separators) == (wanted.pattern, wanted.numbered)
 
 
 def names_of(seed: int, count: int, patterns: int | None = None) -> list[bytes]:
@@ -89,18 +108,25 @@ def names_of(seed: int, count: int, patterns: int | None = None) -> list[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(4))
 def test_keyspaces_of_real_naming(seed: int) -> None:
     rng = Random(seed)
     scope = Scope(separators=rng.choice(((b":",), (b":", b"/"), (b"-", b".", b":", b"_"))), depth=rng.choice((None, 2)))
-    compare(batches_of(names_of(seed, 6_000), rng), scope=scope, budget=rng.choice((4096, 300, 20)))
+    compare(batches_of(names_of(seed, 4_000), rng), scope=scope, budget=rng.choice((4096, 300, 20)))
 
 
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(12))
 def test_floods_of_names_beyond_small_limits(seed: int) -> None:
     rng = Random(seed)
     names = names_of(seed, 2_000, 40)
     names += [b"user:" + b":".join(rng.choice(WORDS).encode() for _ in range(rng.randint(1, 5))) for _ in range(2_000)]
+    tagged = (b"{u:WORD}:x", b"{u:WORD:9}", b"a{u:WORD}:b", b"WORD-{u:9}", b":WORD", b"WORD:", b"WORD::x", b"{WORD}")
+    for _ in range(1_000):
+        form = rng.choice((*tagged, b"9-{WORD:u}-{id}", b"{id}-9{WORD:u}", b"{9:WORD}-7:x"))
+        word = (rng.choice(WORDS) + rng.choice(WORDS)).encode()
+        names.append(form.replace(b"WORD", word).replace(b"9", b"%d" % rng.randrange(10**9)))
     rng.shuffle(names)
     compare(batches_of(names, rng, longest_batch=60), limits=SMALL, budget=rng.choice((200, 30, 1)))
 
@@ -118,6 +144,7 @@ def test_floods_of_names_beyond_the_limits() -> None:
 WORDS_OF_KEYS = st.sampled_from(
     (
         *(b"", b"user", b"cart", b"v2", b"42", b"7", b"{a:1}", b"{9}", b"{", b"}", b"{}", b"\xff\0", b"{*}", b"{id}"),
+        *(b"2001", b"db8", b"fe80", b"1a2b", b"n1", b"n2", b"n3", b"n4", b"p_1", b"p_2", b"p_3", b"p_1234567", b"ff02"),
         *(one.encode() for one in CONVENTIONS[:10]),
         b"x" * 300,
     )
@@ -157,7 +184,7 @@ def some_batches(draw: st.DrawFn) -> Batches:
 @settings(deadline=None)
 @given(
     some_batches(),
-    st.sampled_from((SMALL, Limits(children=2, names=3, nodes=12, expiry_bins=4, keys_between_coarsening=5), None)),
+    st.sampled_from((SMALL, TINY, None)),
     st.sampled_from(((b":",), (b":", b"-"), (b"{",), (b"}", b":"), (b"4", b":"), ())),
     st.sampled_from((None, 0, 1, 3, 100)),
     st.sampled_from((4096, 10, 1)),
@@ -263,7 +290,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.engine.counters import CompiledPatternCounts
 
 many = 10**9
-patterns = CompiledPatternCounts(Separators(), ExpiryScale(0), None, Limits(many, many, many, many, many))
+patterns = CompiledPatternCounts(Separators(), ExpiryScale(0), None, Limits(*[many] * 7))
 letters = bytes.maketrans(b"0123456789", b"ghijklmnop")
 pages = int(open("/proc/self/statm").read().split()[0])
 resource.setrlimit(resource.RLIMIT_AS, ((pages * resource.getpagesize()) + (24 << 20),) * 2)

@@ -16,6 +16,7 @@ from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import is_built
+from tests.examples import examples
 from tests.grammar import Grammar
 from tests.keyspace.naive import check_same
 
@@ -73,6 +74,7 @@ def test_names_are_split_as_separators_do(separators: tuple[bytes, ...], batches
         assert grouped(drained(table)) == expected(batch, Separators(separators))
 
 
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(3))
 def test_a_keyspace_of_the_grammar(seed: int) -> None:
     names = list({write[1] for write in Grammar(seed).writes(20_000) if isinstance(write[1], bytes)})
@@ -157,7 +159,7 @@ def test_only_bytes_and_separators_of_one_byte(names: list[bytes]) -> None:
     assert len(table) == len(names)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(SEPARATOR_SETS, st.lists(st.lists(NAMES, max_size=30), max_size=6), st.integers(0, 5))
 def test_a_store_filled_with_them(separators: tuple[bytes, ...], batches: list[list[bytes]], opened: int) -> None:
     filled(separators, batches, opened)

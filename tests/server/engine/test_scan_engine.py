@@ -17,6 +17,7 @@ from rtui.server.engine import is_built
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.wire.identity import NoTouch, ServerIdentity
+from tests.examples import examples
 from tests.server.engine.comparing import STARTED_S, summary_of
 from tests.server.scan.table import Table
 
@@ -29,6 +30,7 @@ from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from tests.server.engine.model_server import (
     FACTS,
+    REGISTRY,
     Answers,
     CompiledRun,
     ModelServer,
@@ -88,7 +90,8 @@ def case_of(rng: Random) -> tuple[Setting, list[list[bytes]], Answers]:
     if columns.is_sampling:  # whether a key that comes twice is sampled is a matter of order
         pages = [[one + b":%d.%d" % (at, index) for index, one in enumerate(page)] for at, page in enumerate(pages)]
     faults = frozenset(fault for fault in FAULTS if rng.random() < 0.4)
-    return setting, pages, Answers(rng.randrange(2**32), faults, rng.choice((2, 3)))
+    answers = Answers(rng.randrange(2**32), faults, rng.choice((2, 3)))
+    return replace(setting, registry=rng.choice((None, REGISTRY, REGISTRY))), pages, answers
 
 
 def told(pipeline: InspectionPipeline) -> dict[str, Any]:
@@ -111,7 +114,7 @@ def compare(pure: InspectionPipeline, compiled: InspectionPipeline) -> None:
 
 SEEDS = st.integers(0, 2**64)
 
-any_seed = settings(max_examples=60, derandomize=True, phases=[Phase.explicit, Phase.generate])
+any_seed = settings(max_examples=examples(60), derandomize=True, phases=[Phase.explicit, Phase.generate])
 
 
 @any_seed

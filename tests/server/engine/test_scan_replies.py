@@ -246,6 +246,7 @@ def test_an_engine_with_writes_under_way_may_be_collected() -> None:
         gc.collect()
 
 
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(40))
 def test_mutated_streams(seed: int) -> None:
     fuzz(seed)

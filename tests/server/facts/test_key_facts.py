@@ -17,13 +17,14 @@ from rtui.analysis.facts import (
     RowFacts,
     Unknown,
 )
-from rtui.server.facts.key_facts import REPLICA_NOTE, key_facts, key_preview, row_facts
+from rtui.server.facts.first_answers import REPLICA_NOTE
+from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Page
 from rtui.server.facts.types import length_commands
 from rtui.server.wire.capability import Capabilities, Feature, Verdict
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.own_reads import IDLE_NOTE
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.every_type import LENGTHS, NO_TOUCH, UNSTEADY_MEMORY, fill, has_no_touch
@@ -94,6 +95,39 @@ async def test_rows_are_what_another_client_is_told(server: Server) -> None:
         else:
             assert key in UNSTEADY_MEMORY or row.memory_bytes == client.memory_usage(key)
         assert same_ttl(row.ttl_ms, client.pttl(key))
+
+
+async def test_rows_with_room_for_more_say_what_another_client_is_told(server: Server) -> None:
+    client = server.client()
+    types = fill(server, client)
+    async with connected(target_of(server)) as connection:
+        *rows, absent = await row_facts(connection, [*types, b"absent"], with_more=True)
+    assert absent.is_gone
+    for row, (key, kind) in zip(rows, types.items(), strict=True):
+        assert row.has_more
+        assert row.encoding == client.execute_command("OBJECT", "ENCODING", key)
+        if has_no_touch(server):
+            assert row.length == client.execute_command(LENGTHS[kind], key)
+            assert isinstance(row.idle_s, int)
+        else:
+            assert (reason(row.length), reason(row.idle_s)) == (Reason.NOT_ASKED, Reason.NOT_ASKED)
+
+
+async def test_rows_with_room_for_more_take_three_round_trips_once_the_rights_are_known(valkey: Server) -> None:
+    client = valkey.client()
+    for index in range(50):
+        client.set(f"key:{index}", index)
+        client.rpush(f"key:{50 + index}", index)
+    keys = [b"key:%d" % index for index in range(100)]
+    async with connected(target_of(valkey)) as connection:
+        capabilities = Capabilities()
+        await row_facts(connection, keys, capabilities, with_more=True)
+        watched = Watched(connection)
+        await row_facts(watched, keys, capabilities, with_more=True)
+    first, memory, lengths = watched.runs
+    assert first == ["OBJECT IDLETIME + TYPE + PTTL + OBJECT ENCODING"]
+    assert memory == ["MEMORY USAGE", "MEMORY USAGE"]
+    assert sorted(lengths) == ["LLEN", "STRLEN"]
 
 
 def test_every_length_asked_is_known_to_the_tests() -> None:
@@ -408,7 +442,7 @@ async def test_idle_times_and_frequencies_survive_asking(server: Server) -> None
                 mark(server, key, asked.upper(), 77 if asked == "freq" else 5_000)
         before = {key: client.object(asked, key) for key in types}
         async with connected(target_of(server)) as connection:
-            await row_facts(connection, list(types))
+            await row_facts(connection, list(types), with_more=True)
             for key in types:
                 await key_facts(connection, key)
         for key in types:

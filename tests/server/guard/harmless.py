@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from rtui.server.guard.evidence import (
     AbsentKey,
+    ClientsEvidence,
     CollectionEvidence,
     ConsumerEvidence,
     EntryEvidence,
@@ -30,9 +31,11 @@ SUB_ABOUT_A_KEY = {
 """The same with a subcommand."""
 
 ALONE = {
-    *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES")),
+    *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES"), (b"CLUSTER", b"SLOTS")),
     (b"HOTKEYS", b"GET"),
-    *((b"CONFIG", b"GET", name) for name in (b"lfu-log-factor", b"lfu-decay-time")),
+    (b"SENTINEL", b"MASTERS"),
+    (b"CLIENT", b"LIST"),
+    *((b"CONFIG", b"GET", name) for name in (b"lfu-log-factor", b"lfu-decay-time", b"databases")),
 }
 """Commands that take nothing, or one of a few words."""
 
@@ -67,6 +70,10 @@ def is_harmless(argv: Sequence[bytes]) -> bool:
 
 def _of_load(words: tuple[bytes, ...]) -> bool:
     match words:
+        case (b"SLOWLOG", b"GET", count):
+            return between(count, 1, 128)
+        case (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service):
+            return len(service) <= 256
         case (b"CLUSTER", b"SLOT-STATS", b"ORDERBY", metric, b"LIMIT", count, b"DESC"):
             return metric in SLOTS_BY and between(count, 1, 100)
         case (b"HOTKEYS", b"START", *options):
@@ -192,7 +199,14 @@ def _of_stream(words: tuple[bytes, ...]) -> bool:
 COSTLY = {
     *((b"MEMORY", b"USAGE"), (b"HSCAN",), (b"SSCAN",), (b"HRANDFIELD",), (b"SRANDMEMBER",), (b"HMGET",), (b"HSTRLEN",)),
     *((b"ZSCAN",), (b"SISMEMBER",), (b"ZRANK",), (b"ZCOUNT",), (b"ZLEXCOUNT",)),
-    *((b"HPTTL",), (b"XINFO", b"STREAM"), (b"XINFO", b"GROUPS"), (b"XINFO", b"CONSUMERS"), (b"XPENDING",)),
+    *(
+        (b"CLIENT", b"LIST"),
+        (b"HPTTL",),
+        (b"XINFO", b"STREAM"),
+        (b"XINFO", b"GROUPS"),
+        (b"XINFO", b"CONSUMERS"),
+        (b"XPENDING",),
+    ),
 }
 """Commands whose cost depends on the value."""
 
@@ -211,6 +225,8 @@ def is_known_to_be_cheap(argv: Sequence[bytes], known: Evidence | None) -> bool:
     match known:
         case AbsentKey():
             return (words[2] if words[0] in (b"MEMORY", b"XINFO") else words[1]) == b"rtui:no-such-key"
+        case ClientsEvidence(connected=connected) if words == (b"CLIENT", b"LIST"):
+            return connected is not None and 0 <= connected <= 1000
         case TypeEvidence(key_type=key_type) if words[:2] == (b"MEMORY", b"USAGE"):
             return key_type in OF_REDIS
         case EntryEvidence(mean_bytes=mean) if words[:2] == (b"XINFO", b"STREAM"):

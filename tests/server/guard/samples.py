@@ -37,6 +37,7 @@ EXAMPLES = {
     "type": (b"hash",),
     "end": (b"+",),
     "start": (b"-",),
+    "service": (b"mymaster",),
 }
 """Arguments that fit, by what a manual calls them."""
 

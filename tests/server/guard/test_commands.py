@@ -30,6 +30,7 @@ from rtui.server.guard.command import (
 from rtui.server.guard.evidence import (
     PROBE_KEY,
     AbsentKey,
+    ClientsEvidence,
     CollectionEvidence,
     Consent,
     ConsumerEvidence,
@@ -40,7 +41,7 @@ from rtui.server.guard.evidence import (
     TypeEvidence,
 )
 from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.server.guard.harmless import is_costly, is_harmless, is_known_to_be_cheap
 from tests.server.guard.samples import samples
 
@@ -51,7 +52,8 @@ STRING = TypeEvidence(b"string", "redis", (7, 0, 15))
 TABLE_OF_ANY_LENGTH = CollectionEvidence(b"hashtable", 1_000_000, 100_000_000)
 FEW_CONSUMERS = ConsumerEvidence(3)
 ENOUGH: dict[type[Evidence], Evidence] = {
-    type(one): one for one in (STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS)
+    type(one): one
+    for one in (STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS, ClientsEvidence(9))
 }
 """By what a command needs, evidence that permits all of it."""
 LINES = [line for spec in TABLE for line in samples(spec, KEY)]
@@ -182,6 +184,7 @@ KNOWN: st.SearchStrategy[Evidence | None] = st.one_of(
     st.builds(EntryEvidence, st.none() | st.floats(0, 1e6)),
     st.builds(GroupEvidence, st.integers(-5, 300)),
     st.builds(ConsumerEvidence, st.integers(-5, 300)),
+    st.builds(ClientsEvidence, st.none() | st.integers(-5, 3_000)),
 )
 
 
@@ -253,7 +256,8 @@ def test_look_ups_of_fields_are_bounded_together() -> None:
         "PFCOUNT key", "TOUCH key", "MONITOR", "SUBSCRIBE a", "PSUBSCRIBE *", "EVAL return 0", "FCALL f 0",
         "SCRIPT FLUSH", "CONFIG SET maxmemory 1", "CONFIG GET *", "DEBUG SLEEP 1", "SHUTDOWN", "SAVE", "BGSAVE",
         "CLIENT KILL x", "CLIENT PAUSE 1", "CLIENT NO-TOUCH OFF", "CLIENT NO-EVICT ON", "CLIENT SETNAME other",
-        "CLIENT LIST", "CLIENT TRACKING ON", "HOTKEYS STOP", "HOTKEYS RESET", "HOTKEYS HELP", "HOTKEYS GET x",
+        "CLIENT LIST TYPE normal", "CLIENT LIST ID 1", "CLIENT TRACKING ON", "SLOWLOG GET", "SLOWLOG GET -1",
+        "SLOWLOG GET 129", "SLOWLOG RESET", "HOTKEYS STOP", "HOTKEYS RESET", "HOTKEYS HELP", "HOTKEYS GET x",
         "HOTKEYS START METRICS 1 CPU", "HOTKEYS START METRICS 1 CPU COUNT 10 DURATION 60",
         "HOTKEYS START METRICS 2 CPU COUNT 10 DURATION 60 SAMPLE 10",
         "HOTKEYS START METRICS 1 CPU COUNT 65 DURATION 60 SAMPLE 10",
@@ -368,9 +372,17 @@ def built() -> list[Command]:
         *(guard.auth(None, secret), guard.auth("me", secret), guard.select(3), guard.set_name()),
         *(guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch(), guard.readonly()),
         *(guard.info("memory"), guard.dbsize()),
-        *(guard.cluster_info(), guard.cluster_nodes(), guard.scan(0, count=10)),
+        *(
+            guard.cluster_info(),
+            guard.cluster_nodes(),
+            guard.sentinel_masters(),
+            guard.sentinel_primary(b"mymaster"),
+            guard.cluster_slots(),
+            guard.scan(0, count=10),
+        ),
+        *(guard.slowlog_get(128), guard.client_list(ClientsEvidence(9))),
         *(guard.hotkeys_get(), guard.hotkeys_start(CONSENT), guard.slot_stats("cpu-usec", limit=100)),
-        *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time")),
+        *(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"), guard.config_get("databases")),
         guard.scan((1 << 64) - 1, count=1000, match=b"a*", key_type=b"hash"),
         guard.getrange(KEY, 0, 65_535),
         guard.hscan(KEY, 0, count=100, evidence=table),

@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from rtui.server import guard
-from rtui.server.guard.acl import Release, parse_release
+from rtui.server.guard.acl import NOT_OF_SERVERS, Release, parse_release
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import build_batch
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec
@@ -21,13 +21,16 @@ HARMFUL = {"write", "blocking", "may_replicate", "pubsub", "denyoom"}
 
 CONNECTION_LEVEL = {
     *("ping", "hello", "auth", "select", "readonly", "client|setname", "client|setinfo", "client|no-touch"),
-    *("info", "cluster|info", "cluster|nodes"),
-    *("cluster|slot-stats", "config|get", "hotkeys|get", "hotkeys|start"),
+    *("info", "cluster|info", "cluster|nodes", "cluster|slots"),
+    *("cluster|slot-stats", "config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"),
 }
 """Commands without a readonly flag, since they read no key: the server's word is that they write none either."""
 
-FOR_ADMINISTRATORS = {"config|get", "hotkeys|get", "hotkeys|start"}
-"""Commands that the server counts among those of administrators, though all but the last only read."""
+FOR_ADMINISTRATORS = {"config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"}
+"""Commands that the server counts among those of administrators, though all but HOTKEYS START only read."""
+
+ELSEWHERE = MODULE_GROUPS | NOT_OF_SERVERS
+"""Groups that a plain server knows nothing of."""
 
 KINDS = {
     CommandGroup.STRING: b"string",
@@ -73,8 +76,8 @@ def test_the_servers_own_flags_say_that_each_command_only_reads(server: Server) 
         assert not flags & HARMFUL, spec.name
         assert "readonly" in flags or spec.server_name in CONNECTION_LEVEL, spec.name
         assert not listed or ("admin" in flags) == (spec.server_name in FOR_ADMINISTRATORS), spec.name
-    missing = {spec.name for spec in unknown if spec.group not in MODULE_GROUPS}
-    too_new = {spec.name for spec in TABLE if spec.group not in MODULE_GROUPS and not release.knows(spec)}
+    missing = {spec.name for spec in unknown if spec.group not in ELSEWHERE}
+    too_new = {spec.name for spec in TABLE if spec.group not in ELSEWHERE and not release.knows(spec)}
     assert missing <= too_new, f"{server.name} should know {missing - too_new}"
 
 
@@ -93,7 +96,7 @@ def test_the_flags_of_commands_that_modules_bring(server: Server) -> None:
 def test_since_when_a_server_knows_a_command_is_right(server: Server) -> None:
     release = release_of(server)
     for spec in TABLE:
-        if spec.group in MODULE_GROUPS or (len(spec.words) > 1 and server.version < SUBCOMMANDS_LISTED):
+        if spec.group in ELSEWHERE or (len(spec.words) > 1 and server.version < SUBCOMMANDS_LISTED):
             continue
         known = flags_of(server, spec.server_name) is not None
         newer_shape = any(other is not spec and other.words == spec.words for other in TABLE)
@@ -105,7 +108,7 @@ def test_every_way_to_use_a_command_is_understood(server: Server) -> None:
     fill(server)
     release = release_of(server)
     for spec in TABLE:
-        if spec.group in MODULE_GROUPS or not release.knows(spec):
+        if spec.group in ELSEWHERE or not release.knows(spec):
             continue
         for line in samples(spec, key_of(spec)):
             reply = raw(server, *line)
@@ -171,7 +174,7 @@ def reads(release: Release) -> list[Spec]:
         if spec.shape
         and "key" in spec.usage.split()
         and release.knows(spec)
-        and spec.group not in MODULE_GROUPS
+        and spec.group not in ELSEWHERE
         and spec.name not in refused
     ]
 

@@ -6,7 +6,7 @@ from rtui.analysis.facts import LfuSettings
 from rtui.server.hot.lfu_settings import lfu_settings, parse_setting
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of
 from tests.servers import Server

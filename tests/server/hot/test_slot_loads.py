@@ -9,7 +9,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.server.hot.report import KEYS_ONLY, parse_slot_loads, slot_loads
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 

@@ -12,7 +12,7 @@ from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
@@ -85,7 +85,7 @@ async def inspecting(
     """A scan that inspects everything into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
-    plan = Plan(capabilities, connection.server, connection.no_touch, columns)
+    plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
     pipeline = InspectionPipeline(plan, found, first_sampled=first_sampled)
     node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -14,7 +14,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.connection import Lost
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.inspection.gathered import Gathered, inspecting

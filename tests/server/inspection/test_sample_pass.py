@@ -9,7 +9,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.server.inspection.largest import READ_BY_RTUI, complete_largest
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import Plan
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
@@ -34,7 +34,7 @@ async def sampling(
     """A sample of so many keys into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
-    pipeline = InspectionPipeline(Plan(capabilities, connection.server, connection.no_touch), found)
+    pipeline = InspectionPipeline(InspectionPlan(capabilities, connection.server, connection.no_touch), found)
     return SamplePass(connection, pipeline, keys=keys, size=size, only=ScanFilter(match), control=RunControl(Pace.FULL))
 
 
@@ -137,7 +137,7 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
     async with connected(target_of(server)) as connection:
         capabilities = Capabilities()
         await capabilities.probe(connection)
-        plan = Plan(capabilities, connection.server, connection.no_touch)
+        plan = InspectionPlan(capabilities, connection.server, connection.no_touch)
         big = BigReport(by_memory=records(sorted(types), types))
         own_reads = OwnReads()
         await complete_largest(await connection.bulk(), plan, big, learnt.learn, top=5, own_reads=own_reads)
@@ -155,7 +155,7 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
     async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         capabilities = Capabilities()
         await capabilities.probe(connection)
-        plan = Plan(capabilities, connection.server, connection.no_touch)
+        plan = InspectionPlan(capabilities, connection.server, connection.no_touch)
         known = KeyRecord(b"a", key_type=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
         assert (

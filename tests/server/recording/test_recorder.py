@@ -15,8 +15,10 @@ from rtui.server.recording.document import End, Key, read_recording
 from rtui.server.recording.recorder import Recorder, RecordError, session_header
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from tests.servers import Server
 
 WORD = "a-very-secret-word"
@@ -108,7 +110,7 @@ def test_a_password_is_nowhere(redis70: Server, tmp_path: Path, protocol: int) -
         try:
             await connection.open()
             await connection.run(guard.ping())
-        except Exception:  # noqa: BLE001 - a wrong password
+        except ConnectFailure:
             assert word != WORD
         finally:
             await connection.close()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from rtui.server.scan import ranges as pure
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ranges
 from rtui.server.scan.ranges import CursorOrderError, CursorSpan, Range, Ranges
+from tests.examples import examples
 from tests.server.scan.kinds import IS_BUILT
 from tests.server.scan.table import Dict
 
@@ -124,7 +125,7 @@ def cursor_for(rng: Random, dialect: Dialect, one: Range) -> int:
 
 
 @pytest.mark.parametrize("values", [{}, SMALL], ids=["limits", "small-limits"])
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rngs, st.sampled_from((*ORDERED, Dialect.OPAQUE)))
 def test_whatever_a_server_answers(values: dict[str, int], rng: Random, dialect: Dialect) -> None:
     """Cursors of any length, pages of any names with many repeats, in any order of the ranges."""
@@ -158,7 +159,7 @@ def change(table: Dict, rng: Random, number: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("values", [{}, SMALL], ids=["limits", "small-limits"])
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(rngs)
 def test_tables_that_change(values: dict[str, int], rng: Random) -> None:
     size = rng.choice((3, 60, 400))

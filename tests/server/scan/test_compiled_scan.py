@@ -167,7 +167,8 @@ async def test_undisturbed(filled: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(2))
 async def test_connections_killed_again_and_again_in_the_middle(filled: Server, seed: int) -> None:
     pure, rng = await pure_report(filled), Random(seed)
     killed: set[int | None] = set()
@@ -187,7 +188,8 @@ async def test_connections_killed_again_and_again_in_the_middle(filled: Server, 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(2))
 async def test_pauses_and_other_paces_in_the_middle(filled: Server, seed: int) -> None:
     pure, rng = await pure_report(filled), Random(seed)
 
@@ -217,6 +219,7 @@ async def at_rest(analysis: AnalysisRun, server: Server) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_server_that_is_stopped_and_goes_on(filled: Server, seed: int) -> None:
     """For less long than it may owe answers."""
@@ -261,7 +264,8 @@ async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Serve
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(2))
 async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> None:
     """Its thread has ended then, nothing is under way, and the connection is good for another one."""
     pure, rng = await pure_report(filled), Random(seed)
@@ -304,7 +308,8 @@ async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(2))
 async def test_a_session_that_is_killed_paused_and_closed_while_it_lists_names(
     filled: Server, seed: int, tmp_path: Path
 ) -> None:

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.scan.node import owned_slots, parse_owned_slots, width_for
+from rtui.server.scan.node import FAR_S, ScanNode, owned_slots, parse_owned_slots, width_for
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.scan import Scan
 from rtui.server.wire.replies import ServerError
+from rtui.server.wire.target import Target
+from tests.proxy import DelayProxy
+from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import connected, target_of
 from tests.servers import Server
 
@@ -54,3 +60,23 @@ async def test_a_server_of_its_own_serves_none(valkey: Server) -> None:
 )
 def test_larger_keyspaces_are_cut_into_more_ranges(keys: int | None, ranges: int) -> None:
     assert width_for(keys) == ranges
+
+
+@pytest.mark.parametrize(
+    ("keys", "ranges"), [(0, 1), (20, 1), (249, 1), (250, 2), (2_000, 16), (8_000, 64), (5_000_000_000, 64), (None, 8)]
+)
+def test_over_a_slow_link_small_keyspaces_are_cut_too(keys: int | None, ranges: int) -> None:
+    assert width_for(keys, FAR_S) == ranges
+
+
+@pytest.mark.parametrize("pace", [Pace.GENTLE, Pace.FULL])
+async def test_a_small_keyspace_that_is_cut_is_delivered_once(valkey: Server, pace: Pace) -> None:
+    planted = plant(valkey, numbered(3_000))
+    seen = Seen()
+    async with DelayProxy(valkey.port, FAR_S) as proxy, connected(Target(port=proxy.port)) as connection:
+        assert connection.round_trip_s >= FAR_S
+        scan = Scan([ScanNode(connection, size=len(planted))], seen, RunControl(pace))
+        await scan.run()
+    assert set(seen.keys) == planted
+    assert seen.repeated == set()
+    assert not scan.repeats_possible

@@ -20,6 +20,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from tests.examples import examples
 from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Dict
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
@@ -74,7 +75,7 @@ def scanned(
 
 @each_kind
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(RANDOMS, st.sampled_from((1, 2, 8, 64)), st.integers(1, 40), CHANGES)
 @example(Random(316146), 8, 1, 5)  # a range begins in the middle of a bucket, and the table grows
 @example(Random(1281), 8, 2, 60)  # the same, next to a range that was passed over
@@ -101,7 +102,7 @@ def test_every_key_that_stays_is_delivered_and_counted_once(
 
 
 @each_kind
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(100))
 @given(st.integers(0, 1 << 32).map(Random), st.integers(2, 40))
 def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng: Random, count: int) -> None:
     """Ranges that were cut where a larger table had its buckets begin in the middle of those of the smaller one."""
@@ -119,7 +120,7 @@ def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng:
 
 @each_kind
 @pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=examples(200))
 @given(RANDOMS, st.sampled_from((1, 8, 64)), st.integers(1, 40), CHANGES)
 @example(Random(39), 1, 32, 0)
 def test_a_first_page_that_was_taken_before(

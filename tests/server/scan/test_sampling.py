@@ -7,11 +7,12 @@ from random import Random
 import pytest
 
 from rtui.analysis.estimates import NamespaceTally
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.segments import Segment, Separators
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import MAX_BATCH, can_sample, sample
+from rtui.server.scan.sampling import MAX_BATCH, Sample, can_sample, sample
 from tests.proxy import DelayProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import lane_to, target_of
@@ -52,6 +53,11 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
     names = plant(server, numbered(2000))
     told: list[bytes] = []
     sofar: list[int] = []
+
+    def note(part: Sample) -> Slices[None]:
+        sofar.append(len(part.keys))
+        yield
+
     async with lane_to(target_of(server)) as lane:
         before = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         taken = await sample(
@@ -59,7 +65,7 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
             RunControl(Pace.FULL),
             keys=1000,
             on_keys=told.extend,
-            on_more=lambda part: sofar.append(len(part.keys)),
+            on_more=note,
         )
         bytes_in, bytes_out = lane.traffic.bytes_in - before[0], lane.traffic.bytes_out - before[1]
     assert len(set(taken.keys)) == len(taken.keys)

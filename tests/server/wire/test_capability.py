@@ -7,7 +7,7 @@ import pytest
 from rtui.server import guard
 from rtui.server.wire.capability import Capabilities, Feature, Verdict, capability_from
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.conftest import Pool
 from tests.server.targets import connected, target_of
 from tests.servers import Server

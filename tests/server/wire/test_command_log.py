@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 from rtui.server import guard
 from rtui.server.guard.command import build_batch, pack_request
 from rtui.server.wire.command_log import CommandLog, LaneLog, LogEntry, Purpose, for_purpose, sent_for, sent_requests
+from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.reply_sizes import ReplySizes
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server.targets import connected, eventually, lane_to, target_of
 from tests.servers import Server
@@ -244,7 +245,7 @@ async def test_a_user_and_a_password_are_never_in_it(server: Server, protocol: A
     try:
         async with connected(target, log=log):
             pass
-    except Exception as error:  # noqa: BLE001 - a password that is wrong is refused
+    except ConnectFailure as error:
         assert password != PASSWORD, error
     login = "HELLO" if protocol == 3 else "AUTH"
     secret = [entry for entry in log.entries if entry.is_secret]

@@ -20,7 +20,7 @@ from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
-from tests.server.targets import ask, connected, lane_to, target_of, until
+from tests.server.targets import ask, connected, eventually, lane_to, target_of, until
 from tests.servers import Server
 
 
@@ -223,6 +223,34 @@ async def test_another_server_is_asked_again_for_what_the_last_one_refused(valke
         await handshake_and_identify(lane, learned, replace(same, run_id="another"))
         assert learned.no_touch is NoTouch.ON
         assert learned.refused == set()
+
+
+async def test_a_second_connection_is_made_ready_in_one_round_trip(valkey: Server) -> None:
+    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        proxy.hold_replies()
+        opening = asyncio.create_task(connection.bulk())
+        await proxy.wait_held(1)
+        sent = [argv[-1] for argv in proxy.requests[-1].commands if argv[0] == b"INFO"]
+        assert sent[0] == b"server"
+        assert len(sent) == 8
+        proxy.release_replies()
+        lane = await opening
+        assert lane.server.is_like(connection.server)
+        assert lane.server.databases == connection.server.databases
+        assert len([argv for argv in proxy.requests[-1].commands if argv[0] == b"INFO"]) == 8
+
+
+async def test_a_server_that_owes_an_answer_is_silent_until_it_comes(valkey: Server) -> None:
+    async with DelayProxy(valkey.port) as proxy, connected(Target(port=proxy.port)) as connection:
+        lane = await connection.bulk()
+        assert connection.link == Online()
+        for one in (connection, lane):
+            proxy.hold_replies()
+            asked = one.run(guard.ping())
+            await eventually(lambda: connection.link != Online())
+            proxy.release_replies()
+            await asked
+            assert connection.link == Online()
 
 
 async def test_over_ipv6(valkey: Server) -> None:

@@ -54,4 +54,4 @@ def test_every_error_has_its_parts() -> None:
 
 
 def test_only_loading_is_waited_for() -> None:
-    assert [kind for kind in FailureKind if kind.is_temporary] == [FailureKind.LOADING]
+    assert [kind for kind in FailureKind if kind.is_temporary] == [FailureKind.LOADING, FailureKind.FAILOVER]

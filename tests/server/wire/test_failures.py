@@ -16,7 +16,8 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.target import ProtocolVersion, Secret, Target, Tls
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import ProtocolVersion, Target, Tls
 from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port

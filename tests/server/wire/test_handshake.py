@@ -13,7 +13,8 @@ from rtui.server import guard
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, connected, lane_to, target_of
 from tests.servers import Server

@@ -32,7 +32,8 @@ from rtui.server.wire.connection import (
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
 from tests.server.targets import ask, connected, target_of, until

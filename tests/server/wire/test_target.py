@@ -10,7 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import Secret, Target, Tls, parse_target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Sentinels, Target, Tls, parse_target
 
 MARK = "S3CR3T"
 """A part of every password below, so that it can be looked for."""
@@ -56,6 +57,16 @@ SCHEMES = st.sampled_from(["redis", "rediss", "valkey", "valkeys", "REDIS"])
         ("unix:///run/redis.sock?db=2", Target(socket_path="/run/redis.sock", db=2)),
         ("unix://app:pw@/run/a@b.sock", Target(socket_path="/run/a@b.sock", user="app", password=Secret("pw"))),
         ("unix:///run/a%20b", Target(socket_path="/run/a b")),
+        ("sentinel://s1/m", Target(sentinels=Sentinels("m", (("s1", 26379),)))),
+        (
+            "sentinel://app:pw@s1,s2:7000,[::1]:7001/my%2Fmaster/3",
+            Target(
+                user="app",
+                password=Secret("pw"),
+                db=3,
+                sentinels=Sentinels("my/master", (("s1", 26379), ("s2", 7000), ("::1", 7001))),
+            ),
+        ),
     ],
 )
 def test_what_people_write(text: str, expected: Target) -> None:

@@ -19,7 +19,7 @@ from tests.tui.visiting import visiting
 
 FILE = Path(__file__).parent / "tour.jsonl.gz"
 
-STEPS = ("right", "down", "right", "down", "down", "slash", *"shop", "enter", "a", "r", "2", "4", "1", "escape")
+STEPS = ("right", "down", "right", "down", "down", "slash", *"shop", "enter", "a", "r", "3", "5", "2", "escape")
 """Keys, a second apart."""
 
 

@@ -27,14 +27,20 @@ def app_on(
     settings: SettingsFile | None = None,
     **options: Any,
 ) -> RtuiApp:
-    """The whole interface with this analysis behind its tree, in a terminal of few colours if one is given."""
+    """The whole interface with this analysis behind its tree, in a terminal of few colours if one is given.
+
+    Without settings, the user has left the analysis at the Memory panel.
+    """
+    if settings is None:
+        settings = SettingsFile()
+        settings.choose("panel", "memory")
     session = FixedSession()
     session.analysis = source
     given = BrowseOptions(target=Target(host="10.0.0.5"), **options)
     return (
         RtuiApp(given, session, settings=settings)
         if terminal is None
-        else terminal(given, session, palette=terminal.shown_in)
+        else terminal(given, session, palette=terminal.shown_in, settings=settings)
     )
 
 

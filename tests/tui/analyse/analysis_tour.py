@@ -11,7 +11,8 @@ from typing import Final
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from rtui.tui.analyse.screen import AnalyseScreen
@@ -35,7 +36,22 @@ from tests.tui.visiting import Visitor, visiting
 SIZE: Final = (110, 30)
 """A small terminal is painted soon."""
 
-PANEL_KEYS: Final = ("s", "S", "M", "M", "T", "N", "m", "z", "shift+down", "shift+right", "end", "pageup", "home", "i")
+PANEL_KEYS: Final = (
+    "greater_than_sign",
+    "S",
+    "M",
+    "M",
+    "T",
+    "N",
+    "m",
+    "z",
+    "shift+down",
+    "shift+right",
+    "end",
+    "pageup",
+    "home",
+    "i",
+)
 """What changes what a panel shows; each does nothing where it means nothing."""
 
 
@@ -124,12 +140,17 @@ async def _look(visitor: Visitor, done: AnalysisTour) -> None:
     async for panel, text in panels(visitor):
         visitor.check_painted()
         done.texts.setdefault(panel.id, []).append(text)
+    view = screen_of(visitor).view
     for panel in PANELS:
-        await visitor.press(panel.key, *PANEL_KEYS)
+        await visitor.press(panel.key)
+        await visitor.until(lambda panel=panel: view.panel is panel, panel.title)  # type: ignore[misc]
+        await visitor.press(*PANEL_KEYS)
         await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
         visitor.check_painted()
-    await visitor.press("tab", "shift+tab", "1", "home")
-    await visitor.until(lambda: screen_of(visitor).view.table.body.cursor_line == 0, "the first row")
+    await visitor.press("tab")
+    await visitor.until(lambda: view.panel is PANELS[0], "the first panel")
+    await visitor.press("2", "home")
+    await visitor.until(lambda: view.panel.id == "memory" and view.table.body.cursor_line == 0, "the first row")
     await _zoom(visitor)
 
 
@@ -152,11 +173,11 @@ def _is_on_line(screen: AnalyseScreen, line: int) -> bool:
 
 async def _sort_and_filter(visitor: Visitor) -> None:
     screen = screen_of(visitor)
-    await visitor.press("2", "slash")
+    await visitor.press("3", "slash")
     await visitor.until(lambda: visitor.app.focused is screen.filter_input, "the filter line")
     await visitor.paste("list:")
     await visitor.until(lambda: screen.view.table.rows.state.filter_text == "list:", "the filter")
-    await visitor.press("enter", "s", "S")
+    await visitor.press("enter", "greater_than_sign", "S")
     await visitor.until_shown("rows with list:", "list:long")
 
 
@@ -186,7 +207,7 @@ async def _take_away(visitor: Visitor, done: AnalysisTour, folder: Path) -> None
 
 async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:
     """Read what a hot-key session would change, and decline; or agree to one of half a minute."""
-    await visitor.press("3")
+    await visitor.press("4")
     await visitor.until(lambda: screen_of(visitor).view.panel.id == "hot", "the hot keys")
     if not analysis(visitor).offers_hot_session:
         await visitor.press("H")
@@ -205,7 +226,7 @@ async def _consider_a_session(visitor: Visitor, *, consents: bool) -> None:
 async def _go_and_come_back(visitor: Visitor, done: AnalysisTour) -> None:
     """Go from the largest keys to one of them in the tree, look at it, and come back to the panel."""
     screen = screen_of(visitor)
-    await visitor.press("2", "home")
+    await visitor.press("3", "home")
     await visitor.until(lambda: screen.view.panel.id == "big" and _is_on_line(screen, 0), "the first of the largest")
     subject = screen.view.subject
     assert isinstance(subject, bytes)

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 from textual.geometry import Size
 
 from rtui.analysis.facts import LfuSettings
+from rtui.analysis.query.behind import expiring, ttl_bin
+from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import (
     EncodingReport,
     HotKey,
@@ -34,7 +36,8 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, standing
-from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
+from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState
+from rtui.tui.analyse.expiry_timeline import TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
@@ -306,6 +309,72 @@ def test_columns_begin_at_round_times() -> None:
     assert axis_for(TimeRange.DAY, 0.0, MADE_AT_S, 100).start_s % (15 * 60) == 0
     assert axis_for(TimeRange.WEEK, 0.0, MADE_AT_S, 100).start_s % (2 * HOUR_S) == 0
     assert axis_for(TimeRange.ALL, MADE_AT_S + 90 * DAY_S + 1.0, MADE_AT_S, 100).step_s == DAY_S
+
+
+@pytest.mark.parametrize("wanted", TimeRange)
+def test_a_click_on_a_time_range_chooses_it(wanted: TimeRange) -> None:
+    panel, size, report = ExpiryPanel(), Size(120, 20), made_report()
+    text = said(panel.chart(report, ExpiryState(), size)[1:2])
+    clicked = panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 1)
+    assert clicked is not None
+    assert clicked.time_range is wanted
+    assert panel.clicked(report, ExpiryState(), size, 1, 1) is None
+    assert panel.clicked(report, ExpiryState(), size, text.rindex(wanted.title), 2) is None
+
+
+def clicks(panel: Panel[Any], report: Report, size: Size) -> dict[str, list[str]]:
+    """The queries behind the cells of a chart, by the text of their line, each once from left to right."""
+    lines = panel.chart(report, panel.initial, size)
+    found: dict[str, list[str]] = {}
+    for y, line in enumerate(lines):
+        queries = [panel.behind(report, panel.initial, size, x, y) for x in range(size.width)]
+        found[said([line]).strip()] = [*dict.fromkeys(str(one.query) for one in queries if one is not None)]
+    return found
+
+
+@pytest.mark.parametrize("size", [Size(80, 12), Size(120, 25), Size(200, 25)])
+@pytest.mark.parametrize("make", [made_report, partial_report, estimate_report, denied_report, empty_report])
+def test_every_query_behind_a_chart_can_be_edited(make: Callable[[], Report], size: Size) -> None:
+    for panel in (ExpiryPanel(), TypesPanel()):
+        for queries in clicks(panel, make(), size).values():
+            for query in queries:
+                assert str(parse(query)) == query
+
+
+def test_a_click_on_a_bar_of_the_timeline_finds_what_expires_then() -> None:
+    panel, size, report = ExpiryPanel(), Size(120, 25), made_report()
+    axis = axis_for(TimeRange.HOUR, 0.0, report.head.made_at_s, size.width - 2 - 7)
+    for at in (0, axis.columns // 2, axis.columns - 1):
+        x = 1 + 7 + -(-at * axis.cells // axis.columns)
+        found = panel.behind(report, ExpiryState(), size, x, 3)
+        assert found is not None
+        start_s = axis.start_s + at * axis.step_s
+        assert found.query == expiring(start_s, start_s + axis.step_s).query
+    assert panel.behind(report, ExpiryState(), size, 3, 3) is None
+    assert panel.behind(report, ExpiryState(), size, size.width - 1, 3) is None
+
+
+def test_a_click_on_a_histogram_finds_the_keys_of_its_bar() -> None:
+    report = made_report()
+    found = clicks(ExpiryPanel(), report, Size(120, 25))
+    for number, name in enumerate(("< 1 min", "< 10 min", "< 1 h")):
+        line = next(one for one in found if one.startswith(name))
+        assert found[line][0] == str(ttl_bin(number, report.head.made_at_s).query)
+    assert next(queries for line, queries in found.items() if line.startswith("no TTL"))[0] == "ttl:none"
+    heads = next(at for at, line in enumerate(found) if "most keys without TTL" in line)
+    first = [*found.values()][heads + 1]
+    assert first[-1].endswith("ttl:none")
+    assert len(first) == 2
+
+
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_a_click_on_a_type_or_an_encoding_finds_its_keys(width: int) -> None:
+    report = made_report()
+    found = clicks(TypesPanel(), report, Size(width, 40))
+    shown = [query for queries in found.values() for query in queries]
+    assert [f"type:{one.name.decode()}" for one in report.summary.types] == [one for one in shown if " " not in one]
+    encodings = {f"type:{one.key_type.decode()} enc:{one.encoding.decode()}" for one in report.summary.encodings}
+    assert encodings == {one for one in shown if " " in one}
 
 
 # slots

@@ -131,6 +131,7 @@ def _close(cell: Cell, expected: Cell) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("some_server")
 @pytest.mark.parametrize("rule", ["-dbsize", "-info", "-config", "-hotkeys", "-cluster", "-client", "-command"])
 async def test_what_the_pass_can_do_without(some_server: Server, tmp_path: Path, rule: str) -> None:
     if rule == "-hotkeys" and (some_server.product, some_server.version >= (8, 6)) != ("redis", True):
@@ -144,7 +145,7 @@ async def test_what_the_pass_can_do_without(some_server: Server, tmp_path: Path,
             visitor.check_painted()
         if rule == "-hotkeys":
             assert any("+hotkeys|get" in reason for reason in found.hot.better)
-            await visitor.press("3")
+            await visitor.press("4")
             await visitor.until_shown("own hot-key report is denied")
         if rule == "-info":
             assert found.head.server.used_memory_bytes is None

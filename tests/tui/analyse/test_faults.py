@@ -14,7 +14,8 @@ import pytest
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Lost, Online
-from rtui.server.wire.target import Secret, Target
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -75,7 +76,7 @@ async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_pa
         under_way(Target(port=proxy.port), tmp_path, proxy) as visitor,
     ):
         screen = screen_of(visitor)
-        await visitor.press("2", "down", "down")
+        await visitor.press("3", "down", "down")
         await visitor.until(lambda: screen.view.table.body.cursor_line == 2, "the third row")
         await proxy.refuse()
         proxy.cut()
@@ -85,7 +86,7 @@ async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_pa
         await visitor.until(lambda: TRIED_AGAIN.search(visitor.text()), "another try")
         assert (screen.view.subject, screen.view.table.body.cursor_line) == (subject, line)
         assert report(visitor).head.coverage.kind is CoverageKind.PARTIAL
-        await visitor.press("1", "tab")
+        await visitor.press("2", "tab")
         await visitor.until(lambda: screen.view.panel.id == "big" and screen.view.subject == subject, "the same row")
         proxy.release_replies()
         await proxy.resume()
@@ -116,6 +117,7 @@ async def test_lost_at_the_very_end_there_is_a_report(valkey: Server, tmp_path: 
 async def test_a_restart_begins_again_and_says_so(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, "before")
     async with under_way(target_of(valkey), tmp_path) as visitor:
+        await visitor.press("2")
         await visitor.until_shown("before")
         valkey.stop()
         await visitor.until(lambda: is_lost(visitor), "the loss")
@@ -170,6 +172,7 @@ async def test_a_right_that_is_taken_in_the_middle(valkey: Server, tmp_path: Pat
         stats = report(visitor).summary.root.stats
         assert stats.keys == MANY
         assert 0 < stats.memory_known_keys < MANY
+        await visitor.press("2")
         await visitor.until_shown("≥", "denied")
 
 
@@ -186,7 +189,7 @@ async def _write_too_much(valkey: Server, tmp_path: Path, path: Path) -> None:
     async with at_analysis(target_of(valkey), tmp_path, size=SIZE) as visitor:
         screen = screen_of(visitor)
         await ask(visitor)
-        await visitor.press("2", "w")
+        await visitor.press("3", "w")
         await visitor.until(lambda: visitor.app.focused is screen.file_input, "the line for a name")
         await visitor.paste(str(path))
         await visitor.until(lambda: screen.file_input.value == str(path), "the name")
@@ -219,12 +222,12 @@ async def test_keys_in_one_packet(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
     async with visiting(target_of(valkey), tmp_path, size=SIZE) as visitor:
         await visitor.whole()
-        await visitor.press("a", "r", "plus", "plus", "plus", "2", "down", "s", "tab")
+        await visitor.press("a", "r", "plus", "plus", "plus", "3", "down", "greater_than_sign", "tab")
         await visitor.until(lambda: is_analysing(visitor) and analysis(visitor).report is not None, "figures")
         await ended(visitor)
         assert screen_of(visitor).view.panel.id == "hot"
-        await visitor.press("2", "slash", *"user:10", "enter", "down", "tab", "2")
-        await visitor.until_shown(f"exact · {MANY:,} keys", "[2 Big keys]", "rows with user:10")
+        await visitor.press("3", "slash", *"user:10", "enter", "down", "tab", "3")
+        await visitor.until_shown(f"exact · {MANY:,} keys", "[3 Big keys]", "rows with user:10")
         rows = screen_of(visitor).view.table.rows
         assert len(rows) > 0
         assert all("user:10" in rows.texts(line)[0] for line in range(len(rows)))

@@ -22,10 +22,12 @@ from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_t
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
+from rtui.tui.analyse.expiry_panel import ExpiryState
+from rtui.tui.analyse.expiry_timeline import TimeRange
 from rtui.tui.analyse.panel import Charts, Panel, PanelState
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.run import ReportApp
+from tests.examples import examples
 from tests.made_report import estimate_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -115,7 +117,7 @@ def show(report: Report) -> None:
 
 
 def _show_table(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
-    shown = panel.table(report, chosen)
+    shown = next(one for one in panel.tables(report, chosen) if one.id == chosen.table_id)
     table = shown.make()
     check_text(table.title + table.note)
     for number, row in enumerate(table.rows[:20]):
@@ -135,7 +137,7 @@ def _show_chart(panel: Panel[Any], report: Report, chosen: PanelState) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.sampled_from(sorted(FILE)),
     st.dictionaries(st.sampled_from(PLACES), st.sampled_from((*STRANGE, HOSTILE)), max_size=5),
@@ -190,7 +192,7 @@ async def test_a_poisoned_report_is_shown_in_every_panel_and_written_in_every_fo
         visitor = Visitor(app, pilot)
         await until(pilot, lambda: is_analysing(visitor))
         for panel in PANELS:
-            await visitor.press(panel.key, "right_square_bracket", "y", "down", "s")
+            await visitor.press(panel.key, "right_square_bracket", "y", "down", "greater_than_sign")
             await visitor.until(lambda panel=panel: screen_of(visitor).view.panel is panel, panel.title)  # type: ignore[misc]
             await visitor.until(lambda: not app.screen._dirty_widgets, "a paint")
             visitor.check_harmless()
@@ -213,7 +215,7 @@ async def test_hostile_keys_in_every_panel_copy_and_file(valkey: Server, tmp_pat
             await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
             check_text(visitor.app.clipboard.replace("\t", " "))
             visitor.check_painted()
-        await visitor.press("2", "home")
+        await visitor.press("3", "home")
         for suffix in (".csv", ".md", ".json"):
             path = tmp_path / f"big{suffix}"
             await visitor.press("w")
@@ -235,6 +237,6 @@ async def test_what_a_server_says_of_itself_and_in_errors(tmp_path: Path) -> Non
             await visitor.until(lambda: state(visitor).is_over, "the end")
             await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
             visitor.check_harmless()
-            await visitor.press("1", "2", "3", "4", "5", "6", "i")
+            await visitor.press("1", "2", "3", "4", "5", "6", "7", "i")
             await visitor.until(lambda: not visitor.app.screen._dirty_widgets, "a paint")
             visitor.check_harmless()

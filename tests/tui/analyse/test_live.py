@@ -27,8 +27,8 @@ async def test_every_key_is_asked_and_the_largest_is_found_in_the_tree(server: S
     fill(server, 2_000)
     async with at_analysis(target_of(server), tmp_path) as visitor:
         await visitor.press("enter")
-        await visitor.until_shown("exact · 2,001 keys", "shop:")
-        await visitor.press("2")
+        await visitor.until_shown("exact · 2,001 keys", "Nothing wrong was found")
+        await visitor.press("3")
         await visitor.until_shown("▸shop:huge")
         await visitor.press("enter")
         await visitor.until(lambda: visitor.is_browsing, "the tree")
@@ -109,11 +109,11 @@ def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
 async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
     session_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.tui.analyse.screen.HOT_EVERY_S", 0.1)
+    monkeypatch.setattr("rtui.tui.analyse.hot_session.HOT_EVERY_S", 0.1)
     fill(session_server, 100)
     async with at_analysis(target_of(session_server), tmp_path) as visitor:
         await ask(visitor)
-        await visitor.press("3")
+        await visitor.press("4")
         await visitor.until_shown("No hot-key session has been run")
         raw(session_server, *["HOTKEYS", "START", "METRICS", "2", "CPU", "NET", "DURATION", "3600"])
         await visitor.until_shown("A hot-key session runs on this server", "has measured no key yet")
@@ -129,7 +129,7 @@ async def test_a_session_that_the_user_begins_is_shown(session_server: Server, t
     fill(session_server, 100)
     async with at_analysis(target_of(session_server), tmp_path, size=(80, 24)) as visitor:
         await ask(visitor)
-        await visitor.press("3")
+        await visitor.press("4")
         await visitor.until_shown("No hot-key session has been run")
         await visitor.press("H")
         await visitor.until(lambda: isinstance(visitor.app.screen, HotSessionScreen), "the question")

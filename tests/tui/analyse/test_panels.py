@@ -10,7 +10,7 @@ from rtui.analysis.report.document import Report
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import SessionRefusedError
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.expiry_panel import TimeRange
+from rtui.tui.analyse.expiry_timeline import TimeRange
 from rtui.tui.analyse.hot_session import HotSessionScreen
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
@@ -45,7 +45,7 @@ def is_asking(user: AnalyseUser) -> bool:
 async def test_a_session_begins_with_what_the_user_has_agreed_to() -> None:
     source = SessionAnalysis(made_report())
     async with analysing(source) as user:
-        await user.press("3", "H")
+        await user.press("4", "H")
         await user.until_shown("HOTKEYS START", "17 %", "1.6 %")
         await user.press("d", "s", "l", "y")
         await user.until(lambda: bool(source.consents))
@@ -57,12 +57,12 @@ async def test_the_hot_keys_grow_older_while_they_are_looked_at() -> None:
     source = FixedAnalysis(made_report())
     source.put(source.report, ScanState.DONE)
     async with analysing(source) as user:
-        await user.press("3")
+        await user.press("4")
         await user.until_shown("4s old")
         source.status = replace(source.status, hot_since_s=60.0)
         user.screen.flush()
         await user.until_shown("1m 4s old")
-        await user.press("1", "3")
+        await user.press("2", "4")
         await user.until_shown("1m 4s old")
 
 
@@ -71,7 +71,7 @@ async def test_hot_keys_are_asked_for_again_only_while_they_are_shown() -> None:
     async with analysing(source) as user:
         user.screen.flush()
         assert "hot" not in source.asked
-        await user.press("3")
+        await user.press("4")
         user.screen.flush()
         await user.until(lambda: source.asked.count("hot") == 1)
         user.screen.flush()
@@ -83,7 +83,7 @@ async def test_hot_keys_are_asked_for_again_only_while_they_are_shown() -> None:
 async def test_nothing_but_yes_starts_a_session(key: str) -> None:
     source = SessionAnalysis(made_report())
     async with analysing(source) as user:
-        await user.press("3", "H")
+        await user.press("4", "H")
         await user.until(lambda: is_asking(user))
         await user.press("enter", "space", key)
         await user.until(lambda: not is_asking(user))
@@ -93,25 +93,25 @@ async def test_nothing_but_yes_starts_a_session(key: str) -> None:
 async def test_a_refused_session_is_told_and_costs_nothing_else() -> None:
     refusal = SessionRefusedError("No hot-key session", "A session runs; it is not rtui's to stop.")
     async with analysing(SessionAnalysis(made_report(), refusal)) as user:
-        await user.press("3", "H", "y")
+        await user.press("4", "H", "y")
         await user.until_shown("No hot-key session", "not rtui's to stop")
 
 
 @pytest.mark.slow
 async def test_sessions_are_offered_only_where_there_are_any_and_not_while_a_pass_would_be_counted() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
-        await user.press("3", "H")
+        await user.press("4", "H")
         assert not is_asking(user)
     source = SessionAnalysis(made_report())
     source.put(made_report(), ScanState.RUNNING)
     async with analysing(source) as user:
-        await user.press("3", "H")
+        await user.press("4", "H")
         assert not is_asking(user)
 
 
 async def test_the_time_range_goes_round() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
-        await user.press("4")
+        await user.press("5")
         for time_range in (TimeRange.HOUR, TimeRange.DAY, TimeRange.WEEK, TimeRange.ALL, TimeRange.HOUR):
             await user.until_shown(f"[{time_range.title}]")
             await user.press("z")
@@ -119,7 +119,7 @@ async def test_the_time_range_goes_round() -> None:
 
 async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
-        await user.press("4")
+        await user.press("5")
         await user.until_shown("coming expiries of shop:session")
         await user.press("right_square_bracket")
         await user.until_shown("coming expiries of all keys")
@@ -128,7 +128,7 @@ async def test_the_timeline_is_of_the_namespace_under_the_cursor() -> None:
 @pytest.mark.slow
 async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mouse() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
-        await user.press("5")
+        await user.press("6")
         await user.until_shown("slots 10,768–10,783")
         await user.press("shift+down", "shift+right")
         await user.until_shown("slots 11,808–11,823")
@@ -140,7 +140,7 @@ async def test_the_cursor_of_the_field_is_moved_by_keys_by_the_table_and_by_mous
 
 async def test_slots_by_bytes_and_as_another_cluster() -> None:
     async with analysing(FixedAnalysis(made_report())) as user:
-        await user.press("5", "m")
+        await user.press("6", "m")
         await user.until_shown("1.75 GiB in 16,384 slots")
         await user.press("N")
         await user.until_shown("[12]", "as a cluster of 12")

@@ -14,7 +14,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import find_spec
 from rtui.server.guard.evidence import PROBE_KEY
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.commands import PANELS
 from tests.monitor import escapes_quotes
 from tests.server import every_type
@@ -74,9 +74,8 @@ def test_an_analysis_of_anybody(server: Server, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_analysis_of_the_minimal_user(oldest_or_newest: Server, tmp_path: Path) -> None:
+def test_an_analysis_of_the_minimal_user(server: Server, tmp_path: Path) -> None:
     """By the user that `rtui acl` prints, on a server whose keys nobody has used for long."""
-    server = oldest_or_newest
     plant(server)
     plant_idle(server)
     user = minimal_user(server)

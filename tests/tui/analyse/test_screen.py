@@ -21,6 +21,7 @@ from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
@@ -115,7 +116,7 @@ async def test_a_failure_says_why_and_what_to_do() -> None:
 async def test_an_empty_keyspace_is_said() -> None:
     async with analysing(done(empty_report())) as user:
         await user.until_shown("db0 is empty")
-        await user.press("2", "s", "slash", "w", "enter", "tab", "1", "escape")
+        await user.press("3", "s", "slash", "w", "enter", "tab", "2", "escape")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +180,7 @@ async def test_numbers_and_tab_show_panels() -> None:
 
 async def test_big_keys_by_type_by_length_and_by_other_thresholds() -> None:
     async with analysing(done()) as user:
-        await user.press("2")
+        await user.press("3")
         assert user.rows[0] == "shop:hash:0000"
         await user.until_shown("by bytes", "above the thresholds of rtui")
         await user.press("right_square_bracket", "right_square_bracket")
@@ -197,7 +198,7 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
     big = BigReport(by_memory=(record,), by_type_memory={b"set": (record,)})
     report = structs.replace(report, summary=structs.replace(report.summary, big=big))
     async with analysing(done(report)) as user:
-        await user.press("2", "enter")
+        await user.press("3", "enter")
         app = user.screen.app
         await user.until(lambda: isinstance(app.screen, BrowseScreen))
         browse = app.screen
@@ -209,16 +210,21 @@ async def test_a_key_is_gone_to_in_the_tree_and_coming_back_shows_the_panel_agai
         assert app.screen.view.panel.id == "big"
 
 
-async def test_sorting_by_any_column_by_key_and_by_mouse() -> None:
+async def test_sorting_by_any_column_from_the_list_by_key_and_by_mouse() -> None:
     async with analysing(done()) as user:
-        await user.press("s")
+        await user.press("greater_than_sign")
         assert user.rows == sorted(user.rows, key=str.encode) or "namespace ↑" in user.text
-        await user.press("s")
+        await user.pilot.press("s")
+        await user.until(lambda: isinstance(user.pilot.app.screen, SortScreen))
+        await user.pilot.press("down", "enter")
         await user.until_shown("keys ↓")
         assert user.rows[:2] == ["shop:", "rate:"]
         await user.press("S")
         await user.until_shown("keys ↑")
         assert user.rows[-2:] == ["rate:", "shop:"]
+        await user.pilot.press("s", "enter")
+        await user.until(lambda: user.pilot.app.screen is user.screen)
+        assert user.rows[-2:] == ["rate:", "shop:"], "the same again is the same way round"
         header = user.text.splitlines()[user.screen.view.table.region.y]
         await user.pilot.click("#table-header", offset=(header.index("no TTL") + 2, 0))
         await user.until_shown("no TTL ↓")
@@ -230,13 +236,13 @@ async def test_the_cursor_stays_on_its_row_when_it_is_sorted() -> None:
     async with analysing(done()) as user:
         await user.press("down", "down")
         subject = user.subject
-        await user.press("s", "s", "S")
+        await user.press("greater_than_sign", "greater_than_sign", "S")
         assert user.subject == subject
 
 
 async def test_a_filter_is_live_and_escape_ends_it() -> None:
     async with analysing(done()) as user:
-        await user.press("2", "slash", *"evil")
+        await user.press("3", "slash", *"evil")
         assert user.rows == ["evil:␛]0;owned␇\\u202e:\\xff"]
         await user.press("enter")
         await user.until_shown("rows with evil")
@@ -256,12 +262,12 @@ def shrunk(report: Report, order: Callable[[KeyRecord], int]) -> Report:
 async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_runs() -> None:
     report = partial_report()
     async with analysing(FixedAnalysis(report, RUNNING)) as user:
-        await user.press("2", "down", "down")
+        await user.press("3", "down", "down")
         before, subject, line = user.rows, user.subject, user.screen.view.table.body.cursor_line
         user.source.put(shrunk(report, lambda record: hash(record.key) % 97))
         await user.until(lambda: user.screen._seen == user.source.revision)
         assert (user.rows, user.subject, user.screen.view.table.body.cursor_line) == (before, subject, line)
-        await user.press("s", "s", "s")
+        await user.press(*["greater_than_sign"] * 3)
         assert user.subject == subject
         assert user.rows == before, "by bytes it is the same order again"
 
@@ -269,7 +275,7 @@ async def test_rows_that_the_user_moved_among_keep_their_places_while_a_pass_run
 async def test_untouched_rows_are_in_order_while_a_pass_runs() -> None:
     report = partial_report()
     async with analysing(FixedAnalysis(report, RUNNING)) as user:
-        await user.press("2")
+        await user.press("3")
         user.source.put(shrunk(report, lambda record: record.memory_bytes or 0))
         await user.until(lambda: user.rows[0] == "shop:list:0099" or user.rows[0].endswith("0099"))
         assert user.screen.view.table.body.cursor_line == 0
@@ -278,7 +284,7 @@ async def test_untouched_rows_are_in_order_while_a_pass_runs() -> None:
 async def test_the_cursor_stays_with_its_row_at_the_end_of_a_pass() -> None:
     report = partial_report()
     async with analysing(FixedAnalysis(report, RUNNING)) as user:
-        await user.press("2", "down", "down")
+        await user.press("3", "down", "down")
         subject = user.subject
         user.source.put(shrunk(report, lambda record: record.memory_bytes or 0), ScanState.DONE)
         await user.until(lambda: user.rows[0].endswith("0099"))
@@ -290,7 +296,7 @@ async def test_a_row_is_copied() -> None:
     async with analysing(done()) as user:
         await user.press("y")
         assert user.screen.app.clipboard == "shop:"
-        await user.press("2", "down", "down", "down", "y")
+        await user.press("3", "down", "down", "down", "y")
         assert user.screen.app.clipboard == '"evil:\\x1b]0;owned\\x07\\xe2\\x80\\xae:\\xff"'
         await user.press("Y")
         await user.until_shown("the row, its cells apart by tabs")
@@ -309,7 +315,7 @@ async def write(user: AnalyseUser, path: Path) -> None:
 @pytest.mark.slow
 async def test_a_table_is_written_as_it_is_shown(tmp_path: Path) -> None:
     async with analysing(done()) as user:
-        await user.press("2", "slash", *"hash:", "enter")
+        await user.press("3", "slash", *"hash:", "enter")
         for name in ("big.csv", "big.json", "big.md"):
             await write(user, tmp_path / name)
         await user.until_shown("Written")
@@ -349,7 +355,7 @@ async def test_a_full_disk_leaves_the_old_file_in_place(tmp_path: Path, monkeypa
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50), (40, 12)], ids=str)
 async def test_hostile_names_stay_text_at_every_size(size: tuple[int, int], ascii_only: bool) -> None:
     async with analysing(done(), size, ascii_only=ascii_only) as user:
-        for keys in (("1",), ("enter",), ("2",), ("down", "down", "down")):
+        for keys in (("2",), ("enter",), ("3",), ("down", "down", "down")):
             await user.press(*keys)
             text = user.text
             check_text(text.replace("\n", ""))
@@ -366,15 +372,15 @@ async def test_a_report_from_a_file_offers_nothing_that_needs_a_server() -> None
         offered = {command.id for command in screen.offered()}
         assert not offered & {"begin", "estimate", "pause", "faster", "slower", "stop", "leave"}
         assert {"open", "sort", "filter", "export", "memory", "big"} <= offered
-        await pilot.press("2", "enter", "escape", "escape", "a", "r", "e", "p", "x", "plus")
+        await pilot.press("3", "enter", "escape", "escape", "a", "r", "e", "p", "x", "plus")
         assert app.screen is screen
 
 
 async def test_tables_are_made_once_for_a_report() -> None:
     async with analysing(done()) as user:
-        await user.press("2", "1")
+        await user.press("3", "2")
         tables = dict(user.screen.view.states.tables)
-        await user.press("2", "1", "down", "s", "S")
+        await user.press("3", "2", "down", "greater_than_sign", "S")
         assert {name: id(table) for name, table in user.screen.view.states.tables.items()} == {
             name: id(table) for name, table in tables.items()
         }
@@ -382,7 +388,7 @@ async def test_tables_are_made_once_for_a_report() -> None:
 
 async def test_a_move_costs_little() -> None:
     async with analysing(done()) as user:
-        await user.press("2")
+        await user.press("3")
         body = user.screen.view.table.body
         began = time.perf_counter()
         for _ in range(50):

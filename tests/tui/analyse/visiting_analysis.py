@@ -99,7 +99,7 @@ async def panels(visitor: Visitor, *only: str) -> AsyncIterator[tuple[Panel[Any]
 def table_ids(screen: AnalyseScreen, panel: Panel[Any]) -> Iterator[str]:
     """The tables of a panel, from the one that is shown on."""
     assert screen.report is not None
-    found = [table.id for table in panel.tables(screen.report, screen.view.state)]
+    found = [table.id for table in screen.view.states.listed(panel, screen.report, screen.view.state)]
     at = found.index(table_id(screen))
     yield from found[at:] + found[:at]
 
@@ -107,4 +107,4 @@ def table_ids(screen: AnalyseScreen, panel: Panel[Any]) -> Iterator[str]:
 def table_id(screen: AnalyseScreen) -> str:
     """The table that is shown."""
     assert screen.report is not None
-    return screen.view.panel.table(screen.report, screen.view.state).id
+    return screen.view.states.chosen(screen.view.panel, screen.report, screen.view.state).id

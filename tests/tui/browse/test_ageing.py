@@ -13,13 +13,18 @@ from hypothesis import strategies as st
 from rtui.analysis.facts import NO_TTL, KeyFacts, RowFacts, Ttl, gone_key, gone_row
 from rtui.keyspace.rows.rows import Row, VisibleRows
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.server.facts.preview.page import FIRST
 from rtui.server.wire.connection import Lost
 from rtui.tui.browse.columns import FACT_COLUMNS, TreeColumn, lay_out_row
-from rtui.tui.browse.fact_lines import age_line
+from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.detail_lines import Tab, ValueState, head_lines, read_apart, tab_lines
+from rtui.tui.browse.fact_lines import age_line, name_lines
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
 from rtui.tui.browse.tree_lines import Totals, row_line
+from rtui.tui.kit.styled_text import Line, line_width
 from tests.tui.browsing import BrowseUser, browsing
-from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, row_facts
+from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, key_facts, preview, row_facts
 
 KEY = b"job"
 BOTH_SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
@@ -34,11 +39,11 @@ class Expiring(FixedSession):
         self.is_gone = False
         self.rows_asked: list[bytes] = []
 
-    async def row_facts(self, wanted: Sequence[bytes]) -> list[RowFacts]:
+    async def row_facts(self, wanted: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
         self.rows_asked += wanted
         return [self._row(key) for key in wanted]
 
-    async def key_facts(self, key: bytes) -> KeyFacts:
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
         if self.failure is not None:
             raise self.failure
         if self.is_gone and key == KEY:
@@ -49,6 +54,10 @@ class Expiring(FixedSession):
         if self.is_gone and key == KEY:
             return gone_row(key, self.now_s)
         return replace(row_facts(key), ttl_ms=self.ttl if key == KEY else NO_TTL, asked_at_s=self.now_s)
+
+
+def said(lines: Sequence[Line]) -> str:
+    return " ".join("".join(span.text for span in line) for line in lines)
 
 
 def row_text(user: BrowseUser, key: bytes = KEY) -> str:
@@ -137,6 +146,45 @@ async def test_old_facts_say_how_old_they_are(size: tuple[int, int]) -> None:
         await user.until(lambda: "asked 20s ago" in detail_text(user))
         await pass_time(user, 100)
         await user.until(lambda: "asked 2m ago" in detail_text(user))
+
+
+@pytest.mark.parametrize("width", [30, 46, 80])
+def test_each_age_is_that_of_what_was_asked(width: int) -> None:
+    facts = replace(key_facts(KEY), asked_at_s=ASKED_AT_S)
+    together = Detail(None, KEY, facts, preview(facts, FIRST), value_at_s=ASKED_AT_S + 0.2)
+    for detail, state, ages in (
+        (together, ValueState(), (False, "asked 1m ago")),
+        (replace(together, value_at_s=ASKED_AT_S + 40), ValueState(), (True, "asked 20s ago")),
+        (together, ValueState(trail=(SafeText("field"),), asked_at_s=ASKED_AT_S + 45), (True, "asked 10s ago")),
+        (together, ValueState(asked_at_s=ASKED_AT_S + 59), (True, "")),
+    ):
+        has_age = read_apart(detail, Tab.VALUE, state) is not None
+        now_s = ASKED_AT_S + 60
+        head = head_lines(detail, Totals(1, complete=True), now_s, width, has_age=has_age)
+        tabs = tab_lines(detail, Tab.VALUE, now_s, width, state)
+        assert (("asked 1m ago" in said(head)), said(tabs)[said(tabs).find("asked") :].strip() or "") == ages
+        assert max(map(line_width, (*head, *tabs))) <= width
+
+
+@pytest.mark.parametrize("name", ["short", "n" * 45, "m" * 60, "longest" * 20])
+def test_a_name_leaves_room_for_the_age_of_its_facts(name: str) -> None:
+    note = age_line(0.0, 60.0)
+    lines = name_lines(SafeText(name), 40, note=note)
+    assert len(lines) == 2
+    assert said(lines).rstrip().endswith("asked 1m ago")
+    assert max(map(line_width, lines)) <= 40
+
+
+async def test_a_page_that_is_turned_to_is_younger_than_the_facts() -> None:
+    async with browsing(FixedSession(COMPLETE, [b"jobs"])) as user:
+        await user.go(b"jobs")
+        await pass_time(user, 65)
+        await user.until(lambda: "asked 1m ago" in detail_text(user))
+        user.screen.detail_pane.fetcher.go_to("200")
+        await user.until(lambda: user.screen.detail_pane.detail.value_at_s == user.session.now_s)
+        pane = user.screen.detail_pane
+        await user.until(lambda: "asked 1m ago" in said(pane._head.lines))
+        assert "asked" not in said(pane._tabs.lines)
 
 
 async def test_nothing_is_asked_of_a_server_that_is_lost() -> None:

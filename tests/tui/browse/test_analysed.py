@@ -17,7 +17,7 @@ from tests.tui.fixed_session import FixedSession, keys
 
 
 def header(user: BrowseUser) -> str:
-    return "".join(span.text for line in user.screen.tree_pane._header.lines for span in line)
+    return "".join(span.text for line in user.screen.tree_pane.header.lines for span in line)
 
 
 def row(user: BrowseUser, name: str) -> str:
@@ -103,7 +103,7 @@ async def test_sorting_by_a_figure_shows_it_and_follows_it(sort: str, column: st
     settings = SettingsFile()
     settings.choose("tree.sort", sort)
     async with browsing(analysed_session(), (200, 50), settings=settings) as user:
-        await user.press("S", "home")
+        await user.pilot.press("s", "enter", "home")
         assert column in header(user)
         pane = user.screen.tree_pane
         rows = [one for one in pane.names.rows.window(0, 200) if one.kind is RowKind.NAMESPACE]
@@ -132,16 +132,23 @@ async def test_the_order_is_remembered() -> None:
     settings.choose("tree.sort", "name")
     async with browsing(settings=settings) as user:
         assert user.listed[0] == b":"
-        assert "Namespaces split at : ↓" in header(user)
+        assert "Namespaces split at : ↑" in header(user)
 
 
 @pytest.mark.parametrize(
-    ("title", "sort"), [("bytes", "bytes"), ("mean", "mean"), ("no TTL", "TTL"), ("analysed", "name"), ("keys", "keys")]
+    ("title", "sort", "sign"),
+    [
+        ("bytes", "bytes", "↓"),
+        ("mean", "mean", "↓"),
+        ("no TTL", "TTL", "↓"),
+        ("analysed", "name", "↑"),
+        ("keys", "-keys", "↑"),
+    ],
 )
-async def test_a_click_on_a_title_sorts_by_it(title: str, sort: str) -> None:
+async def test_a_click_on_a_title_sorts_by_it_and_another_one_the_other_way(title: str, sort: str, sign: str) -> None:
     async with browsing(analysed_session(), (200, 50), settings=SettingsFile()) as user:
-        bar = user.screen.tree_pane._header
+        bar = user.screen.tree_pane.header
         await user.pilot.click(bar, offset=(header(user).index(title) + 1, 0))
         await user.settled()
         assert user.screen.settings.settings.tree.sort == sort
-        assert "↓" in header(user)
+        assert sign in header(user)

@@ -39,7 +39,7 @@ async def test_escape_after_a_glob_finds_the_tree_as_it_was(valkey: Server, tmp_
         assert visitor.session.status.complete
         assert visitor.session.status.match is None
         assert commands.keys <= visitor.session.status.cost.keys
-        assert browse.tree_pane.key_tree.has_focus
+        assert browse.focused is browse.tree_pane.key_tree
 
 
 async def test_facts_of_rows_come_after_sorting_what_a_filter_found(valkey: Server, tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ async def test_facts_of_rows_come_after_sorting_what_a_filter_found(valkey: Serv
         await visitor.until(lambda: not visitor.facts_missing(), "facts")
         await visitor.press("end")
         await visitor.until(lambda: not visitor.facts_missing(), "facts of the last rows")
-        await visitor.press("s")
+        await visitor.press("greater_than_sign")
         await visitor.until(lambda: not visitor.facts_missing(), "facts after sorting")
         visitor.session.store.add([b"name000a", b"name000b"])
         await visitor.press("S", "home", "S")
@@ -64,15 +64,15 @@ async def test_escape_goes_back_to_the_analysis_that_a_key_was_opened_from(valke
     fill(valkey, 2_000)
     async with at_analysis(target_of(valkey), tmp_path) as visitor:
         await ask(visitor)
-        await visitor.press("2")
+        await visitor.press("3")
         await visitor.until_shown("▸shop:huge")
         await visitor.press("enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.detail.key == b"shop:huge", "the key")
         await visitor.until_shown("esc Back")
         await visitor.press("enter")
-        await visitor.until(lambda: visitor.browse.detail_pane.body.has_focus, "the details")
+        await visitor.until(lambda: visitor.app.focused is visitor.browse.detail_pane.body, "the details")
         await visitor.press("escape")
-        await visitor.until(lambda: visitor.tree.has_focus, "the tree")
+        await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
         await visitor.press("escape")
         await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
         await visitor.until_shown("▸shop:huge")

@@ -40,12 +40,21 @@ def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
 
 def test_a_namespace_that_grows_is_looked_into_again_and_every_change_of_totals_counts() -> None:
     node = shop(opened=True).root.child(b"shop:")
-    last = CountedState(node, 100, opened=True)
-    assert not CountedState(node, 112, opened=True).is_due(last, complete=False)
-    assert CountedState(node, 113, opened=True).is_due(last, complete=False)
-    assert CountedState(node, 101, opened=True).is_due(last, complete=True)
-    assert not CountedState(node, 100, opened=True).is_due(last, complete=True)
-    assert CountedState(node, 100, opened=False).is_due(last, complete=True)
+    last = CountedState(node, 1_000, opened=True, complete=False)
+    assert not CountedState(node, 1_120, opened=True, complete=False).is_due(last)
+    assert CountedState(node, 1_130, opened=True, complete=False).is_due(last)
+    assert CountedState(node, 1_001, opened=True, complete=True).is_due(last)
+    assert not CountedState(node, 1_000, opened=True, complete=True).is_due(last)
+    assert CountedState(node, 1_000, opened=False, complete=True).is_due(last)
+
+
+def test_few_keys_are_asked_once_their_number_is_a_total() -> None:
+    node = shop(opened=True).root.child(b"shop:")
+    last = CountedState(node, 8, opened=True, complete=False)
+    now = CountedState(node, 8, opened=True, complete=True)
+    assert now.is_due(last)
+    assert not now.is_due(now)
+    assert not last.is_due(last)
 
 
 def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -> None:

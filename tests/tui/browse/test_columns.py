@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -40,9 +41,21 @@ def test_only_what_is_switched_on_is_shown(width: int, enabled: frozenset[TreeCo
     assert shown <= enabled
 
 
-def test_wide_trees_give_each_column_its_place() -> None:
-    assert len(lay_out_row(120).fields) == len(ALL_COLUMNS - ANALYSED_COLUMNS)
-    assert all((place.namespace is None) != (place.key is None) for place in lay_out_row(120).fields)
+@pytest.mark.parametrize("is_analysed", [False, True])
+@given(width=st.integers(66, 120), sort=st.sampled_from(Sort))
+def test_no_row_has_a_blank_place(is_analysed: bool, width: int, sort: Sort) -> None:
+    for place in lay_out_row(width, is_analysed=is_analysed, sort=sort).fields:
+        assert place.namespace is not None
+        assert place.key is not None
+
+
+def test_wide_trees_show_more_of_keys_below_longer_bars() -> None:
+    assert [(place.namespace, place.title) for place in lay_out_row(106).fields[2:]] == [
+        (TreeColumn.BAR, "size"),
+        (TreeColumn.BAR, "length"),
+        (TreeColumn.BAR, "idle"),
+        (TreeColumn.BAR, "encoding"),
+    ]
 
 
 def test_narrow_trees_share_places_between_namespaces_and_keys() -> None:
@@ -101,7 +114,9 @@ def test_a_click_on_any_title_but_a_bar_sorts(width: int, enabled: frozenset[Tre
     for field in layout.fields:
         end += GAP_CELLS + field.cells
         found = sort_at(layout, end - 1)
-        assert (found is None) == ({field.namespace, field.key} <= {TreeColumn.BAR, None})
+        sorted_by = {column for columns in SORT_COLUMNS.values() for column in columns}
+        shown = {field.namespace, field.key} & {*sorted_by, TreeColumn.SHARE, TreeColumn.MEMORY_SHARE}
+        assert (found is None) == (not shown)
         shares = {TreeColumn.SHARE: Sort.COUNT, TreeColumn.MEMORY_SHARE: Sort.MEMORY}
         wanted = shares.get(field.namespace) if field.namespace is not None else None
         assert found is wanted or found is None or {field.namespace, field.key} & {*SORT_COLUMNS[found]}

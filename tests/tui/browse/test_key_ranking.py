@@ -26,7 +26,7 @@ def keys_listed(user: BrowseUser) -> list[bytes]:
 
 
 def header(user: BrowseUser) -> str:
-    return "".join(span.text for line in user.screen.tree_pane._header.lines for span in line)
+    return "".join(span.text for line in user.screen.tree_pane.header.lines for span in line)
 
 
 async def sort_by(user: BrowseUser, sort: Sort) -> None:
@@ -59,7 +59,7 @@ async def test_keys_are_sorted_by_what_is_asked_of_them(sort: Sort, key: Callabl
 async def test_idle_times_stand_beside_keys_that_are_sorted_by_them(width: int) -> None:
     async with browsing(FixedSession(COMPLETE, NAMES), (width, 40)) as user:
         await user.press("enter")
-        assert "idle" not in header(user)
+        assert ("idle" in header(user)) is (width == 200)  # there is room for it in any order
         await sort_by(user, Sort.IDLE)
         user.screen.flush()
         assert "idle ↓" in header(user)
@@ -98,8 +98,8 @@ async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch
         assert user.session.asked == []
         assert keys_listed(user) == by_name
         user.screen.flush()
-        assert "keys by name, S asks" in header(user)
-        await user.pilot.press("S")
+        assert "keys by name, s asks" in header(user)
+        await user.pilot.press("s", "enter")
         await user.until(lambda: isinstance(user.screen.app.screen, ChoiceScreen))
         await user.pilot.press("enter")
         await user.settled()

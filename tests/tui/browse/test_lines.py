@@ -17,7 +17,7 @@ from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColumn, PreviewKind, StringWindow, Unread
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.wire.connection import Closed, Lost
+from rtui.server.wire.connection import Closed, Lost, Online
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.browse.columns import lay_out_row
@@ -63,6 +63,12 @@ def test_a_lost_connection_counts_down_and_hides_no_number() -> None:
     lost = replace(RUNNING, link=Lost(None, 2, 107.4))
     assert "connection lost · try 3 in 7 s" in said(status_line(lost, 100.0, 120))
     assert "try 3 now" in said(status_line(lost, 200.0, 120))
+
+
+@pytest.mark.parametrize(("silent_s", "said_so"), [(0.0, False), (1.9, False), (4.2, True), (65.0, True)])
+def test_a_server_that_owes_an_answer_is_said_to_from_the_second_second_on(silent_s: float, said_so: bool) -> None:
+    text = said(status_line(replace(RUNNING, link=Online(silent_s)), 0.0, 120))
+    assert ("no answer for 4s" in text or "no answer for 1m 5s" in text) is said_so
 
 
 def test_a_connection_that_a_fault_has_ended_says_so() -> None:
@@ -200,10 +206,15 @@ _NEW_YEARS_EVE_S = 1_798_761_599.0
         (0, 40, "2026-12-31 23:59:59 UTC"),
         (0, 22, "2026-12-31 23:59 UTC"),
         (0, 18, "31 Dec 23:59 UTC"),
-        (0, 12, "31 Dec UTC"),
+        (0, 12, "23:59:59 UTC"),
+        (-90_000, 18, "30 Dec 22:59 UTC"),
+        (-90_000, 12, "30 Dec UTC"),
         (1, 40, "2027-01-01 00:00:00 UTC"),
-        (1, 18, "2027-01-01 UTC"),
-        (1, 12, "2027-01-01"),
+        (1, 18, "00:00:00 UTC"),
+        (1, 9, "00:00 UTC"),
+        (1, 3, "00:00"),
+        (90_000, 18, "2027-01-02 UTC"),
+        (90_000, 12, "2027-01-02"),
         (100_000_000_000, 18, "5195-11-16 UTC"),
         (1e13, 40, "after the year 9999"),
     ],
@@ -290,3 +301,12 @@ def test_a_filter_without_matches_says_what_it_could_not_search() -> None:
     kept = " ".join(map(said, notice_lines(COMPLETE, b"cart", 80, not_searched=9_000)))
     assert "No name that was kept holds cart" in kept
     assert "9,000 keys could not be searched" in kept
+
+
+def test_a_scan_that_waits_for_an_analysis_says_so() -> None:
+    progress = Progress(ScanState.PAUSED, 0.5, 100)
+    waiting = replace(COMPLETE, progress=progress, analysis=Progress(ScanState.RUNNING, 0.43, 50))
+    assert "scan waits  analysis 43%" in said(status_line(waiting, 0.0, 120))
+    assert "paused" in said(status_line(replace(waiting, analysis=None), 0.0, 120))
+    paused = replace(waiting, analysis=Progress(ScanState.PAUSED, None, 50))
+    assert "analysis paused" in said(status_line(paused, 0.0, 120))

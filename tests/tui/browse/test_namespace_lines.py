@@ -11,8 +11,8 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
-from rtui.tui.browse.detail_fetcher import count_children
-from rtui.tui.browse.namespace_lines import inside_lines, namespace_lines
+from rtui.tui.browse.detail_fetcher import ChildCounts, Detail, count_children
+from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
 from rtui.tui.browse.tree_figures import TreeFigures
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.kit.styled_text import Line, line_width
@@ -33,6 +33,10 @@ def store_of(names: list[bytes]) -> NamespaceStore:
 
 def said(lines: list[Line]) -> str:
     return "\n".join("".join(span.text for span in line) for line in lines)
+
+
+def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
+    return [row.line for row in inside_rows(node, Detail(children=inside), totals, width)]
 
 
 def shown(node: Namespace, figures: TreeFigures | None, width: int = 80, note: str = "analysed 12m ago") -> str:
@@ -75,7 +79,8 @@ def test_biggest_keys_and_patterns_stand_above_what_is_directly_below() -> None:
 
 
 def test_where_no_big_key_is_it_says_how_big_its_keys_can_be() -> None:
-    assert "None is here: each of its keys has 272 B at most." in shown(STORE.root.child(b"lock:"), TreeFigures(REPORT))
+    text = shown(STORE.root.child(b"lock:"), TreeFigures(REPORT))
+    assert "None of the biggest is here: each of its keys has 272 B at most." in text
     assert "at most" not in shown(STORE.root.child(b"lock:"), TreeFigures(PARTIAL))
     assert "None of the biggest keys that were found is here." in shown(
         STORE.root.child(b"lock:"), TreeFigures(PARTIAL)

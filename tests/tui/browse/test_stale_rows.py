@@ -22,9 +22,12 @@ async def test_a_row_of_an_earlier_scan_does_nothing(valkey: Server, tmp_path: P
         await visitor.open()
         visitor.session.store.reset()
         await visitor.press(key)
-        await visitor.until(lambda: visitor.tree.cursor is None, "an empty tree")
+        await visitor.until(lambda: not len(visitor.tree.rows), "an empty tree")
         await visitor.press("R")
-        await visitor.until(lambda: visitor.tree.cursor is not None, "the rows of now")
+        store, tree = visitor.session.store, visitor.tree
+        await visitor.until(
+            lambda: tree.cursor is not None and tree.cursor.namespace.root is store.root, "the rows of now"
+        )
         await visitor.open()
 
 
@@ -35,7 +38,7 @@ async def test_rows_that_are_numbered_anew_keep_their_names(valkey: Server, tmp_
         await visitor.whole()
         store = visitor.session.store
         store.reset()
-        await visitor.until(lambda: visitor.tree.cursor is None, "an empty tree")
+        await visitor.until(lambda: not len(visitor.tree.rows), "an empty tree")
         store.add([b"gone1", b"gone1", b"gone2", b"gone2", b"gone3", b"gone4"])
         await visitor.until(lambda: "gone4" in visitor.text(visitor.tree), "the rows")
         store.repeats_possible = True

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import json
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -15,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from textual.widgets import OptionList
 
-from rtui.analysis.facts import KeyFacts, Reason, Unknown
+from rtui.analysis.facts import KeyFacts, Reason, RowFacts, Unknown
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import (
     FIRST,
@@ -32,16 +34,20 @@ from rtui.server.facts.preview.page import (
 from rtui.tui.browse.detail_fetcher import with_more
 from rtui.tui.browse.preview_lines import position_text
 from rtui.tui.browse.value_files import (
+    LONGEST_LINE_BYTES,
     FileExists,
     Output,
+    SafeLines,
     pager_command,
     run_pager,
     suggested_name,
     write_file,
     write_for_pager,
 )
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, sorted_rows
+from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
 from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.layout import display
+from rtui.tui.kit.sorting import SortScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 
@@ -77,13 +83,18 @@ async def opened(user: BrowseUser, key: bytes = HASH) -> None:
     """Go to a key and give its value the keyboard."""
     await user.go(key)
     await user.press("enter")
-    assert user.screen.detail_pane.body.has_focus
+    assert user.has_keyboard(user.screen.detail_pane.body)
 
 
 def item_of(user: BrowseUser) -> Item:
     item = user.screen.detail_pane.body.item
     assert item is not None
     return item
+
+
+def text_of(rows: Sequence[ValueRow]) -> str:
+    """What stands in rows."""
+    return "\n".join("".join(span.text for span in row.line) for row in rows)
 
 
 def titles(user: BrowseUser) -> str:
@@ -145,9 +156,9 @@ async def test_a_field_opens_decoded_folds_and_escape_goes_back_to_it() -> None:
         assert "base64 › gzip › text" in titles(user)
         await user.press("escape")
         assert item_of(user).name == b"blob"
-        assert user.screen.detail_pane.body.has_focus
+        assert user.has_keyboard(user.screen.detail_pane.body)
         await user.press("escape")
-        assert user.screen.tree_pane.key_tree.has_focus
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
 
 
 async def test_a_field_that_was_too_large_for_the_page_is_read_when_it_is_opened() -> None:
@@ -167,7 +178,35 @@ async def test_a_part_of_a_name_is_found_page_by_page_and_escape_shows_all_again
         assert "50 found · 50,000 of 50,000 looked at" in titles(user) or "50 found in 50,000" in titles(user)
         await user.press("escape")
         assert item_of(user).name == b"email"
-        assert user.screen.detail_pane.body.has_focus
+        assert user.has_keyboard(user.screen.detail_pane.body)
+
+
+async def test_the_next_page_is_fetched_also_while_the_key_is_asked_again() -> None:
+    held = asyncio.Event()
+    held.set()
+
+    class PagedSession(FixedSession):
+        """A session whose values have many pages, and whose facts wait."""
+
+        async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
+            await held.wait()
+            return await super().key_facts(key, row)
+
+        async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+            page = FIRST if page is None else page
+            return replace(await super().preview(facts, page), next_page=page.following(page.number * 100))
+
+    async with browsing(PagedSession()) as user:
+        await opened(user)
+        fetcher = user.screen.detail_pane.fetcher
+        held.clear()
+        await user.pilot.press("r")
+        await until(user.pilot, lambda: fetcher.detail.facts is None)
+        await user.pilot.press("n")
+        await until(user.pilot, lambda: fetcher.detail.preview is not None)
+        preview = fetcher.detail.preview
+        assert preview is not None
+        assert preview.page.number == 2
 
 
 async def test_what_is_not_there_says_so() -> None:
@@ -176,8 +215,18 @@ async def test_what_is_not_there_says_so() -> None:
         await user.press("slash", *"none", "enter")
         assert "Nothing here matches none" in user.body
         await user.press("escape", "slash", "escape")
-        assert user.screen.detail_pane.body.has_focus
+        assert user.has_keyboard(user.screen.detail_pane.body)
         assert "email" in user.body
+
+
+async def test_a_part_of_a_decoded_value_is_copied_as_json() -> None:
+    async with browsing(ValueSession()) as user:
+        await opened(user)
+        await user.press("down", "enter", "end", "left", "y")
+        assert json.loads(user.pilot.app.clipboard) == {"sku": "B-7"}
+        await user.pilot.press("Y")
+        entries = await choose(user, "escape")
+        assert "all that is in it" in entries
 
 
 async def test_text_is_found_in_what_was_decoded() -> None:
@@ -192,17 +241,95 @@ async def test_text_is_found_in_what_was_decoded() -> None:
         assert user.screen.detail_pane.body.cursor_line == first
 
 
+class LongSession(FixedSession):
+    """A session in which a string is a beginning of JSON."""
+
+    data = b'{"a": [' + b"1234, " * 8_000
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        page = FIRST if page is None else page
+        at = page.position if isinstance(page.position, int) else 0
+        window = StringWindow(at, self.data[at : at + 4_096])
+        following = page.following(at + 4_096)
+        total = 268_435_456
+        return Preview(facts.key, facts.type, PreviewKind.TEXT, page, total, window=window, next_page=following)
+
+    async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        yield self.data
+
+
+async def test_what_is_decoded_from_the_beginning_has_no_pages_and_its_bytes_do() -> None:
+    async with browsing(LongSession(), notifications=True) as user:
+        await opened(user, b"huge")
+        assert "JSON d · first 46.9 KiB of 256 MiB" in titles(user)
+        assert "n Next page" not in user.footer
+        await user.press("n")
+        assert "has no pages" in next(iter(user.pilot.app._notifications)).message
+        await user.press("d")
+        assert "text d · bytes 0–4,096  n ›" in titles(user)
+        assert "n Next page" in user.footer
+        await user.press("n")
+        assert "bytes 4,096–8,192" in titles(user)
+
+
 async def test_an_index_is_gone_to_and_a_wrong_one_is_said() -> None:
     async with browsing(notifications=True) as user:
         await opened(user, b"jobs")
+        assert "n Next page" in user.footer
         await user.press("o", *"200", "enter")
         assert "place 200" in user.session.asked
         assert item_of(user).cell(Meaning.INDEX) == 200
         assert "201–300 of 300" in titles(user)
+        assert "n Next page" not in user.footer
         await user.press("b")
         assert "101–200 of 300" in titles(user)
         await user.press("o", "x", "enter")
         assert any("no whole number" in notice.message for notice in user.pilot.app._notifications)
+
+
+async def test_escape_goes_back_from_each_place_that_was_gone_to_and_then_to_the_tree() -> None:
+    async with browsing() as user:
+        await opened(user, b"jobs")
+        for place, shown in (("100", "101–200 of 300"), ("200", "201–300 of 300")):
+            await user.press("o", *place, "enter")
+            assert shown in titles(user)
+        for shown in ("101–200 of 300", "1–100 of 300"):
+            await user.press("escape")
+            assert shown in titles(user)
+            assert user.has_keyboard(user.screen.detail_pane.body)
+        await user.press("escape")
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
+
+
+async def test_a_place_in_another_key_is_none_in_this_one() -> None:
+    async with browsing() as user:
+        await opened(user, b"jobs")
+        await user.press("o", *"100", "enter", "tab")
+        await user.until(lambda: user.has_keyboard(user.screen.tree_pane.key_tree))
+        await opened(user, HASH)
+        await user.press("tab")
+        await opened(user, b"jobs")
+        await user.press("escape")
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
+
+
+async def test_the_footer_begins_with_what_belongs_to_the_value() -> None:
+    async with browsing(size=(80, 24)) as user:
+        await opened(user, b"jobs")
+        assert user.footer.split("  ")[:5] == [" enter Open", "n Next page", "esc Back", "/ Find inside", "o Go to"]
+        assert user.footer.rstrip().endswith("? Help  q Quit")
+        await user.pilot.resize_terminal(200, 50)
+        await user.until(lambda: "P Pager" in user.footer or "a Analyse" in user.footer)
+        assert user.footer.index("w Write") < user.footer.index("a Analyse") < user.footer.index("^p Commands")
+
+
+async def test_what_can_be_opened_says_so_and_what_can_not_does_not() -> None:
+    async with browsing(ValueSession()) as user:
+        await opened(user)
+        assert "enter Open" in user.footer
+        await user.press("tab")
+        await opened(user, b"bits")
+        assert "enter Open" not in user.footer
 
 
 async def test_the_position_is_said_in_narrow_terminals() -> None:
@@ -215,15 +342,19 @@ async def test_the_position_is_said_in_narrow_terminals() -> None:
 async def test_rows_are_sorted_by_each_column_and_a_part_says_so() -> None:
     async with browsing() as user:
         await opened(user, b"jobs")
-        await user.press("s", "S")
+        await user.press("greater_than_sign", "S")
         assert item_of(user).cell(Meaning.INDEX) in range(100)
         await user.press("home")
         assert item_of(user).cell(Meaning.INDEX) == 99
         assert "sorted" in titles(user)
-        await user.press("s", "s")
+        await user.press("greater_than_sign", "greater_than_sign")
         await user.press("home")
         assert item_of(user).cell(Meaning.INDEX) == 0
         assert "sorted" not in titles(user)
+        await user.pilot.press("s")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, SortScreen))
+        await user.press("down", "enter", "S", "home")
+        assert item_of(user).cell(Meaning.INDEX) == 99
 
 
 async def test_a_string_is_written_whole_and_nothing_is_replaced_without_a_question(tmp_path: Path) -> None:
@@ -258,10 +389,35 @@ async def test_every_key_does_no_harm_in_every_kind_of_value(size: tuple[int, in
     async with browsing(ValueSession(), size=size) as user:
         for key in (HASH, b"jobs", b"ranking", b"events", b"plain", b"bits", b"gone", b"huge", b"secret", b""):
             await opened(user, key)
-            await user.press("s", "S", "d", "space", "left", "right", "pagedown", "end", "pageup", "home", "enter")
+            await user.press(
+                "greater_than_sign", "S", "d", "space", "left", "right", "pagedown", "end", "pageup", "home", "enter"
+            )
             await user.press("slash", "x", "enter", "o", "1", "enter", "n", "b")
-            while not user.screen.tree_pane.key_tree.has_focus:
+            while not user.has_keyboard(user.screen.tree_pane.key_tree):
                 await user.press("escape")
+
+
+class EndlessSession(FixedSession):
+    """A session whose strings never end."""
+
+    async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        yield b"first window"
+        await asyncio.Event().wait()
+
+
+async def test_escape_ends_what_is_written_or_read_for_the_pager(tmp_path: Path) -> None:
+    async with browsing(EndlessSession(), notifications=True) as user:
+        await user.go(b"plain")
+        await user.pilot.press("enter", "w")
+        prompt = user.screen.detail_pane.value.prompt
+        await user.until(lambda: prompt.is_open)
+        prompt.value = str(tmp_path / "file")
+        await user.pilot.press("enter")
+        await user.until(lambda: any(tmp_path.iterdir()))
+        await user.pilot.press("escape")
+        await user.until(lambda: not any(tmp_path.iterdir()))
+        assert [notice.title for notice in user.pilot.app._notifications] == ["Stopped"]
+        assert user.has_keyboard(user.screen.detail_pane.body)
 
 
 async def test_without_a_terminal_to_give_away_the_pager_says_so() -> None:
@@ -306,6 +462,24 @@ async def test_the_pager_gets_safe_text_or_the_bytes_from_a_private_file(tmp_pat
     assert pager_command({"PAGER": "'"}) == ["less"]
 
 
+@given(st.text(st.sampled_from("a\u017c\n\x1b\U0001f600"), max_size=60), st.data())
+def test_text_is_made_safe_in_pieces_as_it_is_at_once(text: str, data: st.DataObject) -> None:
+    whole, pieces = text.encode(), SafeLines()
+    ends = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
+    parts = [whole[start:end] for start, end in pairwise([0, *ends, len(whole)])]
+    made = b"".join([*map(pieces.add, parts), pieces.end()])
+    lines = whole.removesuffix(b"\n").split(b"\n") if whole else []
+    assert made == "".join(f"{display(line, limit=1_000)}\n" for line in lines).encode()
+
+
+def test_a_line_without_an_end_is_broken_between_characters() -> None:
+    pieces = SafeLines()
+    text = "\u017c".encode() * (LONGEST_LINE_BYTES // 2 + 10)
+    made = b"".join([pieces.add(text[:-1]), pieces.add(text[-1:]), pieces.end()])
+    assert made.replace(b"\n", b"") == text
+    assert made.count(b"\n") == 2
+
+
 @given(st.binary())
 def test_a_suggested_name_is_a_plain_file_name(key: bytes) -> None:
     name = suggested_name(key, ".bin")
@@ -334,6 +508,9 @@ def test_positions_say_what_they_do_not_know() -> None:
     assert position_text(base) == "1–2 of ≥ 2"
     assert position_text(replace(base, total=Unknown(Reason.DENIED))) == "1–2"
     assert position_text(replace(base, first=None, total=50)) == "2 of 50"
+    refused = replace(base, rows=(), page=Page(find=Find(b"x")), refusal=Unknown(Reason.DENIED))
+    assert position_text(refused) == ""
+    assert position_text(replace(refused, looked_at=100, total=200)) == "0 found · 100 of 200 looked at"
     span = Page(5, seen=0, span=Span(SafeText("score 1 to 2"), 9, 5))
     assert position_text(replace(base, page=span, total=50)) == "1–2 of 5 · score 1 to 2"
     found = replace(base, page=Page(find=Find(b"x")), total=50, looked_at=2_000)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.facts import KeyFacts, RowFacts, gone_key
 from rtui.server.browsing import BrowsingSession
+from rtui.server.facts.preview.page import FIRST, Meaning, Page, Preview, PreviewColumn, PreviewKind
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost, Online
 from rtui.tui.app import RtuiApp
@@ -39,7 +40,7 @@ class Growing(FixedSession):
         self.keys_asked: list[bytes] = []
         self.rows_asked: list[bytes] = []
 
-    async def key_facts(self, key: bytes) -> KeyFacts:
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
         self.keys_asked.append(key)
         if self.failure is not None:
             raise self.failure
@@ -47,7 +48,7 @@ class Growing(FixedSession):
             return gone_key(key, self.now_s)
         return replace(key_facts(key), length=self.length, asked_at_s=self.now_s)
 
-    async def row_facts(self, wanted: Sequence[bytes]) -> list[RowFacts]:
+    async def row_facts(self, wanted: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
         self.rows_asked += wanted
         return [replace(row_facts(key), memory_bytes=self.memory, asked_at_s=self.now_s) for key in wanted]
 
@@ -156,7 +157,7 @@ async def test_a_closed_namespace_is_refused_with_the_reason() -> None:
             await user.press("down")
         assert not tree.rows.is_expanded(user.cursor.namespace)
         await user.press("W")
-        assert not user.screen.watcher.is_on
+        assert not user.screen.pane_watch.watcher.is_on
         assert any("SCAN MATCH" in notice.message for notice in user.screen.app._notifications)
 
 
@@ -200,7 +201,7 @@ async def test_a_minute_of_watching_is_a_few_commands(valkey: Server, tmp_path: 
         assert isinstance(screen, BrowseScreen)
         await until(pilot, lambda: screen.detail_pane.detail.preview is not None)
         await pilot.press("W")
-        await until(pilot, lambda: screen.watcher.key == b"jobs")
+        await until(pilot, lambda: screen.pane_watch.watcher.key == b"jobs")
         with Recorder(valkey) as recorder:
             for second in range(60):
                 now_s += 1
@@ -216,3 +217,37 @@ async def test_a_minute_of_watching_is_a_few_commands(valkey: Server, tmp_path: 
         facts = screen.detail_pane.detail.facts
         assert facts is not None
         assert facts.length == 56
+
+
+class Changing(Growing):
+    """A session with a hash of which a test changes one field."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.value = b"1"
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        columns = (PreviewColumn("field", Meaning.NAME), PreviewColumn("value", Meaning.VALUE))
+        rows = ((b"hits", self.value), (b"name", b"jobs"))
+        return Preview(facts.key, b"hash", PreviewKind.HASH, page or FIRST, columns=columns, rows=rows, total=2)
+
+
+async def test_rows_of_the_value_that_changed_are_marked_for_a_moment() -> None:
+    session = Changing()
+    async with browsing(session) as user:
+        await user.go(KEY)
+        await user.press("W")
+        await refreshed(user)
+        assert "•" not in user.body
+        session.value = b"2"
+        await refreshed(user)
+        body = user.screen.detail_pane.body
+        shown = ["".join(span.text for span in body.line_at(at) or ()) for at in range(len(body.rows))]
+        assert [line.startswith("•") for line in shown if "hits" in line or "jobs" in line] == [True, False]
+        await pass_time(user, 1)
+        await user.until(lambda: not body._changed)
+        await user.press("W")
+        session.value = b"3"
+        user.screen.detail_pane.fetcher.refresh()
+        await user.until(lambda: "3" in user.body)
+        assert not body._changed

@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
+from rtui.server.profiles import Profiles
 from rtui.server.recent import RecentServers
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
+from rtui.tui.connect.places import Place, ServersScreen, databases_text, known_places, of_report_first
 from rtui.tui.connect.screen import ConnectScreen, PasswordInput
 from rtui.tui.kit.choice import ListScreen
 from tests.servers import Server
@@ -88,11 +91,11 @@ async def test_a_password_is_asked_for_and_kept_in_memory_only(
         def line() -> PasswordInput:
             return visitor.app.screen.query_one(PasswordInput)
 
-        await visitor.until(lambda: isinstance(app.screen, ConnectScreen) and line().has_focus, "a line for it")
+        await visitor.until(lambda: isinstance(app.screen, ConnectScreen) and app.focused is line(), "a line for it")
         await visitor.paste("wrong")
         await visitor.press("enter")
         await visitor.until_shown("User or password is wrong")
-        await visitor.until(lambda: line().has_focus and not line().value, "an empty line")
+        await visitor.until(lambda: app.focused is line() and not line().value, "an empty line")
         await visitor.paste(PASSWORD)
         assert PASSWORD not in visitor.text()
         await visitor.press("enter")
@@ -128,7 +131,9 @@ async def test_databases_say_how_many_keys_they_hold(valkey: Server, recent: Rec
         await visitor.whole()
         await visitor.press("B")
         await listed(visitor)
-        await visitor.until_shown("db0    1 key", "db3    12 keys")
+        await visitor.until_shown(
+            "db0    1 key · here", "db3    12 keys", "db0 holds 1 key; db3 holds 12", "16 databases"
+        )
         await visitor.press("down", "enter")
         await visitor.until(lambda: visitor.is_browsing and visitor.session.target.db == 3, "the other database")
         await visitor.whole()
@@ -139,6 +144,50 @@ async def test_databases_say_how_many_keys_they_hold(valkey: Server, recent: Rec
         await visitor.until(lambda: visitor.is_browsing and visitor.session.target.db == 0, "the first database")
 
 
+@pytest.mark.parametrize(
+    ("sizes", "said"),
+    [
+        ({3: 12_000}, "db0 is empty; db3 holds 12,000"),
+        (
+            {0: 2, 1: 1, 3: 12_000, 4: 5, 5: 7},
+            "db0 holds 2 keys; db3 holds 12,000, db5 holds 7, db4 holds 5, 1 more hold",
+        ),
+        ({0: 1}, "db0 holds 1 key; no other database holds any"),
+        ({}, "db0 is empty, as are all others"),
+        (None, "INFO is denied"),
+    ],
+)
+def test_a_sentence_says_where_the_keys_are(sizes: dict[int, int] | None, said: str) -> None:
+    assert databases_text(0, sizes).startswith(said)
+
+
+async def test_an_empty_database_is_listed_and_says_where_the_keys_are(
+    valkey: Server, recent: RecentServers, tmp_path: Path
+) -> None:
+    client = valkey.client(db=3)
+    client.mset({f"three:{number}": "x" for number in range(12)})
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.until_shown("db0 is empty", "db3 has 12")
+        await visitor.press("B")
+        await listed(visitor)
+        await visitor.until_shown("db0 is empty; db3 holds 12", "db0    empty · here")
+
+
+def test_the_server_of_a_report_is_offered_first(recent: RecentServers, tmp_path: Path) -> None:
+    recent.add(Target("10.0.0.5", user="app", db=2))
+    recent.add(Target("10.0.0.6"))
+    places = known_places(Profiles(tmp_path / "profiles.toml"), recent)
+    first = of_report_first(places, "10.0.0.5:6379", 3)
+    assert len(first) == len(places)
+    assert first[0].target() == Target("10.0.0.5", user="app", db=3)
+    assert first[0].about == "of this report · recent"
+    other = of_report_first(places, "cache:7000", 1)
+    assert other[0].target() == Target("cache", 7000, db=1)
+    assert other[1:] == places
+    assert of_report_first(places, "\ufffd no address", 0) == places
+
+
 async def test_databases_that_may_not_be_asked_are_said(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-info")
     app = browsing_first(valkey, recent)
@@ -147,3 +196,17 @@ async def test_databases_that_may_not_be_asked_are_said(valkey: Server, recent: 
         await visitor.press("B")
         await listed(visitor)
         await visitor.until_shown("INFO is denied", "db0")
+
+
+@pytest.mark.parametrize(("size", "is_cut"), [((40, 24), True), ((80, 24), True), ((200, 24), False)])
+async def test_a_server_takes_one_line_however_long_its_name_is(size: tuple[int, int], is_cut: bool) -> None:
+    place = Place(SafeText("cache"), SafeText(f"profile · {'a-host-in-a-region.' * 5}example.com:6379 · TLS"), Target)
+    async with RtuiApp(BrowseOptions(target=Target(port=1))).run_test(size=size) as pilot:
+        screen = ServersScreen([place] * 3)
+        await pilot.app.push_screen(screen)
+        await pilot.pause()
+        assert screen.options.virtual_size.height == 3
+        shown = screen.options.render_line(1).text
+        assert ("…" in shown) is is_cut
+        assert ("TLS" in shown) is not is_cut
+        assert screen.options.region.right <= size[0]

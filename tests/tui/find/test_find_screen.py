@@ -59,13 +59,13 @@ async def test_a_query_lists_keys_and_the_cursor_is_on_the_first() -> None:
         await until(user.pilot, lambda: bool(lines(screen)))
         assert names(screen)[0] == "lock:order:0"
         assert screen.view.body.cursor_line == 0
-        assert screen.view.body.has_focus
+        assert screen.focused is screen.view.body
         assert "in:lock  300 keys" in said(screen)
 
 
 async def test_enter_goes_to_the_key_and_escape_comes_back_to_the_list_as_it_was() -> None:
     async with finding("in:lock") as (user, screen):
-        await user.pilot.press("s", "s", "s", "s")  # by size
+        await user.pilot.press(*["greater_than_sign"] * 4)  # by size
         await until(user.pilot, lambda: screen.rows.sort == "size")
         await user.pilot.press("pagedown", "down")
         key = screen.view.body.record
@@ -95,7 +95,7 @@ async def test_sorting_keeps_the_cursor_on_its_key_and_later_keys_come_last() ->
     async with finding("in:lock") as (user, screen):
         await user.pilot.press("down", "down")
         key = screen.view.body.record
-        await user.pilot.press("s", "s", "s", "s")
+        await user.pilot.press(*["greater_than_sign"] * 4)
         await until(user.pilot, lambda: screen.rows.sort == "size" and bool(screen.rows._lines))
         sizes = [record.memory_bytes or 0 for record in screen.rows.shown()]
         assert sizes == sorted(sizes, reverse=True)
@@ -195,7 +195,7 @@ async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_th
 
     session.on_search = too_many
     async with finding("in:lock", session) as (user, screen):
-        await user.pilot.press("s", "s", "s", "s")
+        await user.pilot.press(*["greater_than_sign"] * 4)
         await until(user.pilot, lambda: "R finds the top ones by size" in said(screen))
         await user.pilot.press("R")
         await until(user.pilot, lambda: len(session.searches) == 2)

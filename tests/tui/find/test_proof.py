@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from rtui.server.key_search import Stage
-from rtui.server.wire.target import Secret
+from rtui.server.wire.secret import Secret
 from rtui.tui.find.screen import FindScreen
 from tests.monitor import Recorder
 from tests.server.guard.harmless import is_harmless

@@ -62,7 +62,7 @@ async def test_tab_completes_terms_types_and_loaded_namespaces() -> None:
         assert line.value == "type:hash in:shop:"
         await user.pilot.press("tab")
         assert line.value == "type:hash in:shop:"
-        assert line.has_focus
+        assert user.has_keyboard(line)
 
 
 async def test_tab_again_puts_in_the_next_candidate() -> None:
@@ -123,7 +123,7 @@ async def test_a_query_is_saved_under_a_name_and_found_by_it(tmp_path: Path) -> 
         await user.pilot.press(*"busy", "enter")
         await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
         assert settings.settings.queries == {"10.0.0.5:6379": {"busy": "in:lock !9"}}
-        assert line.has_focus
+        assert user.has_keyboard(line)
         await user.pilot.press("escape", "slash", "@", "tab")
         assert line.value == "@busy"
         await until(user.pilot, lambda: "in:lock !9" in said(line))

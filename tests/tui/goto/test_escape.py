@@ -40,17 +40,17 @@ PLACES = {
     "an entry of the log": ("L", "enter"),
     "the log over the analysis": ("a", "L", "enter"),
     "the analysis": ("a",),
-    "memory, zoomed": ("a", "1", "enter"),
-    "big keys": ("a", "2", "right_square_bracket", "down"),
-    "a key from the analysis": ("a", "2", "enter"),
-    "hot keys": ("a", "3"),
-    "expiry": ("a", "4"),
-    "slots": ("a", "5"),
-    "types, filtered": ("a", "6", "slash", *"list", "enter"),
-    "a file to write": ("a", "6", "w", *"x.csv"),
+    "memory, zoomed": ("a", "2", "enter"),
+    "big keys": ("a", "3", "right_square_bracket", "down"),
+    "a key from the analysis": ("a", "3", "enter"),
+    "hot keys": ("a", "4"),
+    "expiry": ("a", "5"),
+    "slots": ("a", "6"),
+    "types, filtered": ("a", "7", "slash", *"list", "enter"),
+    "a file to write": ("a", "7", "w", *"x.csv"),
     "what is asked": ("a", "c"),
     "help over the analysis": ("a", "question_mark"),
-    "back and forward": ("a", "2", "alt+left", "alt+left", "alt+right"),
+    "back and forward": ("a", "3", "alt+left", "alt+left", "alt+right"),
 }
 """How to get somewhere from the tree without a scan."""
 
@@ -72,9 +72,9 @@ async def at_the_tree(visitor: Visitor, name: str) -> None:
         for _ in range(3):
             await visitor.pilot.pause()
         screen = visitor.app.screen
-        if isinstance(screen, BrowseScreen) and screen.tree_pane.key_tree.has_focus:
+        if isinstance(screen, BrowseScreen) and screen.focused is screen.tree_pane.key_tree:
             await visitor.settled()
-            if not screen._can_clear_filter and not screen._returns_to:
+            if not screen.search.can_clear and not screen.search.returns_to:
                 return
     pytest.fail(f"{name} leads nowhere:\n{visitor.text()}")
 

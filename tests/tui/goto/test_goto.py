@@ -79,7 +79,7 @@ async def test_a_namespace_that_nobody_opened() -> None:
         assert (Kind.KEY, "shop:session:0000") in listed(screen)
         await user.pilot.press("enter")
         await until(user.pilot, lambda: user.name == b"shop:session:")
-        assert user.screen.tree_pane.key_tree.has_focus
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
 
 
 async def test_a_key_by_letters_of_its_name() -> None:

@@ -58,10 +58,10 @@ async def test_through_tree_details_panel_and_log() -> None:
         await call_up(user)
         await enter(user, "key shop:user:7:profile", lambda: user.name == b"shop:user:7:profile")
         await user.press("enter")
-        assert user.screen.detail_pane.body.has_focus
+        assert user.has_keyboard(user.screen.detail_pane.body)
         await call_up(user)
         await enter(user, "panel expiry", lambda: isinstance(app.screen, AnalyseScreen))
-        await pilot.press("2")
+        await pilot.press("3")
         await pilot.press("L")
         await until(pilot, lambda: isinstance(app.screen, LogScreen))
         await pilot.press("alt+left")
@@ -74,9 +74,9 @@ async def test_through_tree_details_panel_and_log() -> None:
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
         await user.settled()
         assert user.name == b"shop:user:7:profile"
-        assert user.screen.detail_pane.body.has_focus
+        assert user.has_keyboard(user.screen.detail_pane.body)
         await user.press("alt+left")
-        assert user.screen.tree_pane.key_tree.has_focus
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
         assert user.name == b"shop:user:7:profile"
         await user.press("alt+left")
         assert user.name == b"shop:"

@@ -159,5 +159,5 @@ async def test_a_large_table_is_filtered_sorted_and_kept_in_place() -> None:
         assert user.rows[0] == "n04990:"
         await user.press("escape")
         await user.until(lambda: len(user.screen.view.table.rows) == WIDE)
-        await user.press("s", "S")
+        await user.press("greater_than_sign", "S")
         await user.until(lambda: user.screen.view.table.rows.texts(0)[0] == "n04999:")

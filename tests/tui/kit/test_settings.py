@@ -183,9 +183,9 @@ async def test_the_user_has_other_keys(path: Path) -> None:
         assert app.theme == "rtui-light"
         assert "F Find" in browser.footer
         await browser.press("slash")
-        assert browser.screen.tree_pane.key_tree.has_focus
+        assert browser.has_keyboard(browser.screen.tree_pane.key_tree)
         await browser.press("F")
-        assert browser.screen.filter_input.has_focus
+        assert browser.has_keyboard(browser.screen.filter_input)
         await browser.press("escape")
         assert browser.screen.tree_pane.key_tree.columns == {TreeColumn.KEYS}
         app.theme = "rtui-dark"

@@ -6,6 +6,7 @@ from math import isinf
 
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
+from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
@@ -24,6 +25,8 @@ class Cells:
         self._columns = report.head.columns
         self.is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
         self.is_estimate = report.head.coverage.kind is CoverageKind.ESTIMATE
+        self.mark = Mark.AT_LEAST if self.is_partial else Mark.EXACT
+        """What stands before a number without an interval."""
 
     def unknown(self, fact: str) -> Unknown | None:
         """Return why a fact is not known of any key; None where it is known of others."""

@@ -13,9 +13,9 @@ says nothing about what is not in it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind, Report, Step
@@ -26,6 +26,8 @@ from rtui.analysis.report.readings import (
     Readings,
     ReportNamespace,
     ReportSide,
+    Sides,
+    below,
     reading,
     share_reading,
 )
@@ -36,6 +38,7 @@ from rtui.analysis.report.tables.table import (
     Column,
     OnDemand,
     Path,
+    Paths,
     Row,
     Table,
     Unit,
@@ -54,7 +57,6 @@ _MOMENTS: Final = frozenset({"start"})
 """Columns of tables whose rows are moments of one report, such as when many keys expire."""
 
 _TITLE: Final = "▲▼"
-_Pair = tuple[ReportNamespace, ReportNamespace]
 
 
 class Changes:
@@ -70,7 +72,7 @@ class Changes:
             ReportNamespace(side := ReportSide(report), report.summary.root, side.read(report.summary.root))
             for report in (before, after)
         )
-        self._pairs: dict[Path, _Pair] = {(): (next(sides), next(sides))}
+        self._pairs: dict[Path, Sides] = {(): (next(sides), next(sides))}
         self._apart: dict[Path, tuple[frozenset[Step], frozenset[Step]]] = {}
 
     def namespace(self, path: Path) -> tuple[Readings, Readings] | None:
@@ -86,16 +88,16 @@ class Changes:
             return now
         compared = [at for at, column in enumerate(now.columns) if column.id in COMPARED]
         old_at = {column.id: at for at, column in enumerate(before.columns)}
-        lines = _lines(before)
+        line_of = _finder(before)
         columns: list[Column] = []
         for column in now.columns:
             columns.append(column)
             if column.id in COMPARED:
-                columns.append(_change_column(column))
+                columns.append(change_column(column))
 
         def row(at: int) -> Row:
             cells, found = now.rows[at], None
-            line = lines.get(_identity(now, at))
+            line = line_of(_identity(now, at))
             old = None if line is None else before.rows[line]
             subject = now.subject(at)
             if now.tells_by_subject and isinstance(subject, tuple):
@@ -117,7 +119,7 @@ class Changes:
 
         return replace(now, columns=tuple(columns), rows=OnDemand(len(now.rows), row))
 
-    def _pair(self, path: Path) -> _Pair:
+    def _pair(self, path: Path) -> Sides:
         pair = self._pairs.get(path)
         if pair is None:
             above, name = path[:-1], path[-1]
@@ -125,8 +127,7 @@ class Changes:
             if above not in self._apart:
                 one, other = (set(side.children) for side in parents)
                 self._apart[above] = frozenset(one - other), frozenset(other - one)
-            apart = self._apart[above]
-            pair = self._pairs[path] = parents[0].below(name, apart[0]), parents[1].below(name, apart[1])
+            pair = self._pairs[path] = below(parents, name, self._apart[above])
         return pair
 
     def _reading(self, cell: Cell, unit: Unit) -> Reading | None:
@@ -163,13 +164,19 @@ def total_change(before: Report, after: Report, column: str) -> Cell:
     return change_cell(FigureChange(getattr(found[0], column), getattr(found[1], column)))
 
 
-def _change_column(column: Column) -> Column:
+def change_column(column: Column) -> Column:
+    """Return the column of the changes of a figure."""
     about = "How much more (▲) or less (▼) than in the earlier report"
     return replace(column, id=f"{column.id}_change", title=_TITLE, about=about, is_change=True)
 
 
-def _lines(table: Table) -> dict[Hashable, int]:
-    """Return the row of each identity that only one row has."""
+def _finder(table: Table) -> Callable[[Any], int | None]:
+    """Return what finds the row of an identity that only one row has.
+
+    Tables of namespaces may have thousands of rows, of which a screen shows few: theirs are found one by one.
+    """
+    if table.tells_by_subject and isinstance(table.subjects, Paths):
+        return table.subjects.line
     found: dict[Hashable, int] = {}
     several: set[Hashable] = {None}
     for at in range(len(table.rows)):
@@ -177,7 +184,7 @@ def _lines(table: Table) -> dict[Hashable, int]:
         if identity in found:
             several.add(identity)
         found[identity] = at
-    return {identity: at for identity, at in found.items() if identity not in several}
+    return {identity: at for identity, at in found.items() if identity not in several}.get
 
 
 def _identity(table: Table, at: int) -> Hashable:

@@ -12,6 +12,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl
 from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots, longer_keys
+from rtui.analysis.report.tables.registered import coverage_of, registry_tables
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.analysis.report.tables.totals import (
@@ -29,6 +30,8 @@ from rtui.keyspace.text.display import display, display_text
 def about(report: Report) -> Table:
     """Return the head of the report in words, a line each."""
     rows = tuple((what, text) for what, text in _lines(report.head) if text)
+    if report.summary.registry is not None:
+        rows += (("registry", coverage_of(report.summary.registry)),)
     columns = (Column("what", "", Unit.TEXT, 12), Column("said", "", Unit.TEXT))
     return Table("about", "About this report", columns, rows)
 
@@ -138,6 +141,7 @@ def tables(report: Report) -> list[Table]:
         replace(big_keys(report, "length"), note=f"{longer}." if longer else ""),
         *hot_keys(report),
         hot_slots(report),
+        *registry_tables(report),
         cliffs(report),
         about_to_expire(report),
         ttl_histogram(report),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 from rtui.analysis import humanize
@@ -57,6 +58,23 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
     lacking = longer_keys(report, kind) if by == "length" else ""
     note = f"{lacking}. {_note(report)}" if lacking else _note(report)
     return Table(f"big_keys_by_{by}", f"Biggest keys{of} by {by}", columns, tuple(rows), subjects, note)
+
+
+_LONGER = Column("longer", "longer than", Unit.COUNT, 11, "Bytes of a string, else the number of elements")
+_LARGER = Column("larger", "larger than", Unit.BYTES, 11, "Bytes of memory")
+_OVER = Column("keys", "keys", Unit.KEYS, 11, "Keys above one of both")
+
+
+def above_thresholds(report: Report, limits_of: Callable[[bytes], tuple[int | None, int | None]]) -> Table:
+    """Return of each type how many keys are above the thresholds of the report, most keys first.
+
+    `limits_of` returns those of a type: of the length and of the bytes of memory, None where one does not count.
+    """
+    cells = Cells(report)
+    found = {kind: count for kind, count in report.summary.big.over.items() if plain(count) > 0}
+    most_first = sorted(found.items(), key=lambda one: -plain(one[1]))
+    rows = tuple((kind, *limits_of(kind), cells.amount(count)) for kind, count in most_first)
+    return Table("above_thresholds", "Keys above the thresholds", (KIND, _LONGER, _LARGER, _OVER), rows)
 
 
 def looked_at(report: Report) -> str:

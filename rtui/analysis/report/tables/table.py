@@ -92,8 +92,8 @@ Mix: TypeAlias = tuple[tuple[bytes, Figure], ...]
 Cell: TypeAlias = bytes | str | int | float | Estimate | AtLeast | NoTtl | Unknown | Mix | None
 """One value: bytes are a name, `str` is safe text, a number is exact, None is a value that does not exist."""
 
-Subject: TypeAlias = bytes | int | Path | None
-"""What a row is about: a key, a slot, a namespace, or nothing that one could go to."""
+Subject: TypeAlias = bytes | int | Path | str | None
+"""What a row is about: a key, a slot, a namespace, a finding by its name, or nothing that one could go to."""
 
 
 def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
@@ -177,6 +177,33 @@ class OnDemand(Sequence[T]):
         return tuple(self) == tuple(other) if isinstance(other, OnDemand | tuple) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
+
+
+class Paths(OnDemand[Subject]):
+    """The paths of namespaces of one report, the subjects of rows; finds the row of one without making the others."""
+
+    def __init__(self, nodes: Sequence[tuple[Node, ...]]) -> None:
+        """`nodes` are as `Node.walk` gives them, the root first, each once."""
+        super().__init__(len(nodes), lambda at: path_of(nodes[at]))
+        self._nodes = nodes
+        self._lines: dict[int, int] | None = None
+        self._children: dict[int, dict[Step, Node]] = {}
+
+    def line(self, path: Path) -> int | None:
+        """Return the row of a namespace; None where it has none."""
+        if not self._nodes:
+            return None
+        if self._lines is None:
+            self._lines = {id(nodes[-1]): at for at, nodes in enumerate(self._nodes)}
+        node: Node | None = self._nodes[0][0]
+        for step in path:
+            if node is None:
+                return None
+            children = self._children.get(id(node))
+            if children is None:
+                children = self._children[id(node)] = {child.step: child for child in node.children}
+            node = children.get(step)
+        return None if node is None else self._lines.get(id(node))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ from rtui.analysis.report.tables.table import (
     Column,
     OnDemand,
     Path,
+    Paths,
     Row,
-    Subject,
     Table,
     Unit,
     find,
@@ -93,9 +93,7 @@ def _table(report: Report, paths: Sequence[tuple[Node, ...]], note: str = "") ->
 
 def of_namespaces(table: Table, paths: Sequence[tuple[Node, ...]], row: Callable[[int], Row]) -> Table:
     """Return a table with a row for each of these namespaces, made by `row` from its index when it is asked for."""
-    count = len(paths)
-    subjects = OnDemand[Subject](count, lambda at: path_of(paths[at]))
-    return replace(table, rows=OnDemand(count, row), subjects=subjects, tells_by_subject=True)
+    return replace(table, rows=OnDemand(len(paths), row), subjects=Paths(paths), tells_by_subject=True)
 
 
 _COLUMNS = (

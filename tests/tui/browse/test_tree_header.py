@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.store.namespace import Namespace
-from rtui.tui.browse.crumbs import title_of
+from rtui.tui.browse.tree_header import title_of
 from rtui.tui.kit.styled_text import width_of
 from tests.tui.browsing import BrowseUser, browsing
 
 
 def header(user: BrowseUser) -> str:
-    (line,) = user.screen.tree_pane._header.lines
+    (line,) = user.screen.tree_pane.header.lines
     return "".join(span.text for span in line)
 
 

@@ -1,0 +1,160 @@
+"""Which findings are new, gone, grown or shrunk between two reports of a keyspace.
+
+A finding is the same one in both where its rule and its place are. Both reports are judged anew by the same severities
+and parameters, so that what has changed is the keyspace and not the rules. Rules that only one of the reports has what
+they are about of, such as those of a registry that the other was made without, are not compared.
+
+A report that is partial, an estimate, or lacks what a rule goes by may have missed a finding. What only the other one
+has may then be new, or gone, and how many new ones there are is a number from … to, see `counted`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Final
+
+from rtui.analysis.findings.contents import findings, looked_at
+from rtui.analysis.findings.finding import Amount, Finding, Found
+from rtui.analysis.findings.table import identities
+from rtui.analysis.report.comparison import LEAST_GROWTH
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.readings import Direction, FigureChange, Interval, Reading, reading
+from rtui.analysis.report.thresholds import ThresholdMeasure
+from rtui.registry.rules import RuleLevels, Severity
+
+
+class FindingFate(StrEnum):
+    """What became of a finding."""
+
+    NEW = "new"
+    MAYBE_NEW = "may be new"
+    """The earlier report may have missed it."""
+    GREW = "grew"
+    """In bytes, or where these do not tell, in keys."""
+    SHRANK = "shrank"
+    SAME = "as before"
+    """Or changed by less than 1 %."""
+    UNCLEAR = "not distinguishable"
+    """The intervals of both reports overlap."""
+    MAYBE_GONE = "may be gone"
+    """The later report may have missed it."""
+    GONE = "gone"
+
+
+_ALL_OF_IT: Final = Reading(0, 0.0, 0.0, is_present=False)
+"""A report without the finding."""
+
+_FATES: Final = {Direction.GREW: FindingFate.GREW, Direction.SHRANK: FindingFate.SHRANK}
+
+
+@dataclass(frozen=True, slots=True)
+class FindingChange:
+    """One finding in two reports."""
+
+    finding: Finding
+    """As the later report has it, or the earlier one if it is gone."""
+    fate: FindingFate
+    keys: FigureChange
+    memory: FigureChange
+    """Bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsComparison:
+    """The findings of two reports compared."""
+
+    changes: Mapping[str, FindingChange]
+    """By what tells a finding from others (`identities`): those of the later report, then those that are gone."""
+    uncompared: tuple[str, ...]
+    """Rules that only one of the reports has what they are about of."""
+    open_after: frozenset[Severity]
+    """Of which severities there may be more findings than the later report has."""
+    open_before: frozenset[Severity]
+    notes: tuple[str, ...] = ()
+    """Safe sentences: what was not compared, and what a report may lack."""
+
+    def of_fate(self, fate: FindingFate) -> list[FindingChange]:
+        """Return the findings of one fate, most costly first."""
+        return [one for one in self.changes.values() if one.fate is fate]
+
+    def counted(self) -> dict[ThresholdMeasure, Interval]:
+        """Return how many findings are new, grown and gone, as intervals where that is not certain."""
+        fates = Counter(one.fate for one in self.changes.values())
+        errors = Counter(one.fate for one in self.changes.values() if one.finding.severity is Severity.ERROR)
+        new, maybe, grown, unclear = FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.UNCLEAR
+        gone, maybe_gone, is_open = FindingFate.GONE, FindingFate.MAYBE_GONE, bool(self.open_after)
+        return {
+            ThresholdMeasure.NEW_FINDINGS: _interval(fates[new], fates[maybe], is_open=is_open),
+            ThresholdMeasure.NEW_ERRORS: _interval(
+                errors[new], errors[maybe], is_open=Severity.ERROR in self.open_after
+            ),
+            ThresholdMeasure.GROWN_FINDINGS: _interval(fates[grown], fates[unclear], is_open=is_open),
+            ThresholdMeasure.GONE_FINDINGS: _interval(fates[gone], fates[maybe_gone], is_open=bool(self.open_before)),
+        }
+
+
+def compare_findings(before: Report, after: Report, levels: RuleLevels | None = None) -> FindingsComparison:
+    """Compare what rules find in two reports; `levels` are their severities and parameters, None for the defaults."""
+    was = findings(before, levels, most_places=None)
+    now = findings(after, levels, before, most_places=None)
+    of_change = set(now.checked) - looked_at(after, levels)
+    compared = set(was.checked) & set(now.checked) | of_change
+    earlier = dict(zip(identities(was), was.findings, strict=True))
+    later = dict(zip(identities(now), now.findings, strict=True))
+    could_miss_before, could_miss_after = _missable(before, was), _missable(after, now)
+    changes = {}
+    for name, one in later.items():
+        if one.rule in compared:
+            changes[name] = _change(earlier.get(name), one, is_certain=one.rule not in could_miss_before)
+    for name, one in earlier.items():
+        if one.rule in compared and name not in later:
+            fate = FindingFate.MAYBE_GONE if one.rule in could_miss_after else FindingFate.GONE
+            changes[name] = FindingChange(one, fate, *_figures(one, None))
+    uncompared = tuple(rule for rule in dict.fromkeys((*was.checked, *now.checked)) if rule not in compared)
+    severity = (RuleLevels() if levels is None else levels).severity
+    open_after = frozenset(severity(rule) for rule in could_miss_after.union(uncompared))
+    open_before = frozenset(severity(rule) for rule in could_miss_before.union(uncompared))
+    notes = [f"Rules that only one of the reports can be judged by: {', '.join(uncompared)}."] if uncompared else []
+    for name, found in (("first", was), ("second", now)):
+        notes += [f"Not judged in the {name} report: {one.rule} ({one.why})." for one in found.unjudged]
+    return FindingsComparison(changes, uncompared, open_after, open_before, tuple(notes))
+
+
+def _missable(report: Report, found: Found) -> frozenset[str]:
+    """Return the rules that may find more in the keyspace than they do in a report of it."""
+    if report.head.coverage.kind is not CoverageKind.EXACT:
+        return frozenset(found.checked)
+    return frozenset(one.rule for one in found.unjudged)
+
+
+def _change(before: Finding | None, after: Finding, *, is_certain: bool) -> FindingChange:
+    keys, memory = _figures(before, after)
+    if before is None:
+        return FindingChange(after, FindingFate.NEW if is_certain else FindingFate.MAYBE_NEW, keys, memory)
+    directions = {keys.direction, memory.direction}
+    fate = FindingFate.UNCLEAR if Direction.UNCLEAR in directions else FindingFate.SAME
+    for change in (memory, keys):
+        growth = change.growth()
+        if growth is not None and change.direction in _FATES and max(growth.high, -growth.low) >= LEAST_GROWTH:
+            fate = _FATES[change.direction]
+            break
+    return FindingChange(after, fate, keys, memory)
+
+
+def _figures(before: Finding | None, after: Finding | None) -> tuple[FigureChange, FigureChange]:
+    keys = FigureChange(*(_ALL_OF_IT if one is None else _reading(one.keys) for one in (before, after)))
+    memory = FigureChange(*(_ALL_OF_IT if one is None else _reading(one.memory) for one in (before, after)))
+    return keys, memory
+
+
+def _reading(found: Amount | None) -> Reading | None:
+    return None if found is None else reading(found.figure, at_least=found.at_least)
+
+
+def _interval(certain: int, possible: int, *, is_open: bool) -> Interval:
+    return Interval(Fraction(certain), math.inf if is_open else Fraction(certain + possible))

@@ -1,0 +1,173 @@
+"""Rules about times to live: cliffs, keys that were forgotten, locks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
+from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line
+from rtui.analysis.query.behind import cliff_keys, expiring, without_ttl
+from rtui.analysis.report.document import Node, NodeKind
+from rtui.analysis.report.expiry import Cliff
+from rtui.analysis.report.members import TTL_EDGES_S
+from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.table import find
+from rtui.keyspace.text.display import SafeText
+from rtui.registry.rules import Severity
+
+CLIFF: Final = "expiry-cliff"
+MIXED: Final = "ttl-mixed"
+LOCK_WITHOUT_TTL: Final = "lock-without-ttl"
+LOCK_LONG: Final = "lock-long"
+
+_WORD: Final = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
+
+
+def cliffs(basis: Basis) -> Iterator[Draft]:
+    """Find the stretches of time in which a large share of a namespace expires.
+
+    Of a namespace and one in it with the same cliff, the inner one is told.
+    """
+    share, keys = basis.number(CLIFF, "share"), basis.number(CLIFF, "keys")
+    within_s = basis.number(CLIFF, "within") / 1000
+    found = [
+        one
+        for one in basis.report.summary.expiry.cliffs
+        if least(one.share) >= share and least(one.keys) >= keys and one.end_s - one.start_s <= within_s
+    ]
+    for one in found:
+        if not any(_is_same_within(inner, one) for inner in found):
+            count = amount(basis.cells.amount(one.keys)) or Amount(0)
+            memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
+            yield Draft(count, memory, partial(_cliff, basis, one, count, memory))
+
+
+def _is_same_within(inner: Cliff, outer: Cliff) -> bool:
+    """Whether one cliff is, for the most part, what another is in a namespace around it."""
+    is_inside = len(inner.path) > len(outer.path) and inner.path[: len(outer.path)] == outer.path
+    meets = inner.start_s < outer.end_s and outer.start_s < inner.end_s
+    return is_inside and meets and plain(inner.keys) >= 0.9 * plain(outer.keys)
+
+
+def _cliff(basis: Basis, one: Cliff, keys: Amount, memory: Amount | None) -> Finding:
+    portion = humanize.written(one.share, humanize.share)
+    root = basis.report.summary.root
+    path = find(root, one.path)
+
+    return Finding(
+        rule=CLIFF,
+        severity=basis.severity(CLIFF),
+        title=SafeText(
+            f"{keys.keys()} of {one.label} expire {_times(one, basis.report.head.made_at_s)} UTC, {portion} of them"
+        ),
+        where=SafeText(one.label),
+        keys=keys,
+        memory=memory,
+        find_behind=partial(cliff_keys, one, root),
+        find_command=lambda: scan_line(b"*" if path is None else glob_of(path)),
+        evidence=(SafeText(f"expected then, by the time around it: {humanize.written_keys(one.expected_keys)}"),),
+        example_keys=() if path is None else example_keys(path),
+    )
+
+
+def _times(one: Cliff, made_at_s: float) -> str:
+    """Return when a cliff begins and ends: `01:12–01:14`, with the date where it is on another day."""
+    start, end = humanize.moment(one.start_s), humanize.moment(one.end_s)
+    if start[:10] == end[:10]:
+        end = SafeText(end[11:])
+    if start[:10] == humanize.moment(made_at_s)[:10]:
+        start = SafeText(start[11:])
+    if start.endswith(":00") and end.endswith(":00"):
+        start, end = SafeText(start[:-3]), SafeText(end[:-3])
+    return f"{start}–{end}" if len(end) == len("00:00") else f"{start} – {end}"
+
+
+def mixed(basis: Basis) -> Iterator[Draft]:
+    """Find patterns whose keys expire but for some.
+
+    Only single patterns are looked at: that settings stay and sessions beside them expire is as it should be.
+    """
+    share, keys = basis.number(MIXED, "share"), basis.number(MIXED, "keys")
+    has_lock_rule = basis.severity(LOCK_WITHOUT_TTL) is not Severity.OFF
+    for path, lock_at in _with_locks(basis):
+        stats = path[-1].stats
+        if stats.no_ttl_share is None or least(stats.no_ttl_keys) < keys or most(stats.no_ttl_share) > 1 - share:
+            continue
+        if (has_lock_rule and lock_at) or not is_one_pattern(path):
+            continue
+        lasting, memory = map(amount, basis.cells.lasting(stats))
+        if lasting is not None:
+            yield Draft(lasting, memory, partial(_forgotten, basis, path, lasting, memory))
+
+
+def _forgotten(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None) -> Finding:
+    portion = humanize.written(path[-1].stats.no_ttl_share or 0, humanize.share)
+    title = f"{keys.keys()} of {label(path)} never expire ({portion}); all others do"
+    return of_namespace(basis, MIXED, path, title=title, keys=keys, memory=memory, narrowed=without_ttl)
+
+
+def locks_without_ttl(basis: Basis) -> Iterator[Draft]:
+    """Find namespaces of locks with keys that never expire."""
+    for path in _locks(basis):
+        lasting, memory = map(amount, basis.cells.lasting(path[-1].stats))
+        if lasting is not None and least(lasting.figure) > 0:
+            yield Draft(lasting, memory, partial(_endless_locks, basis, path, lasting, memory))
+
+
+def _endless_locks(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None) -> Finding:
+    has = "has" if keys.figure == 1 else "have"
+    title = f"{keys.keys('lock')} of {label(path)} {has} no TTL"
+    return of_namespace(basis, LOCK_WITHOUT_TTL, path, title=title, keys=keys, memory=memory, narrowed=without_ttl)
+
+
+def long_locks(basis: Basis) -> Iterator[Draft]:
+    """Find namespaces of locks with keys that live longer than a lock should."""
+    longest_s = basis.number(LOCK_LONG, "longest") / 1000
+    first = next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s >= longest_s), None)
+    if first is None:
+        return
+    is_later = TTL_EDGES_S[first] > longest_s
+    for path in _locks(basis):
+        stats = path[-1].stats
+        long = 0 if stats.ttl is None else round(sum(map(least, stats.ttl[first + 1 :])))
+        if stats.ttl is None or long < 1:
+            continue
+        known = plain(stats.no_ttl_keys or 0) + sum(map(plain, stats.ttl))
+        keys = Amount(long, at_least=basis.may_lack or is_later or known < plain(stats.keys))
+        yield Draft(keys, None, partial(_long_locks, basis, path, keys, longest_s))
+
+
+def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: float) -> Finding:
+    has = "has" if keys.figure == 1 else "have"
+    title = f"{keys.keys('lock')} of {label(path)} {has} more than {humanize.seconds(longest_s)} left"
+    later = partial(expiring, basis.report.head.made_at_s + longest_s, None)
+    return of_namespace(basis, LOCK_LONG, path, title=title, keys=keys, memory=None, narrowed=later)
+
+
+def _locks(basis: Basis) -> Iterator[tuple[Node, ...]]:
+    """Yield the outermost namespaces whose names say that they are locks."""
+    return (path for path, lock_at in _with_locks(basis) if lock_at == len(path))
+
+
+def _with_locks(basis: Basis) -> Iterator[tuple[tuple[Node, ...], int]]:
+    """Yield all namespaces and patterns, with the length of the outermost path to each that is of locks; 0 for none."""
+    words = basis.words(LOCK_WITHOUT_TTL, "words")
+    root = basis.report.summary.root
+    waiting: list[tuple[tuple[Node, ...], int]] = [((root, node), 0) for node in reversed(root.children)]
+    while waiting:
+        path, lock_at = waiting.pop()
+        node = path[-1]
+        if not lock_at and node.kind is not NodeKind.OTHER and is_lock(node.name, words):
+            lock_at = len(path)
+        yield path, lock_at
+        waiting += [((*path, child), lock_at) for child in reversed(node.children)]
+
+
+def is_lock(name: bytes, words: frozenset[bytes]) -> bool:
+    """Whether a name has a word that makes it a lock: `lock`, `order-lock`, `userLock`."""
+    lower = name.lower()
+    return any(word in lower for word in words) and any(word.lower() in words for word in _WORD.findall(name))

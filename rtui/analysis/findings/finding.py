@@ -1,0 +1,218 @@
+"""What rules go by, and what they find: what, where, how much of it, why it matters, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from msgspec import Struct
+
+from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.findings.places import example_keys, glob_of, label, scan_line
+from rtui.analysis.humanize import Mark
+from rtui.analysis.query.behind import Behind, keys_of
+from rtui.analysis.report.document import Node, Report
+from rtui.analysis.report.members import Figure
+from rtui.analysis.report.references import ReferenceChecks
+from rtui.analysis.report.tables.cells import Cells
+from rtui.analysis.report.tables.table import AtLeast, Cell
+from rtui.keyspace.text.display import SafeText
+from rtui.registry.rules import RULES, RuleLevels, Severity
+
+
+class Amount(Struct, frozen=True):
+    """A number of keys or bytes: exact, at least so much, or an estimate with its 95 % interval."""
+
+    figure: Figure
+    at_least: bool = False
+
+    @property
+    def mark(self) -> Mark:
+        """What is written before it; an estimate has its own."""
+        return Mark.AT_LEAST if self.at_least else Mark.EXACT
+
+    @property
+    def value(self) -> float:
+        """The number itself, to sort by."""
+        return self.figure.value if isinstance(self.figure, Estimate) else self.figure
+
+    @property
+    def cell(self) -> Cell:
+        """The same as a cell of a table."""
+        return AtLeast(self.figure) if self.at_least and not isinstance(self.figure, Estimate) else self.figure
+
+    def keys(self, noun: str = "key") -> SafeText:
+        """Return it as a number of keys: `1 key`, `≥ 1,204 keys`, `≈ 1.20k (1.10–1.30k) keys`."""
+        return SafeText(f"{humanize.written_keys(self.figure, self.mark)} {humanize.noun(self.figure, noun)}")
+
+    def size(self) -> SafeText:
+        """Return it as bytes: `29.5 KiB`, `≥ 1.00 GiB`."""
+        return humanize.written(self.figure, humanize.size, self.mark)
+
+
+def amount(cell: Cell) -> Amount | None:
+    """Return the figure of a cell; None where nothing is known."""
+    if isinstance(cell, AtLeast):
+        return Amount(cell.value, at_least=True)
+    return Amount(cell) if isinstance(cell, int | float | Estimate) else None
+
+
+class Finding(Struct, frozen=True):
+    """What one rule has found in one place. All texts are safe to show."""
+
+    rule: str
+    severity: Severity
+    title: SafeText
+    """A sentence with its numbers, without a full stop."""
+    where: SafeText
+    """The namespace, pattern, type or hash tag."""
+    keys: Amount
+    memory: Amount | None
+    """Bytes of these keys, None where they are not known."""
+    find_behind: Callable[[], Behind]
+    find_command: Callable[[], SafeText]
+    """Make `behind` and `command`, which take longer than the rest: many findings are only listed."""
+    evidence: tuple[SafeText, ...] = ()
+    """Examples and numbers, a line each."""
+    pattern: str = ""
+    """The registered pattern that it is about, as reports have it; empty for anything else."""
+    example_keys: tuple[bytes, ...] = ()
+    """Some of the keys that it is about, or of those beside them."""
+
+    @property
+    def behind(self) -> Behind:
+        """The query that finds these keys."""
+        return self.find_behind()
+
+    @property
+    def command(self) -> SafeText:
+        """A line for a shell to look further with redis-cli; it changes nothing."""
+        return self.find_command()
+
+    @property
+    def why(self) -> str:
+        """Why it matters; a sentence."""
+        return RULES[self.rule].reason
+
+    @property
+    def remedy(self) -> str:
+        """What to do; a sentence."""
+        return RULES[self.rule].remedy
+
+
+def of_namespace(
+    basis: Basis,
+    rule: str,
+    path: Sequence[Node],
+    *,
+    title: str,
+    keys: Amount,
+    memory: Amount | None,
+    narrowed: Callable[[Behind], Behind] = lambda behind: behind,
+    evidence: Sequence[str] = (),
+) -> Finding:
+    """Return a finding about keys of a namespace or pattern; `narrowed` returns the query for those out of it."""
+    return Finding(
+        rule=rule,
+        severity=basis.severity(rule),
+        title=SafeText(title),
+        where=label(path),
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: narrowed(keys_of(path)),
+        find_command=lambda: scan_line(glob_of(path)),
+        evidence=tuple(map(SafeText, evidence)),
+        example_keys=example_keys(path),
+    )
+
+
+class Draft(NamedTuple):
+    """A finding that is made when it is among the most costly of its rule."""
+
+    keys: Amount
+    memory: Amount | None
+    make: Callable[[], Finding]
+
+
+@dataclass(frozen=True)
+class Basis:
+    """What rules go by."""
+
+    report: Report
+    levels: RuleLevels
+    before: Report | None = None
+    """An earlier report of the same keyspace."""
+    references: ReferenceChecks | None = None
+    """What following references has found; None where that was not done."""
+
+    @cached_property
+    def cells(self) -> Cells:
+        """Makes cells of the figures of the report: they say what is at least so much."""
+        return Cells(self.report)
+
+    @property
+    def may_lack(self) -> bool:
+        """Whether there may be more keys of a sort than the report has."""
+        return self.cells.is_partial or self.cells.is_estimate
+
+    def severity(self, rule: str) -> Severity:
+        """Return how much violations of a rule matter."""
+        return self.levels.severity(rule)
+
+    def number(self, rule: str, name: str) -> float:
+        """Return a parameter that is a number: durations in milliseconds, sizes in bytes."""
+        found = self.levels.parameter(rule, name)
+        if isinstance(found, tuple):
+            raise TypeError(f"{rule} {name} is a list")
+        return found
+
+    def words(self, rule: str, name: str) -> frozenset[bytes]:
+        """Return a parameter that is a list of words, in lower case."""
+        found = self.levels.parameter(rule, name)
+        if not isinstance(found, tuple):
+            raise TypeError(f"{rule} {name} is no list")
+        return frozenset(one.lower().encode() for one in found)
+
+
+class Unjudged(Struct, frozen=True):
+    """A rule that a report does not suffice for."""
+
+    rule: str
+    severity: Severity
+    why: SafeText
+    """Without a full stop."""
+
+
+class Unlisted(Struct, frozen=True):
+    """How many more places break a rule than are listed."""
+
+    rule: str
+    severity: Severity
+    places: int
+
+
+class Found(Struct, frozen=True):
+    """What all rules have found."""
+
+    findings: tuple[Finding, ...]
+    """Most bytes first, then those whose bytes are not known, most keys first."""
+    unlisted: tuple[Unlisted, ...]
+    """Of rules that are broken in very many places, only the most costly ones are among the findings."""
+    unjudged: tuple[Unjudged, ...]
+    checked: tuple[str, ...]
+    """The rules that have been looked at."""
+    notes: tuple[SafeText, ...] = ()
+    """What else is to know of them; without full stops."""
+
+    def at_least(self, severity: Severity) -> tuple[Finding, ...]:
+        """Return the findings that matter so much or more."""
+        return tuple(one for one in self.findings if reaches(one.severity, severity))
+
+
+def reaches(severity: Severity, least: Severity) -> bool:
+    """Whether one severity is another or above it."""
+    order = list(Severity)
+    return order.index(severity) >= order.index(least)

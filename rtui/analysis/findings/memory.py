@@ -1,0 +1,157 @@
+"""Rules about memory: big keys, and keys that nobody uses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.estimates import Estimate, as_estimate
+from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, of_namespace
+from rtui.analysis.findings.places import label, least, memory_line
+from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above
+from rtui.analysis.query.query import one_of
+from rtui.analysis.report.document import KeyRecord, Node
+from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
+from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.quantities import Bounds
+from rtui.keyspace.types import STRING
+
+BIG: Final = "key-big"
+IDLE: Final = "key-idle"
+
+MOST_EXAMPLES: Final = 3
+"""Keys that are named in a finding."""
+
+
+def big_keys(basis: Basis) -> Iterator[Draft]:
+    """Find the keys of each type above the limits of the rule, of those that the report lists.
+
+    A list that ends with a key above the limit goes on after it, so there are at least as many.
+    """
+    big = basis.report.summary.big
+    size = int(basis.number(BIG, "size"))
+    for kind in dict.fromkeys((*big.by_type_memory, *big.by_type_length)):
+        is_string = kind == STRING.name
+        length = int(basis.number(BIG, "string" if is_string else "elements"))
+        lists = big.by_type_memory.get(kind, ()), big.by_type_length.get(kind, ())
+        over = {one.key: one for records in lists for one in records if _is_over(one, length, size)}
+        behind = above(kind, length, None if is_string else size)
+        if not over or behind is None:
+            continue
+        goes_on = any(records and _is_over(records[-1], length, size) for records in lists)
+        not_asked = big.length_not_asked.get(kind, 0)
+        may_lack = basis.may_lack or goes_on or not_asked is None or not_asked > length
+        largest = sorted(over.values(), key=lambda one: -(one.memory_bytes or 0))
+        known = [one.memory_bytes for one in largest if one.memory_bytes is not None]
+        keys = Amount(len(over), at_least=may_lack)
+        memory = Amount(sum(known), at_least=may_lack or len(known) < len(over)) if known else None
+        limit = humanize.size(length) if is_string else f"{length:,} elements or {humanize.size(size)}"
+        yield Draft(
+            keys, memory, partial(_big, basis, kind, limit, keys=keys, memory=memory, largest=largest, behind=behind)
+        )
+
+
+def _big(
+    basis: Basis,
+    kind: bytes,
+    limit: str,
+    *,
+    keys: Amount,
+    memory: Amount | None,
+    largest: Sequence[KeyRecord],
+    behind: Behind,
+) -> Finding:
+    name = display(kind, limit=40)
+    return Finding(
+        rule=BIG,
+        severity=basis.severity(BIG),
+        title=SafeText(f"{keys.keys(f'{name} key')} over {limit}"),
+        where=SafeText(f"type {name}"),
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: behind,
+        find_command=lambda: memory_line(largest[0].key),
+        evidence=tuple(map(_record_text, largest[:MOST_EXAMPLES])),
+        example_keys=tuple(one.key for one in largest[:MOST_EXAMPLES]),
+    )
+
+
+def _is_over(record: KeyRecord, length: int, size: int) -> bool:
+    return (record.length or 0) > length or (record.memory_bytes or 0) > size
+
+
+def _record_text(record: KeyRecord) -> SafeText:
+    figures = []
+    if record.memory_bytes is not None:
+        figures.append(humanize.size(record.memory_bytes))
+    if record.length is not None and record.key_type != STRING.name:
+        figures.append(humanize.counted(record.length, "element"))
+    return SafeText(f"{display(record.key, limit=200)}: {', '.join(figures)}")
+
+
+def idle_keys(basis: Basis) -> Iterator[Draft]:
+    """Find the namespaces of the first level with keys that nobody has used for days.
+
+    A report has the idle times of a namespace between borders, so more days than the last border can't be told. Bytes
+    are those of the parts of it in which no key has been used.
+    """
+    first = idle_border(basis)
+    if first is None:
+        return
+    is_later = IDLE_EDGES_S[first] > basis.number(IDLE, "days") * DAY_S
+    root = basis.report.summary.root
+    for node in root.children:
+        idle = _idle(node, first)
+        if idle is None or least(idle) < 1:
+            continue
+        is_bound = not isinstance(idle, Estimate) and (basis.cells.is_partial or is_later)
+        keys, unused = Amount(idle, at_least=is_bound), _wholly_idle_bytes(node, first)
+        memory = Amount(unused, at_least=True) if unused else None
+        yield Draft(keys, memory, partial(_unused, basis, (root, node), keys, memory, IDLE_EDGES_S[first]))
+
+
+def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None, edge_s: int) -> Finding:
+    title = f"{keys.keys()} of {label(path)} unused for {humanize.seconds(edge_s)} or longer"
+
+    def idle(behind: Behind) -> Behind:
+        return behind.with_terms(one_of("idle", [Bounds(edge_s * 1000)]), note=DRIFT_NOTE)
+
+    return of_namespace(basis, IDLE, path, title=title, keys=keys, memory=memory, narrowed=idle)
+
+
+def idle_border(basis: Basis) -> int | None:
+    """Return the first border of idle times that is not below the days of the rule; None where none is."""
+    days_s = basis.number(IDLE, "days") * DAY_S
+    return next((at for at, edge_s in enumerate(IDLE_EDGES_S) if edge_s >= days_s), None)
+
+
+def _idle(node: Node, first: int) -> Figure | None:
+    """Return the keys of a node that have been idle for longer than a border; None where it is not known."""
+    bins = node.stats.idle
+    return None if bins is None else total(bins[first + 1 :])
+
+
+def total(figures: Sequence[Figure]) -> Figure:
+    """Add figures; of estimates the bounds, which is wide rather than wrong."""
+    exact = [one for one in figures if not isinstance(one, Estimate)]
+    if len(exact) == len(figures):
+        return sum(exact)
+    known = [as_estimate(one) for one in figures]
+    return Estimate(sum(one.low for one in known), sum(one.value for one in known), sum(one.high for one in known))
+
+
+def _wholly_idle_bytes(node: Node, first: int) -> int:
+    """Return the bytes of the largest parts of a node in which every key is idle, as far as they are known."""
+    waiting, total = [node], 0
+    while waiting:
+        one = waiting.pop()
+        idle, stats = _idle(one, first), one.stats
+        if isinstance(idle, Estimate) or isinstance(stats.memory_bytes, Estimate) or not idle:
+            continue
+        if idle == stats.keys:
+            total += int(stats.memory_bytes or 0)
+        else:
+            waiting += one.children
+    return total

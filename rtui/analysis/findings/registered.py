@@ -1,0 +1,229 @@
+"""Rules about what a registry says: expectations that are broken, names, patterns without keys and keys without one.
+
+A report has these figures where it was made with a registry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Final
+
+from rtui.analysis.estimates import Estimate, as_estimate
+from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
+from rtui.analysis.findings.places import least, purpose_text, scan_line
+from rtui.analysis.query.behind import Behind, without_ttl
+from rtui.analysis.query.query import one_of, query_of
+from rtui.analysis.query.values import Keyword
+from rtui.analysis.report.members import Figure
+from rtui.analysis.report.registered import (
+    EntryReport,
+    ExpectationReport,
+    NamePlace,
+    NameRuleReport,
+    UnregisteredReport,
+)
+from rtui.keyspace.text.display import SafeText, display, display_text
+from rtui.keyspace.text.glob import escape_glob
+from rtui.registry.patterns import Literal, PatternError, read_pattern
+from rtui.registry.rules import RULES, Family
+
+EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
+"""Rules about what patterns expect of their keys."""
+
+NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.NAMES and rule.id != "tag-skew")
+"""Rules about single names."""
+
+UNREGISTERED: Final = "key-unregistered"
+UNUSED: Final = "pattern-unused"
+DEPRECATED: Final = "pattern-deprecated"
+
+MOST_EXAMPLES: Final = 3
+_NAME_LIMIT: Final = 120
+
+_BREAK: Final = {
+    "type-wrong": "{keys} of {where} {are} of another type than {expected}",
+    "ttl-missing": "{keys} of {where} {have} no TTL (expected: {expected})",
+    "ttl-too-long": "{keys} of {where} {have} more time left than expected ({expected})",
+    "ttl-too-short": "{keys} of {where} {have} less time left than expected ({expected}), all that expire",
+    "ttl-unexpected": "{keys} of {where} will expire, but should stay",
+    "size-out-of-range": "{keys} of {where} {are} of another size than expected ({expected})",
+    "length-out-of-range": "{keys} of {where} {have} another length than expected ({expected})",
+}
+"""What is said of the keys that break an expectation, by rule."""
+
+GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
+
+
+def broken(rule: str, basis: Basis) -> Iterator[Draft]:
+    """Find the registered patterns of which keys break what one rule is about."""
+    found = basis.report.summary.registry
+    for entry in () if found is None else found.entries:
+        for one in entry.expectations:
+            if one.rule == rule and one.keys is not None and as_estimate(one.keys).value > 0:
+                is_whole = one.known_keys >= entry.inspected_keys
+                keys = amount(basis.cells.part(one.keys, is_whole)) or Amount(0)
+                memory = amount(basis.cells.part(one.memory_bytes, is_whole))
+                yield Draft(keys, memory, partial(_broken, basis, entry, one, keys, memory))
+
+
+def _broken(basis: Basis, entry: EntryReport, one: ExpectationReport, keys: Amount, memory: Amount | None) -> Finding:
+    title = _BREAK[one.rule].format(keys=keys.keys(), where=entry.pattern, expected=one.expected, **_verbs(keys.figure))
+    return _of_pattern(
+        basis, one.rule, entry, title, keys=keys, memory=memory, examples=one.examples, expected=one.expected
+    )
+
+
+def _verbs(figure: Figure) -> dict[str, str]:
+    return {"are": "is", "have": "has"} if figure == 1 else {"are": "are", "have": "have"}
+
+
+def _of_pattern(
+    basis: Basis,
+    rule: str,
+    entry: EntryReport,
+    title: str,
+    *,
+    keys: Amount,
+    memory: Amount | None,
+    examples: Sequence[bytes],
+    expected: str = "",
+) -> Finding:
+    """Return a finding about keys of a registered pattern, of which something may be expected."""
+    evidence = [*_examples(examples)]
+    if text := purpose_text(entry.purpose, entry.owner):
+        evidence.append(text)
+    return Finding(
+        rule=rule,
+        severity=basis.severity(rule),
+        title=display_text(title, limit=400),
+        where=display_text(entry.pattern, limit=_NAME_LIMIT),
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: _keys_of(entry.pattern, rule, expected),
+        find_command=lambda: scan_line(glob_of_pattern(entry.pattern)),
+        evidence=tuple(evidence),
+        pattern=entry.pattern,
+    )
+
+
+def _examples(keys: Sequence[bytes]) -> Iterator[SafeText]:
+    """Yield a line that names some keys."""
+    if keys:
+        yield SafeText(f"such as {', '.join(display(key, limit=_NAME_LIMIT) for key in keys[:MOST_EXAMPLES])}")
+
+
+def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
+    """Return the query for the keys of a registered pattern, narrowed to those that break a rule where it can be."""
+    of = Behind(query_of(one_of("glob", [glob_of_pattern(pattern)])), GLOB_NOTE)
+    if rule == "type-wrong":
+        return of.with_terms(one_of("type", expected.encode().split(b" or "), is_negated=True))
+    if rule == "ttl-unexpected":
+        return of.with_terms(one_of("ttl", [Keyword.NONE], is_negated=True))
+    return without_ttl(of) if rule == "ttl-missing" else of
+
+
+@lru_cache(maxsize=256)
+def glob_of_pattern(pattern: str) -> bytes:
+    """Return a glob for all keys of a registered pattern; it matches others, too."""
+    try:
+        segments = read_pattern(pattern, {}, ()).segments
+    except PatternError:
+        return b"*"
+    parts = [part for segment in segments for part in segment.parts]
+    return b"".join(escape_glob(part.text) if isinstance(part, Literal) else b"*" for part in parts)
+
+
+def deprecated(basis: Basis) -> Iterator[Draft]:
+    """Find patterns that are to be retired and still have keys."""
+    found = basis.report.summary.registry
+    for entry in () if found is None else found.entries:
+        if entry.deprecated and entry.inspected_keys:
+            keys, memory = _figures(basis, entry)
+            yield Draft(keys, memory, partial(_deprecated, basis, entry, keys, memory))
+
+
+def _figures(basis: Basis, entry: EntryReport) -> tuple[Amount, Amount | None]:
+    is_whole = isinstance(entry.memory_bytes, Estimate) or entry.memory_known_keys >= entry.inspected_keys
+    keys = amount(basis.cells.amount(entry.keys)) or Amount(0)
+    return keys, amount(basis.cells.part(entry.memory_bytes, is_whole))
+
+
+def _deprecated(basis: Basis, entry: EntryReport, keys: Amount, memory: Amount | None) -> Finding:
+    title = f"{keys.keys()} of {entry.pattern}, which is to be retired: {entry.deprecated}"
+    return _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=entry.examples)
+
+
+def unused(basis: Basis) -> Iterator[Draft]:
+    """Find patterns that no key has, where all keys were seen.
+
+    Those that are to be retired should have none, and of an included registry not everything is used.
+    """
+    found = basis.report.summary.registry
+    for entry in () if found is None or basis.may_lack else found.entries:
+        if not (entry.inspected_keys or entry.deprecated or entry.origin):
+            title = f"No key has the pattern {entry.pattern}"
+            make = partial(
+                _of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=entry.examples
+            )
+            yield Draft(Amount(0), None, make)
+
+
+def unregistered(basis: Basis) -> Iterator[Draft]:
+    """Find the namespaces of which many keys have no registered pattern."""
+    found = basis.report.summary.registry
+    fewest = basis.number(UNREGISTERED, "keys")
+    for one in () if found is None else found.unregistered:
+        if least(one.keys) >= fewest:
+            keys = amount(basis.cells.amount(one.keys)) or Amount(0)
+            memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
+            yield Draft(keys, memory, partial(_unregistered, basis, one, keys, memory))
+
+
+def _unregistered(basis: Basis, one: UnregisteredReport, keys: Amount, memory: Amount | None) -> Finding:
+    path = next(path for place, path in enumerate(basis.report.summary.root.walk()) if place == one.place)
+    name = display(one.namespace, limit=_NAME_LIMIT) or "no namespace"
+    has = "has" if keys.figure == 1 else "have"
+    title = f"{keys.keys()} of {name} {has} no registered pattern"
+    evidence = list(_examples(one.examples))
+    return of_namespace(basis, UNREGISTERED, path, title=title, keys=keys, memory=memory, evidence=evidence)
+
+
+def names(rule: str, basis: Basis) -> Iterator[Draft]:
+    """Find the namespaces and registered patterns with keys whose names break one rule."""
+    found = basis.report.summary.naming
+    for one in () if found is None else found.rules:
+        if one.rule != rule:
+            continue
+        for place in one.places:
+            keys = amount(basis.cells.amount(place.keys)) or Amount(0)
+            memory = amount(basis.cells.amount(place.memory_bytes, "memory"))
+            yield Draft(keys, memory, partial(_named, basis, one, place, keys, memory))
+
+
+def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, memory: Amount | None) -> Finding:
+    where = _place_name(place)
+    glob = glob_of_pattern(place.pattern) if place.pattern else escape_glob(place.namespace) + b"*"
+    return Finding(
+        rule=one.rule,
+        severity=basis.severity(one.rule),
+        title=SafeText(f"{keys.keys()} of {where} with names against a rule: {_lowered(RULES[one.rule].title)}"),
+        where=where,
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: Behind(query_of(one_of("glob", [glob])), GLOB_NOTE),
+        find_command=lambda: scan_line(glob),
+        evidence=tuple(_examples(place.examples or one.examples)),
+        pattern=place.pattern,
+    )
+
+
+def _place_name(place: NamePlace) -> SafeText:
+    if place.pattern:
+        return display_text(place.pattern, limit=_NAME_LIMIT)
+    return display(place.namespace, limit=_NAME_LIMIT) or SafeText("no namespace")
+
+
+def _lowered(title: str) -> str:
+    """Return a phrase as it goes on after a colon: `UTF-8` keeps its capitals."""
+    return title if title[1:2].isupper() else f"{title[0].lower()}{title[1:]}"

@@ -1,0 +1,84 @@
+"""Findings as a JUnit report, which CI systems show as tests: one test for each rule and place.
+
+A finding that `--fail-on` makes the command fail for is a failed test; one below that passes and says what was found.
+A rule that could not be judged is a skipped test, one that found nothing a test that passed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import Final
+from xml.etree.ElementTree import Element, SubElement, indent, tostring
+
+from rtui.analysis.findings.finding import Finding, Found, reaches
+from rtui.analysis.report.document import Report
+from rtui.registry.rules import RULES, Severity
+
+_NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""What XML 1.0 cannot have, not even escaped."""
+
+
+def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
+    """Return the document, in ASCII; findings of the severity `fail_on` and above are failures."""
+    suite = Element("testsuite", name="rtui check", package="rtui")
+    head = report.head
+    properties = SubElement(suite, "properties")
+    for name, value in (("server", head.server.label), ("db", head.server.db), ("coverage", head.coverage.kind.value)):
+        SubElement(properties, "property", name=name, value=_text(str(value)))
+    for one in found.findings:
+        _finding_case(suite, one, is_failure=reaches(one.severity, fail_on))
+    _quiet_cases(suite, found)
+    counts = {
+        "tests": len(suite.findall("testcase")),
+        "failures": len(suite.findall("testcase/failure")),
+        "errors": 0,
+        "skipped": len(suite.findall("testcase/skipped")),
+    }
+    for name, number in counts.items():
+        suite.set(name, str(number))
+    suite.set("time", f"{head.cost.elapsed_s:.3f}")
+    suite.set("timestamp", datetime.fromtimestamp(head.made_at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    suites = Element("testsuites", name="rtui check")
+    for name in ("tests", "failures", "errors"):
+        suites.set(name, str(counts[name]))
+    suites.append(suite)
+    indent(suites)
+    written: bytes = tostring(suites, "us-ascii")
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{written.decode()}\n'
+
+
+def _finding_case(suite: Element, one: Finding, *, is_failure: bool) -> None:
+    case = SubElement(suite, "testcase", classname=f"rtui.{one.rule}", name=_text(one.where), time="0")
+    text = _text("\n".join(_lines(one)))
+    if is_failure:
+        failure = SubElement(case, "failure", type=one.severity.value, message=_text(one.title))
+        failure.text = text
+    else:
+        SubElement(case, "system-out").text = f"{one.severity}: {text}"
+
+
+def _lines(one: Finding) -> Iterator[str]:
+    yield one.title
+    yield from one.evidence
+    yield f"why: {one.why}"
+    yield f"do: {one.remedy}"
+    yield f"query: {one.behind.query}"
+    yield f"look: {one.command}"
+
+
+def _quiet_cases(suite: Element, found: Found) -> None:
+    """Add the rules that found nothing, or could not be judged."""
+    reasons = {one.rule: one.why for one in found.unjudged}
+    broken = {one.rule for one in found.findings}
+    for rule in found.checked:
+        if rule in broken and rule not in reasons:
+            continue
+        case = SubElement(suite, "testcase", classname=f"rtui.{rule}", name=RULES[rule].title, time="0")
+        if rule in reasons:
+            SubElement(case, "skipped", message=_text(reasons[rule]))
+
+
+def _text(text: str) -> str:
+    return _NOT_IN_XML.sub("\ufffd", text)

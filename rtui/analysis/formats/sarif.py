@@ -1,0 +1,136 @@
+"""Findings as SARIF 2.1.0, for code scanning: rules with their documentation, a result for each finding.
+
+A keyspace has no files, but web interfaces show results beside lines of files. So a result has two places: a logical
+one, its namespace or pattern, and a physical one, which is the line of the registry that the pattern is on, or a path
+that names the server and its database. That path has no scheme such as `redis://`: GitHub refuses a whole file for one.
+
+GitHub's other limits (20 runs, 25,000 results of which 5,000 are shown, 25,000 rules, 10 MB compressed) are far above
+what is written, since each rule lists its most costly places only.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Final
+from urllib.parse import quote
+
+from rtui.analysis.findings.finding import Finding, Found
+from rtui.analysis.findings.table import identities
+from rtui.analysis.report.document import CoverageKind, Head, Report
+from rtui.keyspace.text.display import display_text
+from rtui.registry.rules import RULES, Parameter, Rule, Severity
+
+VERSION: Final = "2.1.0"
+SCHEMA: Final = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
+
+MOST_CHARACTERS: Final = 1_024
+"""Of a text that is shown to people; GitHub shows no more of a description."""
+
+_LEVELS: Final = {Severity.ERROR: "error", Severity.WARN: "warning", Severity.OFF: "warning"}
+"""GitHub knows no level for rules that are off by default: `enabled` says that."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePlace:
+    """A line of a file."""
+
+    uri: str
+    """The path from the root of the repository, percent-encoded."""
+    line: int = 1
+    """From 1."""
+    end_column: int = 1
+    """The column behind the last character, from 1."""
+
+
+def findings_sarif(report: Report, found: Found, places: Mapping[str, SourcePlace] | None = None) -> str:
+    """Return one log with one run, in ASCII; `places` are where registered patterns are written, by their text."""
+    lines, server = places or {}, SourcePlace(server_path(report.head))
+    results = [
+        _result(one, name, found, lines.get(one.pattern, server))
+        for one, name in zip(found.findings, identities(found), strict=True)
+    ]
+    driver = {"name": "rtui", "rules": [_descriptor(RULES[rule]) for rule in found.checked]}
+    if report.head.rtui_version:
+        driver["version"] = report.head.rtui_version
+    run = {
+        "tool": {"driver": driver},
+        "invocations": [_invocation(report, found)],
+        "results": results,
+        "columnKind": "unicodeCodePoints",
+        "properties": {"server": report.head.server.label, "db": report.head.server.db},
+    }
+    log = {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
+    return json.dumps(log, indent=2, allow_nan=False) + "\n"
+
+
+def server_path(head: Head) -> str:
+    """Return what stands for the server and its database as if they were a file: `redis/10.0.0.5%3A6379/db0`."""
+    return f"redis/{quote(head.server.label or 'server', safe='')}/db{head.server.db}"
+
+
+def _descriptor(rule: Rule) -> dict[str, Any]:
+    """Return what SARIF calls a reporting descriptor: the documentation of a rule and its default severity."""
+    parameters = [_parameter_text(name, one) for name, one in rule.parameters.items()]
+    return {
+        "id": rule.id,
+        "shortDescription": {"text": f"{rule.title}."},
+        "fullDescription": {"text": rule.reason},
+        "help": {"text": "\n".join([rule.remedy, *parameters])},
+        "defaultConfiguration": {"enabled": rule.severity is not Severity.OFF, "level": _LEVELS[rule.severity]},
+    }
+
+
+def _parameter_text(name: str, one: Parameter) -> str:
+    return f"{name} = {json.dumps(one.default)}: {one.help}"
+
+
+def _result(one: Finding, name: str, found: Found, at: SourcePlace) -> dict[str, Any]:
+    region = {"startLine": at.line, "startColumn": 1, "endLine": at.line, "endColumn": at.end_column}
+    place: dict[str, Any] = {
+        "physicalLocation": {"artifactLocation": {"uri": at.uri}, "region": region},
+        "logicalLocations": [{"fullyQualifiedName": str(one.where) or '""', "kind": "namespace"}],
+    }
+    mark = sha256(name.encode()).hexdigest()
+    properties: dict[str, Any] = {
+        "keys": one.keys.value,
+        "query": str(one.behind.query),
+        "command": str(one.command),
+        "evidence": list(map(str, one.evidence)),
+    }
+    if one.memory is not None:
+        properties["memoryBytes"] = one.memory.value
+    return {
+        "ruleId": one.rule,
+        "ruleIndex": found.checked.index(one.rule),
+        "level": _LEVELS[one.severity],
+        "message": {"text": display_text(f"{one.title}. {one.remedy}", limit=MOST_CHARACTERS)},
+        "locations": [place],
+        # The second is the only one that GitHub looks at; it would make one of the line, which several results share.
+        "partialFingerprints": {"rulePlace/v1": mark, "primaryLocationLineHash": f"{mark[:16]}:1"},
+        "properties": properties,
+    }
+
+
+def _invocation(report: Report, found: Found) -> dict[str, Any]:
+    """Return whether all could be judged, and what could not."""
+    coverage = report.head.coverage
+    notes = [(one.rule, f"{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
+    notes += [(one.rule, f"{one.places:,} more places break {one.rule}.") for one in found.unlisted]
+    notifications: list[dict[str, Any]] = [
+        {
+            "associatedRule": {"id": rule, "index": found.checked.index(rule)},
+            "level": "warning",
+            "message": {"text": text},
+        }
+        for rule, text in notes
+    ]
+    if coverage.kind is CoverageKind.PARTIAL:
+        reason = coverage.reason or "not every key was inspected"
+        notifications.append({"level": "warning", "message": {"text": f"The report is partial: {reason}."}})
+    return {
+        "executionSuccessful": coverage.kind is not CoverageKind.PARTIAL,
+        "toolConfigurationNotifications": notifications,
+    }

@@ -1,0 +1,301 @@
+"""`rtui check`: what is wrong with a keyspace, by rules that a registry can set; with an exit code for CI."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+import click
+
+from rtui.cli.main import INTERRUPTED
+from rtui.cli.options import (
+    ConnectionOptions,
+    connection_options,
+    demo_options,
+    log_option,
+    registry_choice,
+    registry_options,
+    scope_options,
+    take_separators,
+)
+from rtui.keyspace.text.matching import did_you_mean
+from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.analysis.findings.finding import Found
+    from rtui.analysis.formats.sarif import SourcePlace
+    from rtui.analysis.report.document import Report
+    from rtui.analysis.report.references import ReferenceChecks
+    from rtui.cli.reference_run import Follow
+    from rtui.registry.registry import Registry
+    from rtui.server.options import DemoDay
+
+FORMATS: Final = ("text", "json", "md", "sarif", "junit")
+"""The formats of findings."""
+
+UNKNOWN: Final = 3
+"""Exit code where nothing is found, but not everything could be judged."""
+
+CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Family.SERVER)
+"""The rules that findings are of."""
+
+
+def _rule_lines() -> str:
+    """Return a line for each rule: its id, what breaks it, and whether it is off by default."""
+    off = {Severity.OFF: " (off)"}
+    return "\n".join(f"  {rule.id:<22}{rule.title}{off.get(rule.severity, '')}" for rule in CHECKED)
+
+
+ALL_RULES: Final = "all"
+"""What `--rules` stands for without an id."""
+
+
+def rules_text(chosen: str) -> str:
+    """Return all that is to be said of one rule, or of each; raises `click.UsageError` for an id that is none."""
+    if chosen == ALL_RULES:
+        return "\n".join(
+            f"{heading}\n\n{''.join(_rule_text(rule) for rule in RULES.values() if rule.family is family)}"
+            for family, heading in FAMILIES.items()
+        )
+    if chosen not in RULES:
+        raise click.UsageError(f"There is no rule {chosen!r}.{did_you_mean(chosen, RULES)}")
+    return _rule_text(RULES[chosen])
+
+
+def _rule_text(rule: Rule) -> str:
+    """Return what breaks a rule, why it matters, what to do, what it goes by, and the line that sets it."""
+    lines = [f"{rule.id} ({rule.severity}): {rule.title}"]
+    for label, text in (("why", rule.reason), ("do", rule.remedy), ("how", rule.basis)):
+        lines += wrap(text, 96, initial_indent=f"  {label:<5}", subsequent_indent=" " * 7)
+    lines.append(f"  set  {rule.setting}")
+    lines += [f"       {name:<10}{one.help}" for name, one in rule.parameters.items()]
+    return "\n".join([*lines, "", ""])
+
+
+_EPILOG: Final = f"""\
+\b
+Rules
+{_rule_lines()}
+
+\b
+  sarif is for code scanning (SARIF 2.1.0), junit for CI systems that show tests: what
+  --fail-on fails for is a failed test.
+
+\b
+  queue-growing needs --since, cross-slot a cluster, and hot-key-expiring a server that
+  counts accesses (an LFU policy, or HOTKEYS).
+
+\b
+  --rules ID says more of one. Rules about names, expectations and patterns need a
+  registry. It sets each rule to "off", "warn" or "error", and its parameters:
+    [rules]
+    key-idle = {{ severity = "warn", days = 30 }}
+    expiry-cliff = "error"
+
+\b
+Try it
+  rtui check --demo                    a bad day: findings, and the exit code is 1
+  rtui check --demo --demo-day good    the same keys without what is wrong: it is 0
+
+\b
+Exit codes
+  0    nothing is found that is as severe as --fail-on says
+  1    something is; all findings are listed, those with most bytes first
+  2    the command line makes no sense, or the registry or report can't be read
+  3    nothing is, but not all could be judged: a fact was denied or is not known,
+       the pass ended early, the report was made without the registry, or the server
+       could not be reached
+  130  Ctrl-C or SIGTERM
+"""
+
+
+@click.command("check", epilog=_EPILOG)
+@connection_options
+@scope_options
+@registry_options
+@click.option("--report", "report_file", metavar="FILE", help="Check a report in JSON instead of a server; - is stdin.")
+@click.option("--since", metavar="EARLIER", help="An earlier report: find what has grown since; also TARGET@latest.")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text).")
+@click.option(
+    "--fail-on",
+    "fail_on",
+    type=click.Choice(("error", "warn")),
+    default="error",
+    help="From which severity on the exit code is 1 (error).",
+)
+@click.option(
+    "--references",
+    "followed",
+    type=click.Choice(("sample", "all", "off")),
+    default="sample",
+    help="Of which keys of each pattern the references that the registry declares are followed (sample).",
+)
+@click.option(
+    "--rules",
+    "rules",
+    is_flag=False,
+    flag_value=ALL_RULES,
+    metavar="[ID]",
+    help="Print what is to be known of a rule, or of each: why it matters, what to do, its parameters.",
+)
+@log_option
+@click.option("--demo", is_flag=True, help="Check sample keyspaces on an embedded server.")
+@demo_options
+@click.help_option("--help")
+def command(
+    connection: ConnectionOptions,
+    *,
+    report_file: str | None,
+    since: str | None,
+    form: str,
+    fail_on: str,
+    demo: bool,
+    demo_keys: int,
+    rules: str | None,
+    demo_day: DemoDay,
+    **asked: Any,
+) -> None:
+    """Inspect every key once and list what is wrong, most costly first.
+
+    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
+    """
+    if rules is not None:
+        click.echo(rules_text(rules), nl=False)
+        return
+    choice = registry_choice(asked)
+    if report_file is not None and (demo or connection.names_server({})):
+        raise click.UsageError("Give either a server or --report.")
+    target = Target() if demo or report_file is not None else connection.target()
+    registry = choice.load(target)
+    from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
+
+    before = None if since is None else read_report(since)
+    judge = Judge(registry, before, form, Severity(fail_on))
+    asked["registry"] = registry
+    followed, follow = asked.pop("followed"), None
+    if registry is not None and followed != "off" and report_file is None:
+        from rtui.cli.reference_run import follow_references  # noqa: PLC0415 - few registries declare references
+        from rtui.server.scan.pace import Pace  # noqa: PLC0415
+
+        follow = follow_references(registry, Pace(asked["pace"]), asked["match"], are_all=followed == "all")
+    take_separators(asked, registry)
+    if report_file is not None:
+        sys.exit(judge.exit_code(read_report(report_file)))
+    if not demo:
+        sys.exit(_check(target, asked, judge, follow))
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(demo_keys, day=demo_day) as server:
+        server.wait_loaded()
+        sys.exit(_check(server.target, asked, judge, follow))
+
+
+def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
+    """Analyse, follow references, print what is found, and return the exit code."""
+    from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_run import analyse  # noqa: PLC0415
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
+
+    asked["pace"] = Pace(asked["pace"])
+    with command_log(asked.pop("log_file")) as log:
+        try:
+            result = analyse(target, AnalysisOptions(**asked), log=log)
+            is_whole = result.report is not None and not result.is_interrupted and result.failure is None
+            references = follow(target, log) if follow is not None and is_whole else None
+        except RtuiError as error:
+            error.exit_code = UNKNOWN
+            raise
+    if result.report is None or result.is_interrupted:
+        if result.is_interrupted:
+            click.echo("rtui: interrupted: nothing is judged", err=True)
+            return INTERRUPTED
+        click.echo(f"rtui: {result.failure or 'nothing was inspected'}", err=True)
+        return UNKNOWN
+    code = judge.exit_code(result.report, references)
+    if references is not None and references.failure:
+        click.echo(f"rtui: not all references were followed: {references.failure}", err=True)
+        code = code or UNKNOWN
+    if result.failure is not None:
+        click.echo(f"rtui: The analysis broke off: {result.failure}", err=True)
+        return code or UNKNOWN
+    return code
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Judges a report, prints what is wrong, and says how the command ends."""
+
+    registry: Registry | None
+    before: Report | None
+    form: str
+    fail_on: Severity
+
+    def exit_code(self, report: Report, references: ReferenceChecks | None = None) -> int:
+        """Print what is wrong by a report and return the exit code."""
+        from rtui.analysis.findings.contents import findings  # noqa: PLC0415 - the help must not wait for it
+        from rtui.analysis.findings.finding import reaches  # noqa: PLC0415
+        from rtui.analysis.findings.with_registry import with_registry  # noqa: PLC0415
+        from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
+        from rtui.cli.report_file import STANDARD_STREAM, ReportOutput  # noqa: PLC0415
+
+        levels = None if self.registry is None else self.registry.rules
+        found = with_registry(findings(report, levels, self.before, references), report, self.registry)
+        ReportOutput(STANDARD_STREAM).write(self._written(report, found))
+        if found.at_least(self.fail_on):
+            return 1
+        is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
+        if is_partial:
+            reason = report.head.coverage.reason or "not every key was inspected"
+            click.echo(f"rtui: the report is partial: {reason}", err=True)
+        doubts = [one.rule for one in found.unjudged if reaches(one.severity, self.fail_on)]
+        if doubts:
+            click.echo(f"rtui: not judged: {', '.join(doubts)}", err=True)
+        return UNKNOWN if is_partial or doubts else 0
+
+    def _written(self, report: Report, found: Found) -> str:
+        from rtui.analysis.formats import findings as forms  # noqa: PLC0415 - the help must not wait for it
+        from rtui.analysis.formats.junit import findings_junit  # noqa: PLC0415
+        from rtui.analysis.formats.sarif import findings_sarif  # noqa: PLC0415
+
+        if self.form == "sarif":
+            return findings_sarif(report, found, {} if self.registry is None else _places(self.registry))
+        if self.form == "junit":
+            return findings_junit(report, found, self.fail_on)
+        write = {"text": forms.findings_text, "json": forms.findings_json, "md": forms.findings_markdown}[self.form]
+        return write(report, found)
+
+
+def _places(registry: Registry) -> dict[str, SourcePlace]:
+    """Return where each pattern is written, of files in the working directory, which is the root of the repository."""
+    from rtui.analysis.formats.sarif import SourcePlace  # noqa: PLC0415 - one format needs it
+    from rtui.analysis.report.registered import TEXT_LIMIT  # noqa: PLC0415
+    from rtui.keyspace.text.display import display_text  # noqa: PLC0415
+
+    files = {path for entry in registry.entries if (path := entry.file or registry.path) is not None}
+    sources = {path: _source(path) for path in files}
+    found: dict[str, SourcePlace] = {}
+    for entry in registry.entries:
+        source = sources.get(entry.file or registry.path or Path())
+        if source is not None and 0 < entry.line <= len(source[1]):
+            uri, lines = source
+            place = SourcePlace(uri, entry.line, len(lines[entry.line - 1]) + 1)
+            found.setdefault(display_text(entry.pattern.text, limit=TEXT_LIMIT), place)
+    return found
+
+
+def _source(path: Path) -> tuple[str, list[str]] | None:
+    """Return the path of a file from the working directory, percent-encoded, and its lines; None for others."""
+    resolved = path.resolve()
+    if not resolved.is_relative_to(Path.cwd()):
+        return None
+    try:
+        return quote(resolved.relative_to(Path.cwd()).as_posix()), resolved.read_text("utf-8").split("\n")
+    except (OSError, UnicodeDecodeError):
+        return None

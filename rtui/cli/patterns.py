@@ -1,0 +1,160 @@
+"""`rtui patterns`: the patterns of the keys, learnt in one gentle pass, as the draft of a registry, a table or data."""
+
+from __future__ import annotations
+
+import json
+import sys
+from shutil import get_terminal_size
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from rtui.cli.main import INTERRUPTED
+from rtui.cli.options import (
+    ConnectionOptions,
+    connection_options,
+    demo_options,
+    log_option,
+    scope_options,
+)
+
+if TYPE_CHECKING:
+    from rtui.analysis.report.document import Report
+    from rtui.cli.report_file import ReportOutput
+    from rtui.registry.registry import Registry
+    from rtui.server.options import DemoDay
+    from rtui.server.wire.target import Target
+
+FORMATS: Final = ("text", "toml", "json")
+"""The formats of patterns."""
+
+_SUFFIXES: Final = {".toml": "toml", ".json": "json"}
+
+_EPILOG: Final = """\
+The draft has a table for each pattern: types, times to live and sizes as they were seen, with room to grow, and
+examples. Every key that was inspected has one of the patterns. What they are for is for you to write.
+
+\b
+  rtui patterns prod:6379 -o rtui.toml         write a draft
+  rtui --registry rtui.toml prod:6379          use it
+  rtui patterns --report report.json           from a report, without asking a server
+
+\b
+Exit codes
+  0    the patterns are written
+  1    the server could not be reached or refused, its connection was lost for good, or
+       the file could not be written; nothing is written
+  2    the command line makes no sense, or the report can't be read
+  130  Ctrl-C or SIGTERM: what was seen until then is written, and says so
+"""
+
+
+@click.command("patterns", epilog=_EPILOG)
+@connection_options
+@scope_options
+@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
+@click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
+@click.option(
+    "--names",
+    "most_names",
+    metavar="N",
+    type=click.IntRange(0, 4096),
+    default=32,
+    help="Single keys side by side that get a pattern each; more become one (32).",
+)
+@click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
+@log_option
+@click.option("--demo", is_flag=True, help="Those of sample keyspaces on an embedded server.")
+@demo_options
+@click.help_option("--help")
+def command(
+    connection: ConnectionOptions,
+    form: str | None,
+    output: str,
+    *,
+    most_names: int,
+    report_name: str | None,
+    demo: bool,
+    demo_keys: int,
+    demo_day: DemoDay,
+    **asked: Any,
+) -> None:
+    """Learn which patterns the keys have, what they are like, and write the draft of a registry.
+
+    TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
+    """
+    from rtui.cli.report_file import ReportOutput, read_report  # noqa: PLC0415 - the help must not wait for it
+
+    file = ReportOutput(output)
+    form = form or _SUFFIXES.get(file.suffix, "text")
+    if report_name is not None:
+        if demo or connection.place:
+            raise click.UsageError("Give either a report or a server.")
+        _write(read_report(report_name), file, form, most_names)
+        return
+    file.check()
+    if not demo:
+        sys.exit(_learn(connection.target(), asked, file, form, most_names))
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(demo_keys, day=demo_day) as server:
+        server.wait_loaded()
+        sys.exit(_learn(server.target, asked, file, form, most_names))
+
+
+def _learn(target: Target, asked: dict[str, Any], file: ReportOutput, form: str, most_names: int) -> int:
+    """Inspect all keys, write their patterns, and return the exit code."""
+    from rtui.analysis.columns import parse_columns  # noqa: PLC0415
+    from rtui.cli.command_log import command_log  # noqa: PLC0415
+    from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
+    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
+
+    asked |= {"pace": Pace(asked["pace"]), "registry": _naming_rules(asked["separators"])}
+    log_file = asked.pop("log_file")
+    with command_log(log_file) as log:
+        result = analyse(target, AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory")), log=log)
+    if result.failure is not None:
+        raise RtuiError("The analysis broke off", result.failure)
+    if result.report is None:
+        click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+        return INTERRUPTED
+    _write(result.report, file, form, most_names)
+    return INTERRUPTED if result.is_interrupted else 0
+
+
+def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:
+    """Return a registry without patterns, so that the pass counts the names that break rules."""
+    from rtui.registry.load import read_registry  # noqa: PLC0415 - the help must not wait for it
+
+    try:
+        return read_registry(f"separators = {json.dumps([one.decode() for one in separators])}")
+    except UnicodeDecodeError:
+        return None
+
+
+def _write(report: Report, file: ReportOutput, form: str, most_names: int) -> None:
+    from rtui.analysis.formats import registry_draft as forms  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.formats.learnt_patterns import learnt_patterns  # noqa: PLC0415
+    from rtui.analysis.formats.text import table_text  # noqa: PLC0415
+
+    head = report.head
+    learnt = learnt_patterns(report.summary.root, head.scope.separators, most_names)
+    if form == "toml":
+        file.write(forms.write_registry(head, learnt, _errors(report)))
+    elif form == "json":
+        file.write(forms.write_patterns_json(head, learnt))
+    else:
+        is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
+        width = get_terminal_size().columns if file.is_terminal else None
+        table = forms.patterns_table(head, learnt)
+        file.write(table_text(table, width=width, ascii_only=file.is_terminal and not is_unicode))
+
+
+def _errors(report: Report) -> list[str]:
+    """Return the rules that are broken as errors."""
+    from rtui.analysis.findings.contents import findings  # noqa: PLC0415 - only a draft needs it
+    from rtui.registry.rules import Severity  # noqa: PLC0415
+
+    return sorted({one.rule for one in findings(report, None).at_least(Severity.ERROR)})

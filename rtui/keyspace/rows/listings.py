@@ -1,0 +1,265 @@
+"""The listings of all expanded namespaces, kept in step with the store.
+
+The store tells which namespaces have grown, and in which the children were renumbered; `follow` and `list_new` bring
+their listings up to date, so that the cost grows with what has changed and not with what is listed.
+
+A chain (see `chains`) has one listing: that of its last namespace, which hangs by the row of the first. When a chain
+parts, its listing stays with the lower part, below a new one for the upper part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from itertools import islice
+from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
+
+from rtui.keyspace.rows.chains import Chains
+from rtui.keyspace.rows.listing import ARRIVAL, Listing
+from rtui.keyspace.rows.ordering import Sort, Weigher, orders_of
+from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
+
+P = ParamSpec("P")
+
+MOST_REMEMBERED: Final = 500
+"""So many expanded namespaces are remembered when the store is reset."""
+
+SORT_AT_ONCE: Final = 2_000
+"""Up to this many children are sorted without a pause where a listing has to be sorted at once."""
+
+
+class HasStore(Protocol):
+    """What works over a store."""
+
+    store: NamespaceStore
+
+
+Over = TypeVar("Over", bound=HasStore)
+
+
+def until_reset(
+    work: Callable[Concatenate[Over, P], Slices[T]],
+) -> Callable[Concatenate[Over, P], Slices[T | None]]:
+    """Make work of a method that ends with None when the store is reset."""
+
+    @wraps(work)
+    def guarded(over: Over, /, *args: P.args, **kwargs: P.kwargs) -> Slices[T | None]:
+        root = over.store.root
+        return only_while(lambda: over.store.root is root, work(over, *args, **kwargs))
+
+    return guarded
+
+
+class Listings:
+    """The listings of a store's tree by namespace."""
+
+    def __init__(
+        self,
+        store: NamespaceStore,
+        sort: Sort,
+        weigher: Weigher | None,
+        *,
+        joins_chains: bool,
+        is_reversed: bool = False,
+    ) -> None:
+        """`weigher` knows what is sorted by beside names and counts; `joins_chains` shows `a:b:c` in one row."""
+        self.store = store
+        self.sort_order, self.is_reversed = sort, is_reversed
+        self._weigher = weigher
+        self.chains = Chains(joins=joins_chains)
+        self._changes = store.watch()
+        self._by_node: dict[Namespace | None, Listing] = {}
+        self.closed: list[bytes] = []
+        """The prefixes of what was expanded when the store was reset, for who expands it again and empties this."""
+        self._begin()
+
+    def __iter__(self) -> Iterator[Listing]:
+        return iter(self._by_node.values())
+
+    def get(self, namespace: Namespace | None) -> Listing | None:
+        """Return the listing of a namespace, attached or not; None if it was never expanded, or is inside a chain."""
+        return self._by_node.get(namespace)
+
+    def head(self, namespace: Namespace) -> Namespace:
+        """Return the first namespace of the chain that this one is in, or itself."""
+        chain = self.chains.of(namespace)
+        return namespace if chain is None else chain.head
+
+    def end(self, namespace: Namespace) -> Namespace:
+        """Return the last namespace of the chain that this one is in, or itself."""
+        chain = self.chains.of(namespace)
+        return namespace if chain is None else chain.end
+
+    def follow(self) -> None:
+        """Follow ordinals that changed in the store, or begin again if it was reset."""
+        if self.store.root is not self.root.node:
+            self._begin()
+        reshaped = self._changes.reshaped
+        if not reshaped:
+            return
+        self._changes.reshaped = set()
+        for node in reshaped:
+            listing = self._by_node.get(node)
+            if listing is None:
+                self._check_chain(node)
+                continue
+            were_sorted = listing.key_order is not ARRIVAL
+            self._forget(listing.renumber())
+            if were_sorted and listing.key_order is ARRIVAL:
+                self._arrange_at_once(listing)
+
+    def _begin(self) -> None:
+        """Start with the root of the store, as it is now."""
+        self._changes.grown, self._changes.reshaped = set(), set()
+        self.closed += [one.node.path() for one in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
+        for listing in self._by_node.values():
+            listing.parent, listing.expanded = None, []  # They refer to each other; so each is freed at once.
+        self.root = Listing(self.store.root, None)
+        self._by_node = {self.store.root: self.root}
+        self.chains.clear()
+        self._arrange_at_once(self.root)
+        self.root.arranged = True
+
+    def _expanded(self) -> Iterator[Listing]:
+        """Yield the listings whose rows can be seen, but that of the root, upper ones first."""
+        waiting = list(self._by_node.values())[:1]  # the root's, before there is another
+        while waiting:
+            listing = waiting.pop()
+            waiting += listing.expanded
+            if listing.parent is not None:
+                yield listing
+
+    def _forget(self, removed: list[Listing]) -> None:
+        """Forget listings whose namespaces were removed, with all that is expanded in them."""
+        while removed:
+            gone = removed.pop()
+            self._by_node.pop(gone.node, None)
+            self.chains.part(gone.node)
+            removed += gone.expanded
+
+    def attach(self, namespace: Namespace) -> Listing:
+        """Return the listing of the last namespace of a chain, or of one in none, with its rows below its own row.
+
+        It lists the children that there are. The namespace that it is in has a listing.
+        """
+        parent = self._by_node[self.head(namespace).parent]
+        listing = self._by_node.get(namespace)
+        if listing is None:
+            listing = self._by_node[namespace] = Listing(namespace, parent)
+        if not listing.attached:
+            if parent.name_order.position_of(listing.head.ordinal) >= parent.name_count:
+                parent.list_new()
+            listing.list_new()
+            listing.attach()
+            listing.arranged = False
+        return listing
+
+    def list_new(self) -> None:
+        """List what the store got since the last time."""
+        self.follow()
+        grown, self._changes.grown = self._changes.grown, set()
+        for node in grown:
+            listing = self._by_node.get(node)
+            if listing is not None:
+                listing.list_new()
+            else:
+                self._check_chain(node)
+
+    @until_reset
+    def open(self, listing: Listing) -> Slices[None]:
+        """Open the namespace of a listing, list all of its children and sort them, in slices."""
+        yield from self.store.open(listing.node)
+        self.follow()
+        yield from self._join_chain(listing)
+        listing.list_new()
+        if listing.node.opened and not listing.arranged:
+            yield from self.arrange(listing)
+            listing.arranged = True
+
+    def arrange(self, listing: Listing) -> Slices[None]:
+        """Sort the children of one listing, in slices."""
+        node = listing.node
+        slicer, is_reversed = Slicer(self.store.clock), self.is_reversed
+        orders = yield from orders_of(node, self.sort_order, slicer, self._weigher, is_reversed=is_reversed)
+        self.follow()
+        if listing.node is node:
+            listing.set_orders(*orders)
+
+    def _arrange_at_once(self, listing: Listing) -> None:
+        """Sort the children of one listing if they are few."""
+        if len(listing.node.labels) + listing.node.key_total <= SORT_AT_ONCE:
+            finish(self.arrange(listing))
+
+    def sort(self, order: Sort, *, is_reversed: bool = False) -> Slices[None]:
+        """Sort the children of all listings, in slices; they move to their new places together, at the end."""
+        self.sort_order, self.is_reversed = order, is_reversed
+        self.follow()
+        return self._sort(order, is_reversed)
+
+    @until_reset
+    def _sort(self, order: Sort, is_reversed: bool) -> Slices[None]:
+        slicer = Slicer(self.store.clock)
+        sorted_orders = []
+        for listing in list(self._by_node.values()):
+            labels, keys = listing.node.labels, listing.node.keys
+            orders = yield from orders_of(listing.node, order, slicer, self._weigher, is_reversed=is_reversed)
+            sorted_orders.append((listing, labels, keys, orders))
+            yield from slicer.pause()
+        self.follow()
+        for listing, labels, keys, orders in sorted_orders:
+            node = listing.node
+            is_wanted = self.sort_order is order and self.is_reversed is is_reversed
+            if is_wanted and node.labels is labels and (keys is None or node.keys is keys):
+                listing.set_orders(*orders)
+
+    def _join_chain(self, listing: Listing) -> Slices[None]:
+        """Have a listing list what is at the end of the chain that its namespace begins or goes on."""
+        slicer = Slicer(self.store.clock)
+        while listing.parent is not None and self._by_node.get(listing.node) is listing:
+            child = self.chains.link_below(listing.node)
+            if child is None or child in self._by_node or self.store.needs_scan(child):
+                return
+            del self._by_node[listing.node]
+            self.chains.join(listing.node, child)
+            self._by_node[child] = listing
+            listing.arranged = False
+            listing.list_other(child)
+            yield from self.store.open(child)
+            self.follow()
+            listing.list_new()
+            yield from slicer.pause()
+
+    def _check_chain(self, namespace: Namespace) -> None:
+        """Part the chain that a namespace is in where a namespace of it holds more than the next one by now."""
+        while (parted := self.chains.check(namespace)) is not None:
+            upper, lower = parted
+            listing = self._by_node.pop(lower[-1], None)
+            if listing is None or listing.parent is None:
+                return
+            was_attached, parent = listing.attached, listing.parent
+            listing.detach()
+            if lower[0].ordinal < 0:
+                self._forget(listing.expanded)
+                continue
+            between = self._by_node[upper[-1]] = Listing(upper[-1], parent)
+            between.head = upper[0]
+            between.arranged = True
+            self._by_node[lower[-1]] = listing
+            listing.parent, listing.head = between, lower[0]
+            self._set_depths(listing)
+            if was_attached:
+                between.attach()
+            listing.attach()
+
+    def _set_depths(self, top: Listing) -> None:
+        """Set how deep the rows of a listing, and of all that hang below it, are."""
+        below: dict[Listing | None, list[Listing]] = {}
+        for listing in self._by_node.values():
+            below.setdefault(listing.parent, []).append(listing)
+        waiting = [top]
+        while waiting:
+            listing = waiting.pop()
+            listing.depth = 0 if listing.parent is None else listing.parent.depth + 1
+            waiting += below.get(listing, [])

@@ -1,0 +1,64 @@
+"""Splits key names into the segments that patterns are made of; UUIDs and addresses are whole ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rtui.keyspace.text.identifiers import Wholes
+from rtui.keyspace.text.segments import Separators
+
+
+class KeySegments:
+    """Splits the names of a keyspace with these separators.
+
+    `rate:2001:db8::7:login` has three segments: an address is one, though it holds the separator, and so
+    is a UUID where `-` separates.
+    """
+
+    def __init__(self, separators: Separators) -> None:
+        self._separators = separators
+        self._single = separators.values[0] if len(separators.values) == 1 else None
+        self._wholes = Wholes(separators.values)
+
+    def may_have_whole(self, key: bytes) -> bool:
+        """Whether a key of the same shape may have an identifier that holds separators."""
+        return self._wholes.may_hold(key)
+
+    def of(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:
+        """Return the first so many segments, each with the separator that ends it, `b""` for the last of the key."""
+        if self._wholes.may_hold(key):
+            return self._with_wholes(key, most)
+        separator = self._single
+        if separator is not None and b"{" not in key:
+            names = key.split(separator, most)
+            pairs = [(name, separator) for name in names[:-1]]
+            return pairs if len(names) > most else [*pairs, (names[-1], b"")]
+        pairs = []
+        for segment in self._separators.segments(key):
+            if len(pairs) == most:
+                break
+            pairs.append((segment.name, segment.separator))
+        return pairs
+
+    def at(self, keys: Sequence[bytes], levels: Sequence[int]) -> list[list[bytes]]:
+        """Return the segments of keys at each of these levels, ascending and counted from 0, that all keys have."""
+        most = levels[-1] + 1
+        separator, joined = self._single, b"\0".join(keys)
+        if separator is not None and b"{" not in joined and not self._wholes.may_any_hold(keys, joined):
+            split = [key.split(separator, most) for key in keys]
+            return [[names[level] for names in split] for level in levels]
+        pairs = [self.of(key, most) for key in keys]
+        return [[names[level][0] for names in pairs] for level in levels]
+
+    def _with_wholes(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:
+        pairs: list[tuple[bytes, bytes]] = []
+        start, brace_before = 0, False
+        while len(pairs) < most:
+            cut = self._separators.cut(key, self._wholes.end(key, start) or start, brace_before=brace_before)
+            if cut is None:
+                pairs.append((key[start:], b""))
+                break
+            pairs.append((key[start : cut.separator_start], key[cut.separator_start : cut.separator_end]))
+            brace_before = brace_before or key.find(b"{", start, cut.separator_end) >= 0
+            start = cut.separator_end
+        return pairs

@@ -1,0 +1,275 @@
+"""What a pattern expects of its keys: type, time to live, size and length; and what one key is found to have.
+
+A registry says what TTL a key is *given*: `30m`. A server says what is *left* of it. So `30m` and `<=30m` are both
+broken by a key with more than 30 minutes left, and neither by one with less. That keys are given too little can't be
+seen from one of them, but from many: of keys that are given 30 minutes, half have more than 15 left, and that none of
+20 has is next to impossible (`Ttl.is_too_short`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final, NamedTuple
+
+from rtui.keyspace.text.quantities import (
+    Bounds,
+    ValueSyntaxError,
+    parse_count,
+    parse_duration,
+    parse_size,
+    write_duration,
+)
+from rtui.keyspace.types import TYPES
+
+NO_TTL: Final = -1
+"""What PTTL replies for a key that does not expire."""
+
+UNLIKELY: Final = 0.001
+"""That times to live are too short is said where it would otherwise be as unlikely as this."""
+
+
+class ExpectationError(ValueError):
+    """An expectation that can't be read; the message says how it is written, in safe text without a full stop."""
+
+
+class Breach(Enum):
+    """What of an expectation is broken: the value is the id of the rule, its place among the members a bit."""
+
+    TYPE = "type-wrong"
+    TTL_MISSING = "ttl-missing"
+    TTL_LONG = "ttl-too-long"
+    TTL_UNEXPECTED = "ttl-unexpected"
+    SIZE = "size-out-of-range"
+    LENGTH = "length-out-of-range"
+
+    @property
+    def bit(self) -> int:
+        """Its bit in a mask of broken expectations."""
+        return 1 << _BREACHES.index(self)
+
+
+_BREACHES: Final = tuple(Breach)
+
+BREACHES: Final = _BREACHES
+"""By bit, the lowest first."""
+
+
+def breaches_of(mask: int) -> tuple[Breach, ...]:
+    """Return what the bits of a mask stand for."""
+    return tuple(one for at, one in enumerate(_BREACHES) if mask >> at & 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ttl:
+    """Which times to live a key may be given."""
+
+    text: str
+    """As the registry has it."""
+    may_be_missing: bool
+    """Whether a key without one is in order."""
+    may_expire: bool = True
+    """Whether a key with one is."""
+    low_ms: int | None = None
+    """The least that it is given; None where nothing says so."""
+    high_ms: int | None = None
+    """The most that it is given."""
+
+    def breach(self, ttl_ms: int) -> Breach | None:
+        """Return what is wrong with what is left of a TTL, NO_TTL for a key that does not expire."""
+        if ttl_ms == NO_TTL:
+            return None if self.may_be_missing else Breach.TTL_MISSING
+        if not self.may_expire:
+            return Breach.TTL_UNEXPECTED
+        return Breach.TTL_LONG if self.high_ms is not None and ttl_ms > self.high_ms else None
+
+    def is_too_short(self, longest_ms: int, keys: int) -> bool:
+        """Whether keys were given less than the least, if so many of them have no more than this left.
+
+        Rests on keys being made evenly over time; `keys` are those that expire.
+        """
+        if self.low_ms is None or not keys or longest_ms >= self.low_ms:
+            return False
+        return bool((max(longest_ms, 1) / self.low_ms) ** keys < UNLIKELY)
+
+
+_RANGE: Final = "30m, 30m..2h, <=10m or >=1h"
+
+
+def read_ttl(text: str) -> Ttl:
+    """Read `30m`, `30m..2h`, `<=10m`, `>=1h`, `none`, `required`, and several with `|` between them.
+
+    Raises ExpectationError.
+    """
+    may_be_missing = may_expire = False
+    lows: list[int | None] = []
+    highs: list[int | None] = []
+    for choice in (one.strip() for one in text.split("|")):
+        if choice == "none":
+            may_be_missing = True
+            continue
+        may_expire = True
+        bounds = Bounds() if choice == "required" else _bounds(choice, parse_duration, f"none, required, {_RANGE}")
+        lows.append(bounds.low)
+        highs.append(bounds.high)
+    low = min((one for one in lows if one is not None), default=None) if None not in lows else None
+    high = max((one for one in highs if one is not None), default=None) if None not in highs else None
+    return Ttl(text, may_be_missing, may_expire, low, high)
+
+
+_OPERATOR: Final = re.compile(r"(<=|>=|<|>|=)?\s*(.*)", re.DOTALL)
+
+
+def _bounds(text: str, parse: Callable[[str], int], forms: str) -> Bounds:
+    """Read a value, a range or a comparison; both ends count."""
+    first, dots, last = text.partition("..")
+    try:
+        if dots:
+            low = parse(first.strip()) if first.strip() else None
+            high = parse(last.strip()) if last.strip() else None
+            if low is None and high is None:
+                raise ValueSyntaxError("a range has a value on one side at least")
+            if low is not None and high is not None and low > high:
+                raise ValueSyntaxError("the first value of a range is the smaller one")
+            return Bounds(low, high)
+        found = _OPERATOR.fullmatch(text)
+        operator, value = (found[1], parse(found[2])) if found else (None, parse(text))
+    except ValueSyntaxError as error:
+        raise ExpectationError(f"{error}; it is {forms}") from None
+    match operator:
+        case "<=":
+            return Bounds(None, value)
+        case "<":
+            return Bounds(None, value - 1)
+        case ">=":
+            return Bounds(value, None)
+        case ">":
+            return Bounds(value + 1, None)
+        case _:
+            return Bounds(value, value)
+
+
+def read_size(text: str) -> Bounds:
+    """Read `<=10K`, `1K..1M`, `>=100`: bytes, units of 1,024. Raises ExpectationError."""
+    return _bounds(text, parse_size, "<=10K, 1K..1M or >=100")
+
+
+def read_length(text: str) -> Bounds:
+    """Read `<=1000`, `1..10k`: elements, or the bytes of a string, also `<=10KB`. Raises ExpectationError."""
+    is_size = re.search(r"[0-9]\s*(?:[KMGT]i?)?B\b", text) is not None
+    return _bounds(text, parse_size if is_size else parse_count, "<=1000, 1..10k or >=1, of a string also <=10KB")
+
+
+_ALIASES: Final = {
+    "json": b"ReJSON-RL",
+    "timeseries": b"TSDB-TYPE",
+    "hyperloglog": b"string",
+    "bitmap": b"string",
+    "sortedset": b"zset",
+    "geo": b"zset",
+}
+
+_MODULE_TYPE: Final = re.compile(r"[A-Za-z0-9_-]{9}")
+"""The names of module types have nine characters."""
+
+
+def type_names() -> tuple[str, ...]:
+    """Return the names of types that a registry may use."""
+    return (*(name.decode() for name in TYPES), *_ALIASES)
+
+
+def read_type(text: str) -> bytes:
+    """Return the name of a type as TYPE answers; raises ExpectationError."""
+    name = _ALIASES.get(text, text.encode())
+    if name not in TYPES and not _MODULE_TYPE.fullmatch(text):
+        raise ExpectationError(f"{text!r} is no type")
+    return name
+
+
+class Found(NamedTuple):
+    """What is known of one key; None where it is not."""
+
+    type: bytes | None = None
+    ttl_ms: int | None = None
+    """What is left, NO_TTL for a key that does not expire."""
+    memory_bytes: int | None = None
+    length: int | None = None
+
+
+class Check(NamedTuple):
+    """One expectation and what a key has."""
+
+    fact: str
+    """`type`, `TTL`, `size` or `length`."""
+    expected: str
+    """As the registry has it."""
+    breach: Breach | None
+    """What is wrong; None where nothing is, or nothing is known."""
+    is_known: bool
+    """Whether the fact is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expectations:
+    """What a pattern expects of each of its keys."""
+
+    types: tuple[bytes, ...] = ()
+    """Empty where any will do."""
+    ttl: Ttl | None = None
+    size: Bounds | None = None
+    """Bytes of memory."""
+    size_text: str = ""
+    length: Bounds | None = None
+    length_text: str = ""
+
+    def broken(self, found: Found) -> int:
+        """Return the bits of what is broken; what is not known breaks nothing."""
+        key_type, ttl_ms, memory_bytes, length = found
+        mask = 0
+        if self.types and key_type is not None and key_type not in self.types:
+            mask = Breach.TYPE.bit
+        if self.ttl is not None and ttl_ms is not None and (breach := self.ttl.breach(ttl_ms)) is not None:
+            mask |= breach.bit
+        if self.size is not None and memory_bytes is not None and memory_bytes not in self.size:
+            mask |= Breach.SIZE.bit
+        if self.length is not None and length is not None and length not in self.length:
+            mask |= Breach.LENGTH.bit
+        return mask
+
+    def checks(self, found: Found) -> tuple[Check, ...]:
+        """Return every expectation with what is broken of it."""
+        broken = breaches_of(self.broken(found))
+        rows: list[tuple[str, str, object, Sequence[Breach]]] = []
+        if self.types:
+            expected = " or ".join(one.decode("utf-8", "replace") for one in self.types)
+            rows.append(("type", expected, found.type, (Breach.TYPE,)))
+        if self.ttl is not None:
+            ways = (Breach.TTL_MISSING, Breach.TTL_LONG, Breach.TTL_UNEXPECTED)
+            rows.append(("TTL", self.ttl.text, found.ttl_ms, ways))
+        if self.size is not None:
+            rows.append(("size", self.size_text, found.memory_bytes, (Breach.SIZE,)))
+        if self.length is not None:
+            rows.append(("length", self.length_text, found.length, (Breach.LENGTH,)))
+        return tuple(
+            Check(fact, expected, next((one for one in ways if one in broken), None), value is not None)
+            for fact, expected, value, ways in rows
+        )
+
+    def table(self) -> tuple[int, ...]:
+        """Return the bounds as numbers for an engine, -1 where there is none.
+
+        Whether a TTL may be missing (1) and whether there may be one (2), its most in ms, least and most bytes, least
+        and most length.
+        """
+        ttl = self.ttl or Ttl("", may_be_missing=True)
+        size, length = self.size or Bounds(), self.length or Bounds()
+        numbers = (ttl.high_ms, size.low, size.high, length.low, length.high)
+        return (ttl.may_be_missing + 2 * ttl.may_expire, *(-1 if one is None else one for one in numbers))
+
+
+def too_short_text(ttl: Ttl, longest_ms: int, keys: int) -> str:
+    """Return what shows that the TTLs of many keys are too short, as a sentence."""
+    least = write_duration(ttl.low_ms or 0)
+    return f"none of {keys:,} keys has more than {write_duration(longest_ms)} left, {least} or more are given"

@@ -1,0 +1,383 @@
+r"""Finds the most specific of a registry's patterns that a key has.
+
+Trying 200 patterns one after another would cost a hundred microseconds a key. So a key is split at the separators, and
+the number of its segments leads to the patterns that can have so many. With the patterns
+
+    app:session:{id}    app:cache:{entity}:count    app:lock:{resource}:{id}    {entity}:{id}:all:{x}
+
+`app:cache:user:count` has four segments, as three of them. These differ most in the second segment, so that is looked
+up: of `cache` there is one, and one more has a placeholder there. A few patterns that are left are tried at once: their
+expressions are alternatives of one, the most specific first. Where many are left, another segment is looked up, or the
+beginning of one that is literal in part (`rank_daily_{n}`), three times at most.
+
+A pattern with a placeholder that may span separators (an IPv6 address, any depth) has no fixed number of segments: it
+is among the patterns of every number that it can have, and only what is before that placeholder is looked up. Where
+there are several separators, it is not the number of segments that leads to patterns but the sequence of the separators
+between them: `page-{n}:{id}` has `-:`. Bytes are deleted and replaced faster than an expression splits.
+
+`MatcherTables` has all patterns as plain bytes and numbers, for an engine that walks them without Python.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, NamedTuple
+
+from rtui.registry.patterns import LONGEST_KEY, Literal, Part, Pattern, Segment, compiled
+
+NO_PATTERN: Final = -1
+"""What stands for the pattern of a key that has none."""
+
+FEW: Final = 3
+"""So many patterns are tried without another lookup."""
+
+MOST_SINGLY: Final = 256
+"""Keys of which the few patterns that are left are tried one after another."""
+
+MOST_LOOKUPS: Final = 3
+"""Of one key, beside the one of its sequence."""
+
+Parts = Sequence[bytes]
+"""The segments of a key."""
+
+Sequenced = int | bytes
+"""What keys are divided by first: the number of their segments, or the sequence of their separators."""
+
+Place = tuple[int, int]
+"""A segment, and how many bytes at its beginning are looked up; 0 for all of it."""
+
+_BEGINNINGS: Final = (16, 8, 4, 2)
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """A pattern as segments of a key."""
+
+    pattern: Pattern
+    index: int
+    segments: tuple[Segment, ...]
+    """Those before the first that spans; of that one the beginning can be looked up."""
+
+    @cached_property
+    def source(self) -> bytes:
+        """The source of its expression, without groups."""
+        return self.pattern.source(has_groups=False)
+
+    @cached_property
+    def match(self) -> Callable[[bytes], re.Match[bytes] | None]:
+        """What matches its keys."""
+        return compiled(self.source).fullmatch
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a segment spans, so that a key may have more of them."""
+        return len(self.segments) < self.least
+
+    @property
+    def least(self) -> int:
+        """The number of segments that a key has at least."""
+        return len(self.pattern.segments)
+
+    @property
+    def sequence(self) -> Sequenced:
+        """What its keys are divided by; where it is open, what that begins with."""
+        segments = self.segments if self.is_open else self.segments[:-1]
+        return _sequence([segment.separator for segment in segments], self.pattern.separators)
+
+    def fits(self, sequence: Sequenced, segments: int) -> bool:
+        """Whether keys of a sequence of separators, with so many segments, may have it."""
+        own = self.sequence
+        if not self.is_open:
+            return own == sequence
+        is_begun = not isinstance(own, bytes) or not isinstance(sequence, bytes) or sequence.startswith(own)
+        return self.least <= segments and is_begun
+
+    def text(self, place: Place) -> bytes | None:
+        """Return what has to be found at a place of a key; None where that may be several things."""
+        at, count = place
+        if at > len(self.segments) or at == self.least:
+            return None
+        segment = self.pattern.segments[at]
+        if segment.literal is not None:
+            return segment.literal[:count] if count else segment.literal
+        first = segment.parts[0]
+        is_long = isinstance(first, Literal) and 0 < count <= len(first.text)
+        return first.text[:count] if is_long and isinstance(first, Literal) else None
+
+
+class _Trial:
+    """Tries the few patterns that are left, the most specific first.
+
+    At first one after another. To compile all of them as one expression takes milliseconds, which pays after many keys.
+    """
+
+    __slots__ = ("_keys", "_match", "_shapes")
+
+    def __init__(self, shapes: Sequence[_Shape]) -> None:
+        self._shapes = shapes
+        self._keys = 0
+        self._match: Callable[[bytes], re.Match[bytes] | None] | None = None
+
+    @property
+    def indices(self) -> tuple[int, ...]:
+        """The indices of the patterns, in order."""
+        return tuple(shape.index for shape in self._shapes)
+
+    def index(self, key: bytes) -> int:
+        """Return the index of the pattern that a key has, or NO_PATTERN."""
+        if not self._shapes:
+            return NO_PATTERN
+        match = self._match
+        if match is None:
+            self._keys += 1
+            if self._keys <= MOST_SINGLY:
+                return next((one.index for one in self._shapes if one.match(key)), NO_PATTERN)
+            match = self._match = re.compile(b"|".join(b"(" + one.source + rb")\Z" for one in self._shapes)).match
+        found = match(key)
+        return NO_PATTERN if found is None else self._shapes[(found.lastindex or 1) - 1].index
+
+
+class _Lookup:
+    """Looks a segment up, or its beginning."""
+
+    __slots__ = ("at", "by_text", "others", "part")
+
+    def __init__(self, shapes: Sequence[_Shape], place: Place, lookups: int) -> None:
+        at, count = place
+        groups: dict[bytes, list[_Shape]] = {}
+        others: list[_Shape] = []
+        for shape in shapes:
+            text = shape.text(place)
+            if text is not None:
+                groups.setdefault(text, others.copy()).append(shape)
+                continue
+            others.append(shape)
+            for group in groups.values():
+                group.append(shape)
+        self.at = at
+        self.part = slice(count or None)
+        self.by_text: dict[bytes, _Trial | _Lookup] = {text: _node(group, lookups) for text, group in groups.items()}
+        self.others: _Trial | _Lookup = _node(others, lookups)
+
+
+def _node(shapes: Sequence[_Shape], lookups: int) -> _Trial | _Lookup:
+    """Return what finds the pattern of a key among these, the most specific first, with so many lookups at most."""
+    if len(shapes) <= FEW or not lookups:
+        return _Trial(shapes)
+    most = max(min(len(shape.segments) + 1, shape.least) for shape in shapes)
+    places = [(at, count) for count in (0, *_BEGINNINGS) for at in range(most)]
+    left, place = min(
+        ((_left(shapes, place), place) for place in places), key=lambda one: one[0], default=(0.0, (0, 0))
+    )
+    if not places or left > 0.8 * len(shapes):
+        return _Trial(shapes)
+    return _Lookup(shapes, place, lookups - 1)
+
+
+def _left(shapes: Sequence[_Shape], place: Place) -> float:
+    """Return how many patterns a lookup leaves on average, if each has as many keys."""
+    counts: defaultdict[bytes | None, int] = defaultdict(int)
+    for shape in shapes:
+        counts[shape.text(place)] += 1
+    others = counts.pop(None, 0)
+    return (sum(count * (count + others) for count in counts.values()) + others * others) / len(shapes)
+
+
+def _sequence(separators: Sequence[bytes], known: Sequence[bytes]) -> Sequenced:
+    """Return what keys with these separators between their segments are divided by."""
+    if len(known) < 2:
+        return len(separators) + 1
+    return (b"" if _are_bytes(known) else _BETWEEN).join(separators)
+
+
+def _are_bytes(separators: Sequence[bytes]) -> bool:
+    return all(len(one) == 1 for one in separators)
+
+
+_BETWEEN: Final = b"\0"
+
+
+class PartTable(NamedTuple):
+    """One part of a pattern for an engine: a literal, a separator or a placeholder."""
+
+    code: int
+    """0 for text, else the code of a form."""
+    text: bytes
+    """Of text."""
+    options: tuple[bytes, ...]
+    """Of an enum."""
+    lengths: tuple[tuple[int, int], ...]
+    """Least and most bytes; -1 is no bound."""
+
+
+class SegmentTable(NamedTuple):
+    """One segment of a pattern for an engine."""
+
+    parts: tuple[PartTable, ...]
+    separator: bytes
+    """What ends it; empty for the last one."""
+    spans: bool
+    """Whether what it stands for may be several segments of a key."""
+
+
+class NodeTable(NamedTuple):
+    """One step on the way to the pattern of a key: a lookup, or patterns to be tried."""
+
+    trial: tuple[int, ...]
+    """Indices of patterns to be tried one after another, where nothing is looked up."""
+    at: int
+    """The segment that is looked up; -1 for none."""
+    length: int
+    """How many bytes of it; 0 for all of it."""
+    by_text: Mapping[bytes, int]
+    """The node that follows, by what is found there."""
+    others: int
+    """The node that follows otherwise."""
+
+
+class MatcherTables(NamedTuple):
+    """All patterns, the most specific first."""
+
+    separators: tuple[bytes, ...]
+    patterns: tuple[tuple[int, tuple[PartTable, ...]], ...]
+    """The index of each in the registry and its parts in order, separators as text."""
+    longest_key: int
+    segments: tuple[tuple[SegmentTable, ...], ...]
+    """Of each pattern by its index."""
+    nodes: tuple[NodeTable, ...]
+    by_sequence: Mapping[Sequenced, int]
+    """The first node of a key, by the number of its segments or the sequence of its separators."""
+    still_open: tuple[int, ...]
+    """The first node of other keys, by the number of their segments less one; the last is also that of more."""
+
+
+class Matcher:
+    """Finds patterns of keys. Patterns are known by their index in what it is made from."""
+
+    def __init__(self, patterns: Sequence[Pattern], separators: Sequence[bytes]) -> None:
+        """`separators` come longest first, as in each pattern."""
+        self.patterns = tuple(patterns)
+        self.separators = tuple(separators)
+        self.order: tuple[int, ...] = tuple(
+            sorted(range(len(patterns)), key=lambda at: (patterns[at].specificity, patterns[at].earliest, at))
+        )
+        """The indices, the most specific first."""
+        self._split = _splitter(self.separators)
+        shapes = [_shape(patterns[index], index) for index in self.order]
+        fixed = {shape.sequence: shape.least for shape in shapes if not shape.is_open}
+        self._nodes = {
+            sequence: _node([shape for shape in shapes if shape.fits(sequence, segments)], MOST_LOOKUPS)
+            for sequence, segments in fixed.items()
+        }
+        still_open = [shape for shape in shapes if shape.is_open]
+        most = max((shape.least for shape in still_open), default=1)
+        self._open = [
+            _node([shape for shape in still_open if shape.least <= parts], MOST_LOOKUPS) for parts in range(1, most + 1)
+        ]
+        """Of keys that only patterns with a placeholder that spans can have, by the number of segments less one."""
+
+    def match(self, key: bytes) -> int | None:
+        """Return the index of the most specific pattern that a key has; None for a key without."""
+        found = self.match_page((key,))[0]
+        return None if found == NO_PATTERN else found
+
+    def match_page(self, keys: Sequence[bytes]) -> list[int]:
+        """Return the index of the pattern of each key, -1 for a key without."""
+        split, nodes, still_open = self._split, self._nodes, self._open
+        most = len(still_open)
+        found: list[int] = []
+        for key in keys:
+            if len(key) > LONGEST_KEY:
+                found.append(NO_PATTERN)
+                continue
+            sequence, parts = split(key)
+            node = nodes.get(sequence) or still_open[min(len(parts), most) - 1]
+            while isinstance(node, _Lookup):
+                node = node.by_text.get(parts[node.at][node.part], node.others)
+            found.append(node.index(key))
+        return found
+
+    def fields(self, key: bytes, index: int) -> dict[str, bytes]:
+        """Return the values of the named placeholders of a key of this pattern; raises ValueError for another."""
+        found = self.patterns[index].fields(key)
+        if found is None:
+            raise ValueError("the key does not have this pattern")
+        return found
+
+    def tables(self) -> MatcherTables:
+        """Return all patterns as bytes and numbers."""
+        rows = tuple((index, tuple(_rows(self.patterns[index]))) for index in self.order)
+        segments = tuple(
+            tuple(
+                SegmentTable(tuple(map(_part_row, one.parts)), one.separator, one.spans(self.separators))
+                for one in pattern.segments
+            )
+            for pattern in self.patterns
+        )
+        nodes: list[NodeTable] = []
+        by_sequence = {sequence: _add_node(node, nodes) for sequence, node in self._nodes.items()}
+        still_open = tuple(_add_node(node, nodes) for node in self._open)
+        return MatcherTables(self.separators, rows, LONGEST_KEY, segments, tuple(nodes), by_sequence, still_open)
+
+
+def _shape(pattern: Pattern, index: int) -> _Shape:
+    spanning = (at for at, segment in enumerate(pattern.segments) if segment.spans(pattern.separators))
+    return _Shape(pattern, index, pattern.segments[: next(spanning, None)])
+
+
+def _splitter(separators: tuple[bytes, ...]) -> Callable[[bytes], tuple[Sequenced, Parts]]:
+    """Return what splits a key: into the sequence of its separators, and its segments."""
+    if not separators:
+        return lambda key: (1, (key,))
+    first = separators[0]
+    if len(separators) == 1:
+
+        def by_one(key: bytes) -> tuple[Sequenced, Parts]:
+            parts = key.split(first)
+            return len(parts), parts
+
+        return by_one
+    if _are_bytes(separators):
+        every = b"".join(separators)
+        to_first = bytes.maketrans(every, first * len(every))
+        others = bytes(set(range(256)) - set(every))
+        return lambda key: (key.translate(None, others), key.translate(to_first).split(first))
+    split = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")").split
+
+    def by_expression(key: bytes) -> tuple[Sequenced, Parts]:
+        pieces = split(key)
+        return _BETWEEN.join(pieces[1::2]), pieces[::2]
+
+    return by_expression
+
+
+def _add_node(node: _Trial | _Lookup, nodes: list[NodeTable]) -> int:
+    """Add a node and all behind it; return its index."""
+    if isinstance(node, _Trial):
+        nodes.append(NodeTable(node.indices, -1, 0, {}, -1))
+    else:
+        by_text = {text: _add_node(one, nodes) for text, one in node.by_text.items()}
+        others = _add_node(node.others, nodes)
+        nodes.append(NodeTable((), node.at, node.part.stop or 0, by_text, others))
+    return len(nodes) - 1
+
+
+def _part_row(part: Part) -> PartTable:
+    if isinstance(part, Literal):
+        return PartTable(0, part.text, (), ())
+    values = part.values
+    lengths = tuple((low, -1 if high is None else high) for low, high in values.lengths)
+    return PartTable(values.form.code, b"", values.options, lengths)
+
+
+def _rows(pattern: Pattern) -> list[PartTable]:
+    rows: list[PartTable] = []
+    for segment in pattern.segments:
+        rows += map(_part_row, segment.parts)
+        if segment.separator:
+            rows.append(PartTable(0, segment.separator, (), ()))
+    return rows

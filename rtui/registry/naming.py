@@ -1,0 +1,484 @@
+r"""Naming rules: what is wrong with the name of one key, as bits of a number.
+
+Three looks at a key find everything. Bytes that are not allowed are what is left when all allowed ones are deleted
+(`bytes.translate`); of most keys nothing is, and only of the others it is found out which rule their bytes break.
+Length and braces are counted. What is about words (style, abbreviations, a second separator) is decided segment by
+segment, once for each name and with every digit taken for 0, since the same names come again in most keys; segments
+that are identifiers have no style.
+
+In a key that has a registered pattern, only the literal text of the pattern is about words, which is decided once for
+each pattern. What its placeholders stand for is data, except those of the form `word`, which are names as well.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_
+from types import MappingProxyType
+from typing import Final, NamedTuple
+
+from rtui.keyspace.text.display import is_hidden
+from rtui.keyspace.text.identifiers import NUMBER, Identifiers
+from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
+from rtui.registry.forms import WORD
+from rtui.registry.patterns import Literal, Pattern
+from rtui.registry.words import ALL_STYLES, Glossary, Style, styles_of, words_of
+
+NAME_RULES: Final = (
+    "name-separator",
+    "name-mixed-separators",
+    "name-case",
+    "name-characters",
+    "name-whitespace",
+    "name-quotes",
+    "name-control",
+    "name-encoding",
+    "name-empty-segment",
+    "name-long",
+    "name-huge",
+    "name-short",
+    "name-depth",
+    "name-abbreviation",
+    "tag-empty",
+    "tag-unbalanced",
+)
+"""The ids of the rules about one name; each one's place is its bit."""
+
+(
+    SEPARATOR, MIXED, CASE, CHARACTERS, WHITESPACE, QUOTES, CONTROL, ENCODING, EMPTY, LONG, HUGE, SHORT, DEPTH,
+    ABBREVIATION, TAG_EMPTY, TAG_UNBALANCED,
+) = (1 << at for at in range(len(NAME_RULES)))  # fmt: skip
+
+ALL_RULES: Final = (1 << len(NAME_RULES)) - 1
+
+DEFAULT_LONGEST: Final = 50
+DEFAULT_HARDEST: Final = 1_024
+DEFAULT_SHORTEST: Final = 3
+DEFAULT_DEEPEST: Final = 8
+DEFAULT_OTHERS: Final = "/|;#,."
+
+_WHITESPACE: Final = b" \t\n\r\v\f"
+_QUOTES: Final = b"\"'`"
+_CONTROL: Final = bytes({*range(0x20), 0x7F, *b"\\"} - set(_WHITESPACE))
+
+DEFAULT_CHARACTERS: Final = bytes(set(range(0x21, 0x7F)) - set(_QUOTES) - set(_CONTROL)).decode()
+"""Printable ASCII without blanks, quotes and backslashes."""
+
+MOST_NAMES: Final = 16_384
+"""Segments that are remembered; when there are more, all are forgotten."""
+
+LONGEST_NAME: Final = 64
+"""Segments of more bytes are no names."""
+
+_ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
+"""Makes names that differ in digits only the same: what is found of them is."""
+
+STYLE_SHIFT: Final = len(NAME_RULES)
+"""Where the bits of styles begin."""
+STYLE_BITS: Final = int(ALL_STYLES) << STYLE_SHIFT
+"""The bits of what `NamingRules.found_in` finds that are about styles: set are those that a name is not written in."""
+
+IS_SINGLE: Final = 1 << 24
+"""There is a name of one letter."""
+IS_LONG: Final = 1 << 25
+"""There is a name of more than one letter, or one that is no word."""
+
+
+def rule_ids(mask: int) -> tuple[str, ...]:
+    """Return the ids of the rules whose bits are set."""
+    return tuple(rule for at, rule in enumerate(NAME_RULES) if mask >> at & 1)
+
+
+def styles_found(found: int) -> Style:
+    """Return the styles that all names in a key have in common, by what `NamingRules.found_in` has found of it."""
+    return ALL_STYLES & ~Style(found >> STYLE_SHIFT & ALL_STYLES)
+
+
+@dataclass(frozen=True, slots=True)
+class NamingConfig:
+    """The parameters of the rules."""
+
+    separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
+    """Longest first."""
+    styles: Style | None = None
+    """The styles that are allowed; None: any."""
+    styles_below: Mapping[bytes, Style] = field(default_factory=dict)
+    """Those allowed in keys that begin with something; the longest beginning counts."""
+    characters: str = DEFAULT_CHARACTERS
+    """Every character that is allowed; separators always are."""
+    other_separators: str = DEFAULT_OTHERS
+    """Characters that separate words where they are not declared."""
+    longest: int = DEFAULT_LONGEST
+    hardest: int = DEFAULT_HARDEST
+    shortest: int = DEFAULT_SHORTEST
+    """Bytes."""
+    deepest: int = DEFAULT_DEEPEST
+    """Segments."""
+    glossary: Glossary | None = None
+    """None: abbreviations are not looked at."""
+
+
+class NamingTables(NamedTuple):
+    """The rules as plain bytes and numbers, for an engine."""
+
+    separators: tuple[bytes, ...]
+    allowed: bytes
+    """One byte, 1 or 0, for each of the 256."""
+    longest: int
+    hardest: int
+    shortest: int
+    deepest: int
+    enabled: int
+    of_patterns: tuple[int, ...]
+    """What the words of each pattern break, by its index; -1 where nothing of its keys is looked at."""
+    of_bytes: tuple[int, ...]
+    """What each byte breaks, 0 for one that is allowed; -1 where that depends on the bytes beside it."""
+    others: bytes
+    """One byte for each of the 256, 1 for those of separators that are not declared."""
+    styles_below: tuple[tuple[bytes, int], ...]
+    """How keys begin for which other styles are allowed, the longest first, and which, as numbers."""
+    styles: int
+    """Those that are allowed otherwise; -1 for any."""
+    longest_of: tuple[int, ...]
+    """By pattern, the length from which on a name is too long."""
+    names_of: tuple[tuple[int, ...], ...]
+    """By pattern, its placeholders, counted from 0, whose values are names."""
+    own_of: tuple[tuple[int, ...], ...]
+    """By pattern, those whose values have characters of their own: 0 stands for them where characters are looked at."""
+    glossary: Mapping[bytes, int] | None
+    """See `Glossary.table`; None where abbreviations are not looked at."""
+
+
+class _Values(NamedTuple):
+    """Values in the keys of a pattern that are judged in another way than the rest of the name."""
+
+    pattern: Pattern
+    names: tuple[int, ...]
+    """Groups of the pattern's expression that are names."""
+    own: tuple[int, ...]
+    """Groups whose form has characters that names may not have."""
+
+
+class NamingRules:
+    """Tells which rules a name breaks."""
+
+    def __init__(
+        self,
+        config: NamingConfig,
+        patterns: Sequence[Pattern] = (),
+        *,
+        enabled: int = ALL_RULES,
+        exempt: frozenset[int] = frozenset(),
+        longest_of: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
+        """`enabled` are the bits of the rules that are not off.
+
+        `exempt` patterns are named by somebody else; `longest_of` are patterns with a length of their own.
+        """
+        self.config = config
+        self.enabled = enabled
+        separators = config.separators
+        self._ok = bytes({*config.characters.encode()} & set(range(0x80)) | {*b"".join(separators)})
+        self._ok = self._ok.translate(None, _WHITESPACE + _QUOTES + _CONTROL)
+        self._without_separators = bytes(set(self._ok) - {*b"".join(separators)})
+        self._wide = frozenset(one for one in config.characters if not one.isascii())
+        self._single = separators[0] if len(separators) == 1 else None
+        self._split = re.compile(b"|".join(map(re.escape, separators))).split if separators else _whole
+        self._form = Identifiers(separators).form
+        self._longest_of = dict(longest_of)
+        others = "".join(one for one in config.other_separators if one.encode() not in separators)
+        self._others = re.compile(b"[" + re.escape(others.encode()) + b"]").search if others else None
+        self._names: defaultdict[Style | None, dict[bytes, int]] = defaultdict(dict)
+        """What is found of segments, by the styles that are allowed."""
+        self._alone: defaultdict[Style | None, dict[bytes, int]] = defaultdict(dict)
+        """The same of keys of one segment."""
+        self._below = sorted(config.styles_below.items(), key=lambda item: -len(item[0]))
+        self._of_patterns = tuple(
+            None if at in exempt else self._of_pattern(pattern) for at, pattern in enumerate(patterns)
+        )
+        values = {at: self._values_of(pattern) for at, pattern in enumerate(patterns)}
+        self._with_values = {at: found for at, found in values.items() if found.names or found.own}
+
+    def broken(self, key: bytes, pattern: int = -1) -> int:
+        """Return the bits of the rules that a name breaks; `pattern` is the index of what it was matched to, or -1."""
+        return self.of_page((key,), (pattern,))[0]
+
+    def of_page(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
+        """Return what `broken` does for many keys."""
+        enabled = self.enabled
+        return [found & enabled for found in self.found_in(keys, patterns)]
+
+    def found_in(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
+        """Return what is found of each name: the bits of rules, those that are off too, and of its styles.
+
+        See `styles_found`; 0 for keys of a pattern that is named by somebody else.
+        """
+        config = self.config
+        ok, single, split = self._ok, self._single, self._split
+        longest, shortest, deepest, of_patterns = config.longest, config.shortest, config.deepest, self._of_patterns
+        with_values = self._with_values
+        found = []
+        for name, pattern in zip(keys, patterns, strict=True):
+            key, words = name, of_patterns[pattern] if pattern >= 0 else 0
+            if words is None:
+                found.append(0)
+                continue
+            mask = 0
+            size = len(key)
+            if size > longest:
+                mask = self._too_long(size, pattern)
+            elif size < shortest:
+                mask = SHORT
+            if pattern in with_values:
+                key, of_values = self._without_values(key, with_values[pattern])
+                words |= of_values
+            if rest := key.translate(None, ok):
+                mask |= self._characters(key, rest)
+            if b"{" in key or b"}" in key:
+                mask |= _tags(key)
+            parts = key.split(single, deepest + 1) if single is not None else split(key, deepest + 1)
+            if pattern < 0:
+                words = self._of_parts(key, parts)
+            if len(parts) > deepest:
+                mask |= DEPTH
+            if b"" in parts:
+                mask |= EMPTY
+            if words & IS_SINGLE and not words & IS_LONG:
+                mask |= SHORT
+            found.append(mask | words)
+        return found
+
+    def _of_parts(self, key: bytes, parts: Sequence[bytes]) -> int:
+        """Return what is found of the segments of a key."""
+        allowed = self._allowed(key) if self._below else self.config.styles
+        if len(parts) == 1:
+            return self._of_name(key, allowed, is_alone=True)
+        names, words = self._names[allowed], 0
+        for part in parts:
+            if not part.isdigit():
+                one = names.get(part.translate(_ZEROS))
+                words |= self._of_name(part, allowed) if one is None else one
+        return words
+
+    def styles(self, key: bytes, pattern: int = -1) -> Style:
+        """Return the styles that all names in a key have in common: none where it mixes them."""
+        return styles_found(self._words(key, pattern))
+
+    def tables(self) -> NamingTables:
+        """Return the rules as bytes and numbers."""
+        config, ok, count = self.config, set(self._ok), len(self._of_patterns)
+        values = [self._with_values.get(at) for at in range(count)]
+        longest = [max(self._longest_of.get(at, config.longest), config.longest) for at in range(count)]
+        return NamingTables(
+            config.separators,
+            bytes(byte in ok for byte in range(256)),
+            config.longest,
+            config.hardest,
+            config.shortest,
+            config.deepest,
+            self.enabled,
+            tuple(-1 if one is None else one for one in self._of_patterns),
+            tuple(0 if byte in ok else _of_byte(byte) for byte in range(256)),
+            bytes(self._others is not None and self._others(bytes((byte,))) is not None for byte in range(256)),
+            tuple((beginning, int(styles)) for beginning, styles in self._below),
+            _number(config.styles),
+            tuple(longest),
+            tuple(() if one is None else tuple(group - 1 for group in one.names) for one in values),
+            tuple(() if one is None else tuple(group - 1 for group in one.own) for one in values),
+            None if config.glossary is None else config.glossary.table(),
+        )
+
+    def _words(self, key: bytes, pattern: int) -> int:
+        if pattern < 0:
+            return self._of_parts(key, key.split(self._single) if self._single is not None else self._split(key))
+        known = self._of_patterns[pattern] or 0
+        if pattern in self._with_values:
+            known |= self._without_values(key, self._with_values[pattern])[1]
+        return known
+
+    def _allowed(self, key: bytes) -> Style | None:
+        """Return the styles that a key may have."""
+        for beginning, styles in self._below:
+            if key.startswith(beginning):
+                return styles
+        return self.config.styles
+
+    def _too_long(self, size: int, pattern: int) -> int:
+        longest = max(self._longest_of.get(pattern, self.config.longest), self.config.longest)
+        return (LONG if size > longest else 0) | (HUGE if size > self.config.hardest else 0)
+
+    def _values_of(self, pattern: Pattern) -> _Values:
+        """Return which values of a pattern are judged in another way than the rest of the name."""
+        names, own = [], []
+        for group, one in enumerate(pattern.placeholders, 1):
+            form = one.values.form
+            if form is WORD:
+                names.append(group)
+            elif form.is_typed and form.alphabet.translate(None, self._without_separators):
+                own.append(group)
+        return _Values(pattern, tuple(names), tuple(own))
+
+    def _without_values(self, key: bytes, values: _Values) -> tuple[bytes, int]:
+        """Return a key without the values that have characters of their own, and what is found of those that are names.
+
+        An address has dots or colons, whatever is allowed elsewhere.
+        """
+        found = values.pattern.expression.fullmatch(key)
+        if found is None:
+            return key, 0
+        words = 0
+        for group in values.names:
+            words |= self._of_name(found[group], self._allowed(key))
+        for group in reversed(values.own):
+            key = key[: found.start(group)] + b"0" + key[found.end(group) :]
+        return key, words
+
+    def _of_name(self, part: bytes, allowed: Style | None, *, is_alone: bool = False) -> int:
+        """Return what is found of one segment; `is_alone` is of one that is the whole key."""
+        shape = part.translate(_ZEROS)
+        names = self._alone[allowed] if is_alone else self._names[allowed]
+        found = names.get(shape)
+        if found is None:
+            found = self._found_of(shape, allowed) | (self._found_of_whole(shape) if is_alone else 0)
+            if len(shape) <= LONGEST_NAME:
+                if len(names) >= MOST_NAMES:
+                    names.clear()
+                names[shape] = found
+        return found
+
+    def _found_of(self, part: bytes, allowed: Style | None) -> int:
+        if part.isdigit() or self._is_identifier(part):
+            return 0 if part.isdigit() else IS_LONG
+        found = 0
+        if self._others is not None and self._others(part) and not _FILE_OR_HOST(part):
+            found = MIXED
+        if len(part) > LONGEST_NAME or not _NAME(part):
+            return found | IS_LONG
+        common = reduce(and_, (styles_of(one.strip(b"_-")) for one in _PIECES(part)))
+        found |= int(ALL_STYLES & ~common) << STYLE_SHIFT
+        if allowed is not None and not common & allowed:
+            found |= CASE
+        found |= IS_SINGLE if len(part) == 1 else IS_LONG
+        glossary = self.config.glossary
+        if glossary is not None and any(map(glossary.is_foreign, words_of(part))):
+            found |= ABBREVIATION
+        return found
+
+    def _is_identifier(self, part: bytes) -> bool:
+        """Whether there is an identifier; numbers between slashes leave names beside them."""
+        pattern = self._form(part).pattern
+        return pattern is not None and not (b"/" in pattern and NUMBER in pattern)
+
+    def _found_of_whole(self, key: bytes) -> int:
+        """Return what is found of a key without any of the declared separators; a dot behind a hash tag is none."""
+        key = key.replace(b"}.", b"}", 1)
+        if not self.config.separators or self._is_identifier(key):
+            return 0
+        found = SHORT if _GLUED(key) else 0
+        is_cut = key.count(b"_") + key.count(b"-") > 1 or (self._others is not None and self._others(key) is not None)
+        return found | (SEPARATOR if is_cut and not _FILE_OR_HOST(key) else 0)
+
+    def _of_pattern(self, pattern: Pattern) -> int:
+        """Return what is found of the literal text of a pattern."""
+        words, allowed = 0, self._allowed(pattern.sample())
+        for segment in pattern.segments:
+            for part in segment.parts:
+                text = part.text.strip(b"_-.") if isinstance(part, Literal) else b""
+                if text and not text.isdigit():
+                    words |= self._of_name(text, allowed)
+            if any(not isinstance(part, Literal) for part in segment.parts):
+                words |= IS_LONG * (len(segment.parts) > 1)
+        if len(pattern.segments) == 1 and any(isinstance(part, Literal) for part in pattern.segments[0].parts):
+            words |= self._found_of_whole(pattern.sample())
+        return words
+
+    def _characters(self, key: bytes, rest: bytes) -> int:
+        """Return the rules that the bytes `rest` of a key break."""
+        mask = 0
+        if rest.translate(None, _WHITESPACE) != rest:
+            mask |= WHITESPACE
+        if rest.translate(None, _QUOTES) != rest:
+            mask |= QUOTES
+        if rest.translate(None, _CONTROL) != rest:
+            mask |= CONTROL
+        if not rest.isascii():
+            try:
+                wide = {one for one in key.decode() if not one.isascii()}
+            except UnicodeDecodeError:
+                return mask | ENCODING
+            for one in wide - self._wide:
+                mask |= WHITESPACE if one.isspace() else CONTROL if is_hidden(one) else CHARACTERS
+            rest = bytes(byte for byte in rest if byte < 0x80)
+        return mask | (CHARACTERS if rest.translate(None, _WHITESPACE + _QUOTES + _CONTROL) else 0)
+
+
+_NAME: Final = re.compile(
+    rb"""
+    [{]? [A-Za-z]+[0-9]* (?:[_.{}-]+ (?:[A-Za-z]+[0-9]* | [0-9]+))* [_}-]*
+    | _+ [A-Za-z] [A-Za-z0-9_]*
+    """,
+    re.VERBOSE,
+).fullmatch
+"""A segment made of words, which may end in digits; other mixtures of letters and digits are identifiers."""
+
+_PIECES: Final = re.compile(rb"[.{}]+").split
+"""Divides a segment into names of one style each: a hash tag may be in another one."""
+
+_GLUED: Final = re.compile(rb"[A-Za-z]{1,4}[0-9]+[A-Za-z]{1,4}").fullmatch
+"""A number between letters, such as u1000flw."""
+
+_FILE_OR_HOST: Final = re.compile(
+    rb"""
+    [\w-]+ \. [A-Za-z0-9]{1,4}
+    | (?:[A-Za-z0-9-]+\.)+ (?:com|org|net|io|dev|app|local|[a-z]{2})
+    | v? [0-9]+ (?:\.[0-9]+)+
+    """,
+    re.VERBOSE,
+).fullmatch
+"""Names in which a dot separates nothing: of files, of hosts, of versions."""
+
+
+def _number(styles: Style | None) -> int:
+    return -1 if styles is None else int(styles)
+
+
+def _of_byte(byte: int) -> int:
+    """Return the rule that a byte breaks which is not allowed; -1 for one that is a part of a character."""
+    if byte >= 0x80:
+        return -1
+    if byte in _WHITESPACE:
+        return WHITESPACE
+    return QUOTES if byte in _QUOTES else CONTROL if byte in _CONTROL else CHARACTERS
+
+
+def _whole(key: bytes, maxsplit: int = 0) -> list[bytes]:
+    """Return a key as its only segment."""
+    return [key]
+
+
+def _tags(key: bytes) -> int:
+    """Return the rules about hash tags that a key with braces breaks."""
+    opening = key.find(b"{")
+    closing = key.find(b"}", opening + 1) if opening >= 0 else -1
+    if opening < 0 or closing < 0:
+        return TAG_UNBALANCED
+    if closing == opening + 1:
+        return TAG_EMPTY
+    is_nested = key.find(b"{", opening + 1, closing) >= 0
+    return TAG_UNBALANCED if is_nested or key.count(b"{") != key.count(b"}") else 0
+
+
+def allocated_bytes(length: int) -> int:
+    """Return how many bytes the server's allocator gives for a name of this length.
+
+    A name has a header and a zero byte (sds.h). jemalloc, as Redis and Valkey build it, has a size class every eight
+    bytes up to 64, then four to each power of two.
+    """
+    header = 1 if length < 32 else 3 if length < 256 else 5 if length < 65_536 else 9
+    size = length + header + 1
+    step = max(8, 1 << max(0, (size - 1).bit_length() - 3))
+    return -(-size // step) * step

@@ -1,0 +1,347 @@
+r"""Patterns of key names as a registry writes them: `app:cache:{entity}:detail:{id}`.
+
+A pattern is literal text with placeholders in braces. What a placeholder stands for is said by the registry, by its
+name: `{ip}` an address, `{entity}` one of a list (`forms.py` has all forms); without that, `{int}`, `{hex}`, `{hash}`,
+`{uuid}`, `{ulid}`, `{date}`, `{ip}`, `{email}` and `{word}` are of the form of their name, and every other placeholder
+is one byte or more without a separator.
+
+* `{*}` is a placeholder without a name; `{**}` stands for one byte or more, separators included.
+* A placeholder may be a part of a segment: `rank_daily_{n}`, `celery-task-meta-{uuid}`.
+* Braces of the key itself, as those of a hash tag, are doubled: `{{user{id}}}.following` is the pattern of
+  `{user1000}.following`.
+* Backslashes escape as in `redis-cli`: `\x00` is a byte, `\\` a backslash.
+
+**Of two patterns that a key has, the more specific one counts.** They are compared by, one after another:
+
+1. the number of segments that are wholly literal: more is more specific,
+2. the number of segments that are literal in part,
+3. the number of literal bytes in those,
+4. the number of placeholders for one of a list,
+5. the number of placeholders of a form, such as `int`,
+6. the number of placeholders with limits on their length,
+7. the number of placeholders for any depth: fewer is more specific.
+
+So `user:{id}:cart` comes before `user:{id}:{what}`, that before `{entity}:{id}:{what}`, and that before `{**}`.
+Patterns that are alike in all of this and have a key in common are *ambiguous*: loading the registry warns of them.
+Then the one that is literal earlier in the key counts, and of two that are alike in this as well, the one that is
+written first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Final, NamedTuple
+
+from rtui.keyspace.text.display import EscapeSyntaxError, display_text, unescape
+from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, Values, other_than
+
+LONGEST_KEY: Final = 4_096
+"""A key of more bytes has no pattern: its time to be matched would grow with the square of its length."""
+
+MOST_PLACEHOLDERS: Final = 3
+"""In one segment."""
+
+UNNAMED: Final = ("*", "**")
+
+_PLACEHOLDER: Final = re.compile(r"\{([A-Za-z_][A-Za-z0-9_-]*|\*{1,2})\}")
+_TOKEN: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
+
+
+class PatternError(ValueError):
+    """A text that is no pattern; the message says why, in safe text without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """Bytes that stand for themselves."""
+
+    text: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Placeholder:
+    """A part that differs from key to key."""
+
+    name: str
+    """`*` or `**` where it has none."""
+    values: Values
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it has a name that its value can be asked by."""
+        return self.name not in UNNAMED
+
+
+Part = Literal | Placeholder
+
+
+class Segment(NamedTuple):
+    """What stands between two separators of a pattern."""
+
+    parts: tuple[Part, ...]
+    """Empty for an empty segment."""
+    separator: bytes
+    """What ends it; empty for the last one."""
+
+    @property
+    def literal(self) -> bytes | None:
+        """The segment, where it is wholly literal."""
+        if not self.parts:
+            return b""
+        return self.parts[0].text if len(self.parts) == 1 and isinstance(self.parts[0], Literal) else None
+
+    @property
+    def placeholder(self) -> Placeholder | None:
+        """The placeholder that it consists of."""
+        return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], Placeholder) else None
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Its placeholders."""
+        return tuple(part for part in self.parts if isinstance(part, Placeholder))
+
+    def spans(self, separators: Sequence[bytes]) -> bool:
+        """Whether what it stands for may be several segments of a key."""
+        return any(part.values.spans(separators) for part in self.placeholders)
+
+
+@lru_cache(maxsize=4096)
+def compiled(expression: bytes) -> re.Pattern[bytes]:
+    """Return an expression compiled: many patterns have the same segments."""
+    return re.compile(expression)
+
+
+_LITERAL, _PARTLY, _OPTION, _FORMED, _LIMITED, _FREE, _DEEP = range(7)
+
+
+@dataclass(frozen=True)
+class Pattern:
+    """A pattern that has been read."""
+
+    text: str
+    separators: tuple[bytes, ...]
+    """Longest first, as `keyspace.text.segments.Separators` has them."""
+    segments: tuple[Segment, ...]
+
+    @cached_property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """All of them, in order."""
+        return tuple(part for segment in self.segments for part in segment.placeholders)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of its placeholders."""
+        return tuple(one.name for one in self.placeholders if one.is_named)
+
+    @cached_property
+    def specificity(self) -> tuple[int, ...]:
+        """What patterns are compared by: the smaller is the more specific one. See the top of this module."""
+        kinds = [_kind_of(segment) for segment in self.segments]
+        partly = [one for one, kind in zip(self.segments, kinds, strict=True) if kind == _PARTLY]
+        text = sum(len(part.text) for one in partly for part in one.parts if isinstance(part, Literal))
+        values = [one.values for one in self.placeholders]
+        return (
+            -kinds.count(_LITERAL),
+            -len(partly),
+            -text,
+            -sum(one.form is ENUM for one in values),
+            -sum(one.form.is_typed and one.form is not ENUM for one in values),
+            -sum(bool(one.lengths) for one in values),
+            sum(one.form is ANY_DEPTH for one in values),
+        )
+
+    @cached_property
+    def earliest(self) -> tuple[int, ...]:
+        """How literal it is from the left to the right, for those that are equally specific."""
+        return tuple(_kind_of(segment) for segment in self.segments)
+
+    @cached_property
+    def expression(self) -> re.Pattern[bytes]:
+        """The expression whose full matches are its keys; group n + 1 is the value of placeholder n."""
+        return compiled(self.source())
+
+    def source(self, *, has_groups: bool = True) -> bytes:
+        """Return the source of its expression, with or without groups for the values."""
+        return b"".join(
+            segment_expression(segment.parts, self.separators, has_groups=has_groups) + re.escape(segment.separator)
+            for segment in self.segments
+        )
+
+    def matches(self, key: bytes) -> bool:
+        """Whether a key has the pattern, by itself."""
+        return len(key) <= LONGEST_KEY and self.expression.fullmatch(key) is not None
+
+    def fields(self, key: bytes) -> dict[str, bytes] | None:
+        """Return the values of the named placeholders in a key; None if it does not have the pattern."""
+        found = self.expression.fullmatch(key) if len(key) <= LONGEST_KEY else None
+        if found is None:
+            return None
+        pairs = zip(self.placeholders, found.groups(), strict=True)
+        return {one.name: value for one, value in pairs if one.is_named}
+
+    def filled(self, fields: Mapping[str, bytes]) -> bytes | None:
+        """Return the key with these values of its placeholders; None where one is missing."""
+        found = b""
+        for segment in self.segments:
+            for part in segment.parts:
+                if isinstance(part, Literal):
+                    found += part.text
+                elif part.name in fields:
+                    found += fields[part.name]
+                else:
+                    return None
+            found += segment.separator
+        return found
+
+    def sample(self) -> bytes:
+        """Return a key that has the pattern."""
+        texts = [
+            [part.text if isinstance(part, Literal) else part.values.samples()[0] for part in segment.parts]
+            for segment in self.segments
+        ]
+        return b"".join(b"".join(text) + segment.separator for text, segment in zip(texts, self.segments, strict=True))
+
+
+def _kind_of(segment: Segment) -> int:
+    if segment.literal is not None:
+        return _LITERAL
+    only = segment.placeholder
+    if only is None:
+        return _PARTLY
+    values = only.values
+    if values.form in (ENUM, ANY_DEPTH):
+        return _OPTION if values.form is ENUM else _DEEP
+    if values.form.is_typed:
+        return _FORMED
+    return _LIMITED if values.lengths else _FREE
+
+
+def segment_expression(parts: Sequence[Part], separators: Sequence[bytes], *, has_groups: bool = True) -> bytes:
+    """Return the expression of a segment, where wanted with a group for each placeholder.
+
+    Several placeholders for anything with text between them could be divided in many ways. The first place where the
+    text behind one occurs is always right, as in globs, so it is searched for once and never given up (`(?>…)`): the
+    time stays linear in the key.
+    """
+    found = b""
+    last = len(parts) - 1
+    at = 0
+    begin = b"(" if has_groups else b"(?:"
+    while at <= last:
+        part = parts[at]
+        if isinstance(part, Literal):
+            found += re.escape(part.text)
+            at += 1
+            continue
+        value = part.values.expression(separators)
+        if _is_free(part) and at + 2 <= last and _is_free(parts[at + 2]):
+            behind = parts[at + 1]
+            text = re.escape(behind.text) if isinstance(behind, Literal) else b""
+            found += b"(?>" + begin + other_than(separators) + b"+?)" + text + b")"
+            at += 2
+            continue
+        found += begin + value + b")"
+        at += 1
+    return found
+
+
+def _is_free(part: Part) -> bool:
+    return isinstance(part, Placeholder) and part.values.form is ANY and not part.values.lengths
+
+
+def read_pattern(text: str, values: Mapping[str, Values], separators: Sequence[bytes]) -> Pattern:
+    """Read a pattern; `values` says what placeholders stand for, by name. Raises PatternError.
+
+    `separators` come longest first.
+    """
+    parts: list[Part] = []
+    for token in _TOKEN.finditer(text):
+        if token[1] is None:
+            parts.append(Literal(_unescaped(_brace(token[0], text))))
+        elif found := _PLACEHOLDER.fullmatch(token[0]):
+            parts.append(Placeholder(found[1], _values_of(found[1], values)))
+        else:
+            raise PatternError(f"{{{display_text(token[1])}}} is no placeholder: a name has letters, digits, - and _")
+    pattern = Pattern(text, tuple(separators), tuple(_segments(_joined(parts), separators)))
+    _check(pattern)
+    return pattern
+
+
+def _brace(text: str, whole: str) -> str:
+    if text in ("{", "}"):
+        raise PatternError(f"{display_text(whole)}: a brace of the key itself is written twice, as {text * 2}")
+    return text[0] if text in ("{{", "}}") else text
+
+
+def _unescaped(text: str) -> bytes:
+    try:
+        return unescape(b"\\" + text.encode() if text.startswith('"') else text.encode())
+    except (EscapeSyntaxError, UnicodeEncodeError) as error:
+        raise PatternError(str(error)) from None
+
+
+def _values_of(name: str, values: Mapping[str, Values]) -> Values:
+    if name == "**":
+        return Values(ANY_DEPTH)
+    return values.get(name) or Values(FORMS.get(name, ANY))
+
+
+def _joined(parts: Sequence[Part]) -> list[Part]:
+    """Return the parts with neighbouring literals as one."""
+    found: list[Part] = []
+    for part in parts:
+        if found and isinstance(part, Literal) and isinstance(found[-1], Literal):
+            found[-1] = Literal(found[-1].text + part.text)
+        else:
+            found.append(part)
+    return found
+
+
+def _segments(parts: Sequence[Part], separators: Sequence[bytes]) -> list[Segment]:
+    cut = re.compile(b"(" + b"|".join(map(re.escape, separators)) + b")") if separators else None
+    found: list[Segment] = []
+    current: list[Part] = []
+    for part in parts:
+        if isinstance(part, Placeholder) or cut is None:
+            current.append(part)
+            continue
+        pieces = cut.split(part.text)
+        for text, separator in zip(pieces[::2], [*pieces[1::2], b""], strict=True):
+            if text:
+                current.append(Literal(text))
+            if separator:
+                found.append(Segment(tuple(current), separator))
+                current = []
+    return [*found, Segment(tuple(current), b"")]
+
+
+def _check(pattern: Pattern) -> None:
+    """Raise PatternError for a pattern that could be read in several ways or would take long."""
+    if not pattern.text:
+        raise PatternError("a pattern is not empty")
+    names = pattern.names
+    for name in names:
+        if names.count(name) > 1:
+            raise PatternError(f"{{{name}}} stands in it twice: each placeholder has a name of its own")
+    if sum(one.values.form is ANY_DEPTH for one in pattern.placeholders) > 1:
+        raise PatternError("only one placeholder can be of any depth")
+    for segment in pattern.segments:
+        if len(segment.placeholders) > MOST_PLACEHOLDERS:
+            raise PatternError(f"a segment has {MOST_PLACEHOLDERS} placeholders at most")
+        for first, second in zip(segment.parts, segment.parts[1:], strict=False):
+            if isinstance(first, Placeholder) and isinstance(second, Placeholder):
+                raise PatternError(f"nothing says where {{{first.name}}} ends and {{{second.name}}} begins")
+            if isinstance(first, Literal) and any(_begins(first.text, one) for one in pattern.separators):
+                raise PatternError(f"the text before {{{_name_of(second)}}} ends with a part of a separator")
+
+
+def _begins(text: bytes, separator: bytes) -> bool:
+    """Whether a text ends with the beginning of a separator."""
+    return any(text.endswith(separator[:count]) for count in range(1, len(separator)))
+
+
+def _name_of(part: Part) -> str:
+    return part.name if isinstance(part, Placeholder) else ""

@@ -1,0 +1,472 @@
+"""The rules that a registry can set to off, warn or error, with what each is for, its default and its parameters.
+
+A rule is declared here once. What looks for its violations is elsewhere: names in `naming.py`, single keys in
+`expectations.py`, whole keyspaces and servers where reports are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from typing import Final
+
+from rtui.keyspace.text.quantities import parse_duration, parse_size
+
+
+class Severity(StrEnum):
+    """How much a violation matters."""
+
+    OFF = "off"
+    WARN = "warn"
+    ERROR = "error"
+
+
+class Family(Enum):
+    """What a rule is about."""
+
+    NAMES = "names"
+    EXPECTATIONS = "expectations"
+    REGISTRY = "registry"
+    REFERENCES = "references"
+    LOAD = "load"
+    SERVER = "server"
+
+
+class Kind(Enum):
+    """What a parameter is, and how it is written."""
+
+    COUNT = "a whole number"
+    SHARE = "a share from 0 to 1"
+    RATIO = "a number"
+    DURATION = "a duration such as 30s or 10m"
+    SIZE = "a size such as 10K or 1M"
+    WORDS = "a list of words"
+    FLAG = "true or false"
+
+
+ParameterValue = int | float | bool | tuple[str, ...]
+"""Durations in milliseconds, sizes in bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """A number or a list that a rule works with."""
+
+    kind: Kind
+    default: object
+    """As it would be written."""
+    help: str
+
+    def value(self, written: object) -> ParameterValue:  # noqa: PLR0911 - a line each kind
+        """Return a value that was written; raises ValueError for one that is of another kind."""
+        match self.kind, written:
+            case (Kind.FLAG, bool()):
+                return bool(written)
+            case (_, bool()):
+                raise ValueError
+            case (Kind.COUNT, int()) if written >= 0:
+                return written
+            case (Kind.SHARE, int() | float()) if 0 <= written <= 1:
+                return float(written)
+            case (Kind.RATIO, int() | float()) if written >= 0:
+                return float(written)
+            case (Kind.DURATION, str()):
+                return parse_duration(written)
+            case (Kind.SIZE, str()):
+                return parse_size(written)
+            case (Kind.SIZE, int()) if written >= 0:
+                return written
+            case (Kind.WORDS, list() | tuple()) if all(isinstance(one, str) for one in written):
+                return tuple(written)
+        raise ValueError
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule."""
+
+    id: str
+    family: Family
+    severity: Severity
+    """The default."""
+    title: str
+    """What breaks it; a phrase without a full stop."""
+    reason: str
+    """Why it matters; a sentence."""
+    remedy: str
+    """What to do; a sentence."""
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    basis: str = ""
+    """What it goes by and what it does not see, where that is not plain; sentences."""
+
+    @property
+    def setting(self) -> str:
+        """The line of a registry, below `[rules]`, that sets it as it is by default."""
+        written = {"severity": f'"{self.severity}"'}
+        written |= {name: _written(one.default) for name, one in self.parameters.items()}
+        values = ", ".join(f"{name} = {value}" for name, value in written.items())
+        return f"{self.id} = {{ {values} }}" if self.parameters else f"{self.id} = {written['severity']}"
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """All that is to be said of it: what breaks it, why it matters, what to do, what it goes by, its parameters."""
+        said = [f"{self.title}.", self.reason, self.remedy, *([self.basis] if self.basis else [])]
+        for name, one in self.parameters.items():
+            said.append(f"{name} = {_written(one.default)}: {one.help[:1].lower()}{one.help[1:]}")
+        return tuple(said)
+
+
+def _written(value: object) -> str:
+    """Return the default of a parameter as TOML."""
+    if isinstance(value, list):
+        return f"[{', '.join(map(_written, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+
+NAMES, EXPECTATIONS, REGISTRY, REFERENCES, LOAD, SERVER = Family
+
+FAMILIES: Final = {
+    LOAD: "What goes wrong under load",
+    EXPECTATIONS: "What a pattern expects of its keys",
+    REGISTRY: "Patterns and keys without one",
+    REFERENCES: "References",
+    NAMES: "Names",
+    SERVER: "The server (not looked at yet)",
+}
+"""The headings of the families, in the order in which rules are listed."""
+
+OFF, WARN, ERROR = Severity
+
+RULES: Final[dict[str, Rule]] = {
+    rule.id: rule
+    for rule in (
+        Rule(
+            "name-separator", NAMES, WARN, "Separated by something else than declared",
+            "Tools group keys at the declared separator: what is separated otherwise belongs to no namespace.",
+            "Write these names with the declared separator, or declare theirs.",
+        ),
+        Rule(
+            "name-mixed-separators", NAMES, WARN, "A second separator within a name",
+            "Nobody knows at which of two separators such a name is to be divided.",
+            "Keep one separator between segments, and another one within them at most.",
+        ),
+        Rule(
+            "name-case", NAMES, WARN, "Words in another style than agreed",
+            "Names that differ only in their style are different keys: one is written and the other is read.",
+            "Write new keys in the agreed style, and rename the others when their code is changed.",
+        ),
+        Rule(
+            "name-mixed-case", NAMES, WARN, "Several styles in one namespace",
+            "Who writes a new key has to look up which style its neighbours have.",
+            "Agree on one style for the namespace.",
+            {"share": Parameter(Kind.SHARE, 0.01, "A style counts from this share of the keys on.")},
+        ),
+        Rule(
+            "name-characters", NAMES, WARN, "Characters that are not allowed",
+            "Unusual characters have to be quoted in shells, patterns, URLs and configuration files.",
+            "Leave these characters out, or encode the part that has them (hex, base64url).",
+        ),
+        Rule(
+            "name-whitespace", NAMES, ERROR, "Whitespace in a name",
+            "A space or line break ends an argument in redis-cli, scripts and logs.",
+            "Replace whitespace by the character that stands between words.",
+        ),
+        Rule(
+            "name-quotes", NAMES, ERROR, "Quotes in a name",
+            "Quotes in a name usually mean that a value was quoted twice.",
+            "Look where the name is built: a value was probably quoted before it was put in.",
+        ),
+        Rule(
+            "name-control", NAMES, ERROR, "Control, escape or invisible characters in a name",
+            "They cannot be seen or typed, and can change what a terminal shows.",
+            "Look where the name is built: input was probably put in unchecked.",
+        ),
+        Rule(
+            "name-encoding", NAMES, ERROR, "Not UTF-8",
+            "Such names are binary data, often of a client that serialises keys: no other client will find them.",
+            "Have the client write names as text: a serialiser for keys is often an option of its own.",
+        ),
+        Rule(
+            "name-empty-segment", NAMES, WARN, "An empty segment",
+            "Most often a variable was empty when the name was built.",
+            "Look where the name is built, and refuse empty values there.",
+        ),
+        Rule(
+            "name-long", NAMES, WARN, "Longer than agreed",
+            "Every key keeps its name in memory; long names cost as much as small values.",
+            "Shorten words that are the same in all names, or put a hash in place of long values.",
+        ),
+        Rule(
+            "name-huge", NAMES, ERROR, "Longer than any name should be",
+            "Comparing and hashing such names takes time in every command; a hash of the long part does as well.",
+            "Put a hash of the long part into the name, and the part itself into the value.",
+        ),
+        Rule(
+            "name-short", NAMES, WARN, "Too short to understand",
+            "A name is read far more often than it is typed.",
+            "Use words that say what the key is for.",
+        ),
+        Rule(
+            "name-depth", NAMES, WARN, "More segments than agreed",
+            "Deep names are hard to read, and their levels hardly ever mean the same everywhere.",
+            "Move what does not tell keys apart from the name into the value.",
+        ),
+        Rule(
+            "name-abbreviation", NAMES, WARN, "An abbreviation that is not in the glossary",
+            "What everybody abbreviates differently becomes several keys for one thing.",
+            "Write the word out, or add the abbreviation to the glossary.",
+        ),
+        Rule(
+            "tag-empty", NAMES, WARN, "An empty hash tag",
+            "Nothing lies between the braces, so the whole name is hashed and related keys do not share a slot.",
+            "Put what keys have in common between the braces, or leave the braces out.",
+        ),
+        Rule(
+            "tag-unbalanced", NAMES, WARN, "Braces that do not match",
+            "The slot is computed from something else than the name suggests.",
+            "Close each brace that begins a hash tag; leave braces out that begin none.",
+        ),
+        Rule(
+            "tag-skew", NAMES, WARN, "A hash tag that puts a large share of the keys on one slot",
+            "A slot is never divided: one node gets all of their memory and load.",
+            "Put something finer between the braces, so that only keys used together share a slot.",
+            {"share": Parameter(Kind.SHARE, 0.01, "Of all keys or bytes, on one slot by one tag.")},
+        ),
+        Rule(
+            "type-wrong", EXPECTATIONS, ERROR, "Another type than registered",
+            "Commands of the expected type fail with WRONGTYPE.",
+            "Find what writes them: two programs may use the same name for different things.",
+        ),
+        Rule(
+            "ttl-missing", EXPECTATIONS, ERROR, "No TTL where there has to be one",
+            "Such keys stay until somebody deletes them; a lock without TTL is never released.",
+            "Set the TTL with the value (SET … EX), and give the keys that are there one with EXPIRE.",
+        ),
+        Rule(
+            "ttl-too-long", EXPECTATIONS, WARN, "More time to live than agreed",
+            "Data that is out of date is kept and served.",
+            "Shorten the TTL where they are written, or widen what the registry expects.",
+        ),
+        Rule(
+            "ttl-too-short", EXPECTATIONS, WARN, "Less time to live than agreed",
+            "Work that should be saved is done again.",
+            "Lengthen the TTL where they are written, or widen what the registry expects.",
+        ),
+        Rule(
+            "ttl-unexpected", EXPECTATIONS, ERROR, "A TTL where there must be none",
+            "The key will vanish.",
+            "Find what gives them a TTL; PERSIST takes it away.",
+        ),
+        Rule(
+            "size-out-of-range", EXPECTATIONS, WARN, "Larger or smaller than agreed",
+            "Large values block the server while they are read, copied and deleted.",
+            "Divide large values, or store what is large elsewhere.",
+        ),
+        Rule(
+            "length-out-of-range", EXPECTATIONS, WARN, "More or fewer elements than agreed",
+            "Commands on a whole collection take as long as it has elements.",
+            "Trim them where they are written (LTRIM, ZREMRANGEBYRANK), or divide them.",
+        ),
+        Rule(
+            "key-unregistered", REGISTRY, WARN, "Keys that no pattern describes",
+            "Nobody knows what they are for, so nobody dares to change them.",
+            "Describe them in the registry, with purpose and owner, or delete what nobody needs.",
+            {"keys": Parameter(Kind.COUNT, 100, "Patterns of fewer keys are not listed one by one.")},
+        ),
+        Rule(
+            "pattern-unused", REGISTRY, WARN, "A registered pattern without keys",
+            "Either its keys are gone and the entry can go as well, or what should write them does not.",
+            "Remove the entry, or look why nothing writes its keys.",
+        ),
+        Rule(
+            "pattern-deprecated", REGISTRY, WARN, "A pattern that is to be retired and still has keys",
+            "Something still writes them.",
+            "Find what still writes them, and move it to what the entry names.",
+        ),
+        Rule(
+            "reference-dangling", REFERENCES, WARN, "A reference to a key that is gone",
+            "Readers follow it and find nothing.",
+            "Delete the reference together with what it points to.",
+            {"keys": Parameter(Kind.COUNT, 2_000, "Keys that are looked at of each pattern.")},
+            basis="Values are read and followed, of a sample of the keys of each pattern or of all (--references).",
+        ),
+        Rule(
+            "reference-twin", REFERENCES, WARN, "Two copies of an index that disagree",
+            "What is found depends on which of them is read.",
+            "Write both copies in one transaction (MULTI) or script, and repair the one that is wrong.",
+        ),
+        Rule(
+            "expiry-cliff", LOAD, WARN, "Many keys that expire at once",
+            "All of them are made again at once, by the database behind; add a random time to their TTL.",
+            "Add a random time to the TTL (jitter) where these keys are written.",
+            {
+                "share": Parameter(Kind.SHARE, 0.2, "Of the keys of a namespace."),
+                "keys": Parameter(Kind.COUNT, 1_000, "At least so many."),
+                "within": Parameter(Kind.DURATION, "5m", "Of each other."),
+            },
+        ),
+        Rule(
+            "ttl-mixed", LOAD, WARN, "Keys without TTL in a pattern whose other keys expire",
+            "What writes them has forgotten the TTL: they stay until somebody deletes them.",
+            "Find what writes them without EX or EXPIRE, such as a SET that drops the TTL (KEEPTTL keeps it).",
+            {
+                "share": Parameter(Kind.SHARE, 0.8, "At least such a share of the pattern expires."),
+                "keys": Parameter(Kind.COUNT, 10, "At least so many do not."),
+            },
+            basis="Only patterns whose keys are of one sort are looked at; locks have a rule of their own.",
+        ),
+        Rule(
+            "hot-key-expiring", LOAD, WARN, "A hot key that is about to expire",
+            "Everybody who reads it asks the database at the same moment; a lock or an expiry in the value guards it.",
+            "Renew it before it expires, or let one reader alone make it again, under a lock.",
+            {
+                "left": Parameter(Kind.DURATION, "5m", "It has less than this left."),
+                "counter": Parameter(Kind.COUNT, 20, "Its access counter, 0 to 255, is so high at least."),
+            },
+            basis="Of the hottest keys, by HOTKEYS of Redis 8.6 or by access counters of an LFU policy, in which 20 "
+            "stands for about 1,000 accesses by default; locks are left out, since they are to expire.",
+        ),
+        Rule(
+            "null-cached", LOAD, WARN, "Cached nulls that live long",
+            "What was missing stays missing for readers after it has appeared.",
+            "Give cached nulls a TTL of about 30 seconds.",
+            {
+                "left": Parameter(Kind.DURATION, "1m", "They have more than this left."),
+                "others": Parameter(Kind.SIZE, 64, "Bytes that the other strings of the pattern have on average."),
+                "keys": Parameter(Kind.COUNT, 10, "At least so many."),
+            },
+            basis="An analysis reads no values: found are strings of at most 4 bytes (null, nil, None, {}, empty) in a "
+            "pattern whose other strings are long and expire. What they hold only a look at one can tell.",
+        ),
+        Rule(
+            "lock-without-ttl", LOAD, ERROR, "A lock without TTL",
+            "When its owner dies it is never released.",
+            "Take locks with SET key owner NX PX milliseconds, so that value and TTL are set at once.",
+            {"words": Parameter(Kind.WORDS, ["lock", "mutex", "semaphore"], "Segments that make a key a lock.")},
+            basis="A namespace is of locks if its name has one of these words: order-lock, userLock, not clock.",
+        ),
+        Rule(
+            "lock-long", LOAD, WARN, "A lock with a long TTL",
+            "When its owner dies everybody else waits that long.",
+            "Give locks a TTL that is little longer than the work they guard, and renew it meanwhile.",
+            {"longest": Parameter(Kind.DURATION, "10m", "More than this is long.")},
+        ),
+        Rule(
+            "key-big", LOAD, WARN, "A big key",
+            "Reading, copying and deleting it hold up everybody else; UNLINK deletes in the background, DEL does not.",
+            "Divide them into several keys, read them in portions (HSCAN, LRANGE), and delete them with UNLINK.",
+            {
+                "string": Parameter(Kind.SIZE, "1M", "Bytes of a string."),
+                "elements": Parameter(Kind.COUNT, 10_000, "Elements of a collection."),
+                "size": Parameter(Kind.SIZE, "10M", "Memory of any key."),
+            },
+        ),
+        Rule(
+            "queue-growing", LOAD, WARN, "A list that only grows between two reports",
+            "What takes from it is slower than what adds to it, or is gone.",
+            "Look whether something still takes from it; limit it with LTRIM where the oldest may be lost.",
+            {"length": Parameter(Kind.COUNT, 1_000, "Lists of fewer elements are left out.")},
+            basis="Compares two reports (--since): those of the longest lists of both that are longer in the second.",
+        ),
+        Rule(
+            "strings-as-hash", LOAD, WARN, "Many small strings that could be hashes",
+            "Each key costs 30 to 90 bytes beside its value, a field of a small hash a few.",
+            "Store them as the fields of one hash for each thing: HSET user:1 name … email ….",
+            {"saves": Parameter(Kind.SIZE, "1M", "It would save so much memory at least.")},
+            basis="Computed from what the keys take by MEMORY USAGE and the mean length of their values; measured on "
+            "Redis 6.2 to 8.10 and Valkey 8.0 to 9.1, it is what is saved at least, to 3 % of what the strings take. "
+            "Only below one identifier, for strings of up to 64 bytes whose TTLs are alike: a hash has one TTL.",
+        ),
+        Rule(
+            "encoding-over", LOAD, WARN, "Encodings just over a compact threshold",
+            "A value slightly larger than the limit takes several times the memory.",
+            "Divide the values, or raise the limit of the encoding a little with CONFIG SET.",
+            {
+                "within": Parameter(Kind.RATIO, 1.25, "Up to so many times the limit."),
+                "keys": Parameter(Kind.COUNT, 100, "At least so many keys of a type."),
+                "hash": Parameter(Kind.COUNT, 512, "Fields: hash-max-listpack-entries."),
+                "set": Parameter(Kind.COUNT, 128, "Members: set-max-listpack-entries."),
+                "zset": Parameter(Kind.COUNT, 128, "Members: zset-max-listpack-entries."),
+            },
+            basis="By numbers of elements, where lengths are asked of a type (Redis 7.2, Valkey); limits are defaults "
+            "of servers, since rtui does not read them. What is over a limit by the size of an element (64 bytes by "
+            "default) is not seen, nor are sets of numbers, whose limit is another one.",
+        ),
+        Rule(
+            "cross-slot", LOAD, WARN, "Keys of one thing in several slots of a cluster",
+            "MGET, MULTI and scripts over them fail in a cluster; a common hash tag keeps them together.",
+            "Put what they have in common between braces, such as user:{42}:name.",
+            basis="In clusters only: names beside each other below an identifier, none of them with a brace.",
+        ),
+        Rule(
+            "key-idle", LOAD, OFF, "Keys that nobody has used for long",
+            "They take memory that something else could use.",
+            "Ask who needs them; give them a TTL, or delete them with UNLINK.",
+            {"days": Parameter(Kind.COUNT, 90, "Days without an access.")},
+            basis="Reports tell idle times apart at a minute, an hour, a day, a week, 30 and 90 days.",
+        ),
+        Rule(
+            "command-banned", SERVER, OFF, "Commands that should not be used have been",
+            "KEYS, FLUSHALL and reads without a limit hold up every other client.",
+            "Use SCAN in place of KEYS, and forbid these commands with ACL rules.",
+            {"commands": Parameter(Kind.WORDS, ["keys", "flushall", "flushdb"], "Their names.")},
+        ),
+        Rule(
+            "eviction-policy", SERVER, OFF, "Another eviction policy than agreed",
+            "It decides which keys go when memory is full, and whether writes fail instead.",
+            "Set maxmemory-policy as agreed.",
+            {"policies": Parameter(Kind.WORDS, ["allkeys-lru", "allkeys-lfu"], "What it may be.")},
+        ),
+        Rule(
+            "memory-fragmented", SERVER, OFF, "Far more memory taken than used",
+            "The operating system sees, and bills, the larger number; activedefrag gives memory back.",
+            "Switch activedefrag on, or restart a replica and fail over to it.",
+            {
+                "ratio": Parameter(Kind.RATIO, 1.5, "Resident over used memory."),
+                "least": Parameter(Kind.SIZE, "100M", "Of used memory."),
+            },
+        ),
+        Rule(
+            "command-slow", SERVER, OFF, "Commands that took long",
+            "While one runs, all others wait.",
+            "Read in portions, and look for the command in SLOWLOG.",
+            {"longest": Parameter(Kind.DURATION, "10ms", "More than this is slow.")},
+        ),
+        Rule(
+            "fork-slow", SERVER, OFF, "Forks that take long",
+            "No command is answered while the process is copied; transparent huge pages make it worse.",
+            "Switch transparent huge pages off, and make nodes smaller.",
+            {"longest": Parameter(Kind.DURATION, "500ms", "More than this is long.")},
+        ),
+        Rule(
+            "output-buffers", SERVER, OFF, "Output that clients do not read",
+            "It is kept in the server's memory, beside the data.",
+            "Find the slow client in CLIENT LIST; client-output-buffer-limit closes such connections.",
+            {"size": Parameter(Kind.SIZE, "32M", "Of one client.")},
+        ),
+    )
+}  # fmt: skip
+"""Every rule by its id."""
+
+
+class RuleLevels:
+    """Severities and parameters of one registry."""
+
+    def __init__(
+        self,
+        severities: Mapping[str, Severity] | None = None,
+        parameters: Mapping[str, Mapping[str, ParameterValue]] | None = None,
+    ) -> None:
+        self._severities = dict(severities or {})
+        self._parameters = {rule: dict(given) for rule, given in (parameters or {}).items()}
+
+    def severity(self, rule: str) -> Severity:
+        """Return how much violations of a rule matter here; raises KeyError for an id that there is none of."""
+        return self._severities.get(rule, RULES[rule].severity)
+
+    def parameter(self, rule: str, name: str) -> ParameterValue:
+        """Return a parameter of a rule; raises KeyError where there is none of this name."""
+        declared = RULES[rule].parameters[name]
+        given = self._parameters.get(rule, {})
+        return given[name] if name in given else declared.value(declared.default)

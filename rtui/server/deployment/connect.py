@@ -1,0 +1,26 @@
+"""Makes the connection to a target, wherever it is said to be and whatever makes its password."""
+
+from __future__ import annotations
+
+from rtui.server.wire.command_log import CommandLog
+from rtui.server.wire.connection import Connection, Locator, Logins
+from rtui.server.wire.target import Target
+
+
+def connection_to(target: Target, log: CommandLog | None = None) -> Connection:
+    """Return a connection that is not open yet; raises TargetError for a credential provider that can't be used.
+
+    To a service, each attempt asks its Sentinels first.
+    """
+    log = CommandLog() if log is None else log
+    logins: Logins | None = None
+    locator: Locator | None = None
+    if target.login is not None:
+        from rtui.server.deployment.credentials import credentials_of  # noqa: PLC0415 - few have passwords that expire
+
+        logins = credentials_of(target.login)
+    if target.sentinels is not None:
+        from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
+
+        locator = PrimaryFinder(target, target.sentinels, log)
+    return Connection(target, log=log, locator=locator, logins=logins)

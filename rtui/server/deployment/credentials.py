@@ -1,0 +1,262 @@
+"""Users and passwords that are made when they are needed, and again before they expire: tokens of a cloud, of Vault.
+
+They come from a command of the user's own (`--password-command`), or from an object with the protocol of redis-py's
+credential providers (`--credential-provider module:factory`), such as redis-entraid's. A connection asks before each
+attempt to log in. What is known to expire is made again after four fifths of its life, and `on_renewed` has the open
+connections log in again; what the server refuses is made again for the next attempt.
+
+A command prints the password on one line, or a JSON object: `{"username": …, "password": …, "expires_in": seconds}`.
+Without `expires_in` the life of a JSON Web Token is read from its `exp`, that of a signed AWS request from its query.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import importlib
+import inspect
+import json
+import os
+import re
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+from urllib.parse import parse_qs
+
+from rtui.keyspace.text.display import display_text
+from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Login, Target
+
+COMMAND_S: Final = 30.0
+"""How long a command, or a provider, may take."""
+
+MOST_BYTES: Final = 64 * 1024
+"""A longer answer is no password."""
+
+RENEWED_AT: Final = 0.8
+"""This share of its life after it was made, a password is made anew."""
+
+LEAST_LIFE_S: Final = 5.0
+"""A password is not made anew more often."""
+
+RETRY_S: Final = 10.0
+"""How soon it is tried again when a password could not be made anew."""
+
+_JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
+_REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    """A user and a password."""
+
+    user: str | None
+    password: Secret
+    expires_at_s: float | None = None
+    """When the password ends, in seconds since the epoch; None where that is not known."""
+
+
+class Credentials:
+    """Makes passwords; `logged_in` has the latest, and `close` ends it."""
+
+    def __init__(self, source: CommandSource | ProviderSource, clock: Callable[[], float] = time.time) -> None:
+        """`clock` returns seconds since the epoch."""
+        self.on_renewed: Callable[[Target], object] | None = None
+        """Called with a target that has a new password in place of one that is in use."""
+        self._source = source
+        self._target: Target | None = None
+        """The one that a password was made for last."""
+        self._clock = clock
+        self._login: Password | None = None
+        self._lock = asyncio.Lock()
+        self._timer: asyncio.TimerHandle | None = None
+        self._renewing: asyncio.Task[None] | None = None
+        source.on_next = self._renewed
+
+    async def logged_in(self, target: Target) -> Target:
+        """Return a target with a password that has not expired; raises ConnectFailure when none can be made."""
+        self._target = target
+        return _with_password(target, await self._current())
+
+    async def _current(self) -> Password:
+        async with self._lock:
+            login = self._login
+            if login is None or (login.expires_at_s is not None and login.expires_at_s <= self._clock()):
+                login = self._login = await self._source.login()
+                self._renew_later(login)
+            return login
+
+    def refused(self) -> None:
+        """Have another password made for the next attempt: the server has refused this one."""
+        self._login = None
+
+    async def close(self) -> None:
+        """Make no more passwords."""
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._renewing is not None:
+            self._renewing.cancel()
+            await asyncio.gather(self._renewing, return_exceptions=True)
+
+    def _renew_later(self, login: Password, wait_s: float | None = None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if login.expires_at_s is None:
+            return
+        life_s = max(LEAST_LIFE_S, RENEWED_AT * (login.expires_at_s - self._clock()))
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(life_s if wait_s is None else wait_s, self._begin_renewal, login)
+
+    def _begin_renewal(self, login: Password) -> None:
+        self._renewing = asyncio.create_task(self._renew(login), name="rtui password")
+
+    async def _renew(self, before: Password) -> None:
+        async with self._lock:
+            try:
+                login = await self._source.login()
+            except ConnectFailure:
+                self._renew_later(before, RETRY_S)
+                return
+        self._renewed(login)
+
+    def _renewed(self, login: Password) -> None:
+        self._login = login
+        self._renew_later(login)
+        if self.on_renewed is not None and self._target is not None:
+            self.on_renewed(_with_password(self._target, login))
+
+
+def _with_password(target: Target, login: Password) -> Target:
+    return replace(target, user=login.user or target.user, password=login.password)
+
+
+class CommandSource:
+    """A shell command that prints a password."""
+
+    def __init__(self, command: Secret) -> None:
+        self.on_next: Callable[[Password], object] | None = None
+        self._command = command
+
+    async def login(self) -> Password:
+        """Run the command; raises ConnectFailure, which shows its errors but not its output."""
+        process = await asyncio.create_subprocess_shell(
+            self._command.reveal(),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
+        )
+        try:
+            async with asyncio.timeout(COMMAND_S):
+                output, errors = await process.communicate()
+        except TimeoutError:
+            raise _failed(f"The password command has not ended within {COMMAND_S:g} s.") from None
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                await process.communicate()
+        if process.returncode:
+            words = " ".join(errors.decode("utf-8", "replace").split())
+            raise _failed(f"The password command ended with {process.returncode}: {words or 'it says nothing'}")
+        return read_login(output)
+
+
+class ProviderSource:
+    """An object with the protocol of redis-py's `CredentialProvider`; one that streams tells of new tokens itself."""
+
+    def __init__(self, provider: Any) -> None:
+        self.on_next: Callable[[Password], object] | None = None
+        self._provider = provider
+        loop = asyncio.get_running_loop()
+        if hasattr(provider, "on_next") and hasattr(provider, "is_streaming"):
+            provider.on_next(lambda token: loop.call_soon_threadsafe(self._next, token))
+
+    async def login(self) -> Password:
+        """Ask the provider; raises ConnectFailure."""
+        try:
+            async with asyncio.timeout(COMMAND_S):
+                ask = getattr(self._provider, "get_credentials_async", None)
+                found = ask() if ask is not None else await asyncio.to_thread(self._provider.get_credentials)
+                found = await found if inspect.isawaitable(found) else found
+        except Exception as error:
+            raise _failed(f"The credential provider failed: {type(error).__name__}: {error}") from error
+        match found:
+            case (str(password),):
+                return Password(None, Secret(password))
+            case (str(user), str(password)):
+                return Password(user or None, Secret(password), _expiry_of(password))
+        raise _failed("The credential provider gave neither a password nor a user and a password.")
+
+    def _next(self, token: Any) -> None:
+        with contextlib.suppress(Exception):  # a token of another kind: the next login asks the provider
+            user, password = token.try_get("oid"), token.get_value()
+            if self.on_next is not None:
+                self.on_next(Password(user, Secret(password)))
+
+
+def credentials_of(login: Login) -> Credentials:
+    """Return what makes the passwords of a target; raises TargetError."""
+    if login.command is not None:
+        return Credentials(CommandSource(login.command))
+    return Credentials(ProviderSource(provider_of(login.provider or "")))
+
+
+def provider_of(name: str) -> Any:
+    """Import `module:factory` and return what the factory makes; raises TargetError."""
+    module, colon, factory = name.partition(":")
+    if not (module and colon and factory):
+        raise TargetError("The credential provider can't be used", "Write module:factory.", _PROVIDER_REMEDY)
+    try:
+        made = getattr(importlib.import_module(module), factory)()
+    except Exception as error:
+        happened = f"{name}: {type(error).__name__}: {error}"
+        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from error
+    if not (hasattr(made, "get_credentials") or hasattr(made, "get_credentials_async")):
+        happened = f"What {name} makes has no get_credentials."
+        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY)
+    return made
+
+
+_PROVIDER_REMEDY: Final = "The factory takes nothing and returns a redis.CredentialProvider."
+
+
+def read_login(output: bytes) -> Password:
+    """Read what a command has printed; raises ConnectFailure, which repeats nothing of it."""
+    try:
+        text = output[: MOST_BYTES + 1].decode().rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise _failed("What the password command prints is no text.") from None
+    if text.startswith("{"):
+        with contextlib.suppress(ValueError, TypeError, AttributeError):
+            given = json.loads(text)
+            password, life_s = given.get("password") or given.get("token"), given.get("expires_in")
+            name = given.get("username")
+            if isinstance(password, str) and password and (name is None or isinstance(name, str)):
+                expires_at_s = time.time() + float(life_s) if life_s is not None else _expiry_of(password)
+                return Password(name, Secret(password), expires_at_s)
+        raise _failed("The JSON that the password command prints has no password.")
+    if not text or "\n" in text or len(text) > MOST_BYTES:
+        raise _failed("The password command prints no password, or more than one line.")
+    return Password(None, Secret(text), _expiry_of(text))
+
+
+def _expiry_of(password: str) -> float | None:
+    """Return when a token ends by its own account; None for anything that is no such token."""
+    with contextlib.suppress(ValueError, TypeError, KeyError, IndexError, OverflowError):
+        if token := _JWT.match(password):
+            return float(json.loads(base64.urlsafe_b64decode(token[1] + "=" * (-len(token[1]) % 4)))["exp"])
+        if "X-Amz-Expires=" in password:
+            query = parse_qs(password.partition("?")[2])
+            signed = datetime.strptime(query["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
+            return signed.timestamp() + float(query["X-Amz-Expires"][0])
+    return None
+
+
+def _failed(happened: str) -> ConnectFailure:
+    return ConnectFailure(FailureKind.CREDENTIALS, display_text(happened, limit=400), _REMEDY)

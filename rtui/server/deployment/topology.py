@@ -1,0 +1,228 @@
+"""What a cluster is made of, as one of its nodes tells: shards with their nodes and slots, and what has changed since.
+
+`read_topology` reads CLUSTER NODES, a line a node:
+
+    <id> <host:port@bus,name> <flags> <primary's id or -> <ping> <pong> <epoch> <link> <slots…>
+
+Slots are `0-5460`, `7000`, or `[5461->-<id>]` and `[5461-<-<id>]` for one that this node is just handing over or taking
+in; only the node that answers tells the last two. CLUSTER SLOTS says beside it how each node wants to be reached: by an
+address or by a name. What is no such line is left out, so that a reply that was tampered with costs its own lines and
+no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Final
+
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import MAX_PORT
+
+SlotRanges = tuple[tuple[int, int], ...]
+"""First and last slot of each range, in order, without gaps that could be closed."""
+
+_ID: Final = re.compile(rb"[0-9a-f]{40}\Z")
+_ADDRESS: Final = re.compile(rb"([^,@]*):([0-9]{1,5})(?:@[0-9]{1,6})?(?:,([^,=]*))?(?:,|\Z)")
+_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?\Z")
+_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([0-9a-f]{40})\]\Z")
+_LEAST_FIELDS: Final = 8
+_DOWN: Final = frozenset({b"fail", b"noaddr", b"handshake"})
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a cluster, and where it is reached by the cluster's own account."""
+
+    id: str
+    host: str
+    """An address or a name; empty for a node that does not know its own."""
+    port: int
+    is_replica: bool = False
+    primary_id: str | None = None
+    """Of a replica."""
+    is_down: bool = False
+    """Whether the cluster has given it up, or can't reach it yet."""
+    is_suspect: bool = False
+    """Whether the node that was asked has not heard of it for a while."""
+
+    @property
+    def label(self) -> SafeText:
+        """`host:port`, as the user knows a target."""
+        return display_text(f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A primary with its slots, and its replicas."""
+
+    primary: Node
+    slots: SlotRanges = ()
+    replicas: tuple[Node, ...] = ()
+
+    @property
+    def slot_count(self) -> int:
+        """How many slots it has."""
+        return sum(last - first + 1 for first, last in self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class SlotMove:
+    """A slot that is being handed over: its keys are on both nodes until that is done."""
+
+    slot: int
+    source: str
+    """The id of the node that has it still."""
+    destination: str
+    """The id of the node that takes it in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """A cluster as one node saw it."""
+
+    shards: tuple[Shard, ...] = ()
+    """In the order of their first slots; those without slots last."""
+    moves: tuple[SlotMove, ...] = ()
+    """Known of the node that was asked only."""
+    owners: Mapping[int, str] = field(default_factory=dict, repr=False, compare=False)
+    """The id of each slot's primary; a slot that nobody serves is not in it."""
+
+    @property
+    def nodes(self) -> Iterator[Node]:
+        """All nodes, each primary before its replicas."""
+        for shard in self.shards:
+            yield shard.primary
+            yield from shard.replicas
+
+    @property
+    def uncovered(self) -> SlotRanges:
+        """The slots that no node serves."""
+        return slot_ranges(slot for slot in range(SLOTS) if slot not in self.owners)
+
+    def shard_of(self, node_id: str) -> Shard | None:
+        """Return the shard that a node belongs to, None for a node that is not in the cluster any more."""
+        for shard in self.shards:
+            if node_id == shard.primary.id or any(node_id == one.id for one in shard.replicas):
+                return shard
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class TopologyChange:
+    """What is different between two looks at a cluster."""
+
+    moved: Mapping[int, tuple[str | None, str | None]] = field(default_factory=dict)
+    """Slots that another primary serves now: the ids of the one before and of the one now; None for nobody."""
+    came: tuple[Node, ...] = ()
+    went: tuple[Node, ...] = ()
+    promoted: tuple[Node, ...] = ()
+    """Replicas that are primaries now."""
+
+    def __bool__(self) -> bool:
+        return bool(self.moved or self.came or self.went or self.promoted)
+
+
+def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") -> Topology | None:
+    """Read the replies to CLUSTER NODES and, where it was asked, CLUSTER SLOTS; None where the first is something else.
+
+    `asked_host` is where the node was reached that answered, and may not know its own address.
+    """
+    if not isinstance(nodes, bytes):
+        return None
+    endpoints = dict(_endpoints(slots))
+    found: dict[str, tuple[Node, list[bytes]]] = {}
+    moves: list[SlotMove] = []
+    for line in nodes.splitlines():
+        fields = line.split(b" ")
+        node = _node(fields, asked_host)
+        if node is not None:
+            host, port = endpoints.get(node.id, (node.host, node.port))
+            node = replace(node, host=host or node.host, port=port)
+            found[node.id] = node, fields[_LEAST_FIELDS:]
+            moves += _moves(node.id, fields[_LEAST_FIELDS:])
+    owners: dict[int, str] = {}
+    shards: list[Shard] = []
+    for node, served in found.values():
+        if node.is_replica:
+            continue
+        ranges = _served(served)
+        owners |= dict.fromkeys((slot for first, last in ranges for slot in range(first, last + 1)), node.id)
+        replicas = tuple(one for one, _ in found.values() if one.is_replica and one.primary_id == node.id)
+        if ranges or replicas or not node.is_down:
+            shards.append(Shard(node, ranges, replicas))
+    shards.sort(key=lambda shard: (shard.slots[0] if shard.slots else (SLOTS, SLOTS), shard.primary.id))
+    return Topology(tuple(shards), tuple(moves), owners) if found else None
+
+
+def slot_ranges(slots: Iterator[int]) -> SlotRanges:
+    """Return slots, given in order, as ranges."""
+    ordered = list(slots)
+    if not ordered:
+        return ()
+    starts = [ordered[0], *(after for before, after in pairwise(ordered) if after != before + 1)]
+    ends = [*(before for before, after in pairwise(ordered) if after != before + 1), ordered[-1]]
+    return tuple(zip(starts, ends, strict=True))
+
+
+def topology_change(before: Topology, after: Topology) -> TopologyChange:
+    """Return what is different in a later look at the same cluster."""
+    slots = sorted(before.owners.keys() | after.owners.keys())
+    pairs = ((slot, (before.owners.get(slot), after.owners.get(slot))) for slot in slots)
+    old, new = ({node.id: node for node in topology.nodes} for topology in (before, after))
+    return TopologyChange(
+        moved={slot: pair for slot, pair in pairs if pair[0] != pair[1]},
+        came=tuple(node for node in new.values() if node.id not in old),
+        went=tuple(node for node in old.values() if node.id not in new),
+        promoted=tuple(
+            node for node in new.values() if node.id in old and old[node.id].is_replica and not node.is_replica
+        ),
+    )
+
+
+def _node(fields: list[bytes], asked_host: str) -> Node | None:
+    if len(fields) < _LEAST_FIELDS or not _ID.match(fields[0]):
+        return None
+    address = _ADDRESS.match(fields[1])
+    flags = frozenset(fields[2].split(b","))
+    if address is None or not 0 <= int(address[2]) <= MAX_PORT:
+        return None
+    is_replica = b"slave" in flags
+    host = address[1].decode("utf-8", "surrogateescape") or (asked_host if b"myself" in flags else "")
+    return Node(
+        id=fields[0].decode(),
+        host=host,
+        port=int(address[2]),
+        is_replica=is_replica,
+        primary_id=fields[3].decode() if is_replica and _ID.match(fields[3]) else None,
+        is_down=not host or not flags.isdisjoint(_DOWN),
+        is_suspect=b"fail?" in flags,
+    )
+
+
+def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[str, int]]]:
+    """Yield the id, host and port of each node in a reply to CLUSTER SLOTS."""
+    for shard in reply if isinstance(reply, list) else ():
+        for node in shard[2:] if isinstance(shard, list) else ():
+            match node:
+                case [bytes() | None as host, int(port), bytes(node_id), *_] if 0 < port <= MAX_PORT:
+                    yield node_id.decode("utf-8", "replace"), ((host or b"").decode("utf-8", "surrogateescape"), port)
+
+
+def _served(fields: list[bytes]) -> SlotRanges:
+    found = [match for one in fields if (match := _SLOTS.match(one))]
+    pairs = sorted((int(match[1]), int(match[2] or match[1])) for match in found)
+    return tuple((first, last) for first, last in pairs if first <= last < SLOTS)
+
+
+def _moves(node_id: str, fields: list[bytes]) -> Iterator[SlotMove]:
+    for one in fields:
+        match = _MOVING.match(one)
+        if match is not None and int(match[1]) < SLOTS:
+            other = match[3].decode()
+            pair = (node_id, other) if match[2] == b">" else (other, node_id)
+            yield SlotMove(int(match[1]), *pair)

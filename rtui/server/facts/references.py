@@ -1,0 +1,209 @@
+"""What one key points to and who should point to it, by a registry, with whether each of these keys is there.
+
+What a value points to is read out of the page of it that is shown: its members, fields, or the string. So nothing more
+is asked for it, but for a field of a hash that is not on the page, and the rest of a JSON document. Which keys should
+point here follows from the name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtui.analysis.facts import KeyFacts
+from rtui.keyspace.text.display import display_text
+from rtui.registry.references import Reference, Source, json_values
+from rtui.registry.registry import Registry
+from rtui.server.facts.presence import Presence, are_there
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
+from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES
+from rtui.server.facts.values import read_field, string_windows
+from rtui.server.wire.capability import Capabilities, Querier
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.connection import Connection
+
+MOST_OUTGOING: Final = 300
+"""Keys that one key is said to point to."""
+
+MOST_INCOMING: Final = 100
+"""Keys that should point to one."""
+
+PAGE_NOTE: Final = "of the page of the value that is shown"
+"""That a value has more pages."""
+
+MOST_JSON_BYTES: Final = 1 << 20
+"""Larger documents are not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A key that another one points to, or that points to another one."""
+
+    key: bytes
+    source: str
+    """What points, as registries write it: `member`, `field:userId`; of what is kept twice `twin`."""
+    value: bytes | None
+    """What was found there, or should be; None where the name is enough."""
+    is_there: Presence
+
+
+@dataclass(frozen=True, slots=True)
+class KeyReferences:
+    """What is known of the references of a key."""
+
+    outgoing: tuple[Link, ...] = ()
+    twins: tuple[Link, ...] = ()
+    """The keys that have to hold the same."""
+    incoming: tuple[Link, ...] = ()
+    notes: tuple[str, ...] = ()
+    """What is left out and why: safe sentences without a full stop."""
+    is_declared: bool = False
+    """Whether the registry says of anything in the key that it points somewhere."""
+
+    @property
+    def dangling(self) -> int:
+        """How many of the keys that it points to are not there."""
+        return sum(one.is_there is False for one in self.outgoing)
+
+
+@for_purpose(Purpose.REFERENCES)
+async def key_references(
+    connection: Connection, registry: Registry, facts: KeyFacts, preview: Preview, *, capabilities: Capabilities
+) -> KeyReferences:
+    """Return the references of a key by the page of its value that is shown. Raises ConnectionLost."""
+    key = facts.key
+    index = None if facts.is_gone else registry.matcher.match(key)
+    wanted = _Wanted()
+    page = PageValues(connection, capabilities, facts, preview, wanted.notes)
+    references: Sequence[Reference] = ()
+    if index is not None:
+        fields = registry.matcher.fields(key, index)
+        references = registry.entries[index].references
+        for one in references:
+            values = await page.of(one)
+            wanted.add(wanted.outgoing, one, values, [one.names(fields, [value]) for value in values])
+            if one.source is Source.KEY:
+                wanted.outgoing += [(name, one.source.value, None) for name in one.names(fields, ())]
+            if (twin := one.twin_name(fields)) is not None:
+                wanted.twins.append((twin, "twin", None))
+    for found in registry.incoming(key):
+        wanted.incoming.append((found.key, source_text(found.reference), found.value))
+    wanted.cut()
+    names = [name for name, *_ in (*wanted.outgoing, *wanted.twins, *wanted.incoming)]
+    presence = await are_there(Querier(connection, capabilities), names)
+
+    def links(rows: Iterable[_Row]) -> tuple[Link, ...]:
+        return tuple(Link(name, source, value, presence[name]) for name, source, value in dict.fromkeys(rows))
+
+    return KeyReferences(
+        links(wanted.outgoing), links(wanted.twins), links(wanted.incoming), tuple(wanted.notes), bool(references)
+    )
+
+
+def source_text(reference: Reference) -> str:
+    """Return what points as registries write it: `member`, `field:userId`."""
+    name = {
+        Source.MEMBER: "member",
+        Source.VALUE: "value",
+        Source.FIELD: "field:",
+        Source.FIELDS: "fields",
+        Source.JSON: "json:",
+        Source.KEY: "key",
+    }[reference.source]
+    return f"{name}{reference.path}"
+
+
+_Row = tuple[bytes, str, bytes | None]
+"""Name, source and value of a link."""
+
+
+@dataclass
+class _Wanted:
+    """The keys to ask for."""
+
+    outgoing: list[_Row] = field(default_factory=list)
+    twins: list[_Row] = field(default_factory=list)
+    incoming: list[_Row] = field(default_factory=list)
+    notes: dict[str, None] = field(default_factory=dict)
+
+    def add(self, rows: list[_Row], of: Reference, values: Sequence[bytes], names: Sequence[Sequence[bytes]]) -> None:
+        """Add the names that each value stands for."""
+        source = source_text(of)
+        rows += [(name, source, value) for value, some in zip(values, names, strict=True) for name in some]
+
+    def cut(self) -> None:
+        """Leave out what is too much, and say so."""
+        for rows, most, what in (
+            (self.outgoing, MOST_OUTGOING, "keys that it points to"),
+            (self.incoming, MOST_INCOMING, "keys that should point here"),
+        ):
+            if len(rows) > most:
+                self.notes[f"{len(rows) - most:,} more {what} are left out"] = None
+                del rows[most:]
+
+
+@dataclass(frozen=True)
+class PageValues:
+    """Finds what points in one key, on a page of its value; where not all of it is known, `notes` get why."""
+
+    connection: Connection
+    capabilities: Capabilities
+    facts: KeyFacts
+    preview: Preview
+    notes: dict[str, None]
+
+    async def of(self, reference: Reference) -> Sequence[bytes]:
+        """Return the values that point by one reference."""
+        source, preview = reference.source, self.preview
+        if source is Source.KEY or (source.types and self.facts.type not in source.types):
+            return ()
+        if preview.refusal is not None:
+            return self._none(f"the value was not read: {display_text(preview.refusal.detail)}")
+        if source in (Source.MEMBER, Source.FIELDS):
+            if preview.next_page is not None or preview.page.number > 1:
+                self._none(PAGE_NOTE)
+            return _column(preview)
+        return await (self._field(reference.path) if source is Source.FIELD else self._string(reference))
+
+    def _none(self, why: str) -> Sequence[bytes]:
+        self.notes[why] = None
+        return ()
+
+    async def _field(self, name: str) -> Sequence[bytes]:
+        raw, page = name.encode(), self.preview.page
+        row = next((row for row in self.preview.rows if row[0] == raw), None)
+        value = None if row is None else row[1]
+        if row is None and self.preview.next_page is None and page.number == 1 and page.find is None:
+            return ()
+        if isinstance(value, bytes):
+            return [value]
+        found = await read_field(self.connection, self.facts, raw, capabilities=self.capabilities)
+        if isinstance(found, bytes):
+            return [found]
+        why = display_text(found.detail)
+        return self._none(f"field {display_text(name)} was not read: {why}") if why else ()
+
+    async def _string(self, reference: Reference) -> Sequence[bytes]:
+        window, facts = self.preview.window, self.facts
+        if window is None:
+            return self._none("values of this type are not read")
+        length = facts.length if isinstance(facts.length, int) else None
+        is_whole = len(window.data) < STRING_WINDOW_BYTES or length == len(window.data)
+        data = window.data if not window.offset_bytes and is_whole else None
+        if data is None and reference.source is Source.JSON and length is not None and length <= MOST_JSON_BYTES:
+            windows = string_windows(self.connection, facts, capabilities=self.capabilities)
+            data = b"".join([part async for part in windows if isinstance(part, bytes)])
+        if data is None:
+            return self._none("the value is too long")
+        if reference.source is Source.VALUE:
+            return [data]
+        found = json_values(data, reference.path)
+        return self._none("the value is no JSON") if found is None else found
+
+
+def _column(preview: Preview) -> list[bytes]:
+    """Return the members of a set, list or zset, or the names of fields, of a page."""
+    meaning = Meaning.VALUE if preview.kind is PreviewKind.LIST else Meaning.NAME
+    at = [column.meaning for column in preview.columns].index(meaning) if preview.columns else 0
+    return [cell for row in preview.rows if isinstance(cell := row[at], bytes)]

@@ -1,0 +1,1 @@
+"""How a server is, by what it says of itself and of its clients."""

@@ -1,0 +1,203 @@
+"""The Findings panel: what is wrong with the keyspace, most costly first, and below the list all about one of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from textual.geometry import Size
+
+from rtui.analysis.findings.compared_table import compared_table
+from rtui.analysis.findings.comparison import FindingFate, FindingsComparison
+from rtui.analysis.findings.finding import Finding, Found
+from rtui.analysis.findings.table import COLUMNS, doubts, findings_table
+from rtui.analysis.formats.compared_findings import change_words
+from rtui.analysis.humanize import counted
+from rtui.analysis.query.behind import Behind
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.table import Table
+from rtui.keyspace.text.display import SafeText
+from rtui.registry.rules import RULES, Severity
+from rtui.tui.analyse.chart_lines import inset, paragraph
+from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, Panel, PanelState, PanelTable
+from rtui.tui.kit.clipboard import Copy
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
+from rtui.tui.kit.table_rows import Order
+
+MOST_LINES: Final = 15
+"""Lines that are said about one finding at most."""
+
+LABEL_CELLS: Final = 7
+"""Cells of the words before the lines: `why`, `do`, `query`, `look`."""
+
+EVIDENCE: Final = 4
+"""The rank of the lines of evidence: where room is short, some may be left out."""
+
+QUERY: Final = "query"
+"""The word before the query, which can be clicked."""
+
+_ROLES: Final = {Severity.ERROR: Role.BAD, Severity.WARN: Role.WARN, Severity.OFF: Role.MUTED}
+
+_UNTOLD: Final = literal("Looking for what is wrong…")
+_NONE: Final = Table("findings", "What is wrong", COLUMNS, ())
+
+
+@dataclass(frozen=True, slots=True)
+class FindingsState(PanelState):
+    """What the panel shows."""
+
+    latest: LatestFindings = field(default_factory=LatestFindings)
+    revision: int = 0
+    """That of the latest findings, so that what was drawn of others is not taken for theirs."""
+
+
+class FindingsPanel(Panel[FindingsState]):
+    """One list of all findings; below it the one under the cursor."""
+
+    id = "findings"
+    title = literal("Findings")
+    key = "1"
+    help = "Show what is wrong, most costly first: why it matters, what to do, and which keys it is about."
+    initial = FindingsState()
+    keeps_height = True
+    is_chart_below = True
+
+    def tables(self, _report: Report, state: FindingsState) -> tuple[PanelTable, ...]:
+        """Return the one list."""
+        found, compared = state.latest.found, state.latest.compared
+        if found is None:
+            return (PanelTable("findings", literal("what is wrong"), lambda: _NONE, empty=_UNTOLD),)
+        return (
+            PanelTable(
+                "findings",
+                SafeText(_summary(found, compared)),
+                lambda: findings_table(found) if compared is None else compared_table(found, compared),
+                order=Order("memory"),
+                is_comparison=True,
+                empty=SafeText(f"Nothing wrong was found by {counted(len(found.checked), 'rule')}"),
+            ),
+        )
+
+    def chart_lines(self, space: Size) -> int:
+        """Return how many lines the finding under the cursor takes."""
+        kept = TABLE_LINES if space.height >= HIGH_ROOM else LOW_TABLE_LINES
+        return max(0, min(MOST_LINES, space.height - kept))
+
+    def chart(self, _report: Report, state: FindingsState, size: Size) -> list[Line]:
+        """Return all about the finding under the cursor, or about the rules where there is none."""
+        found = state.latest.found
+        if found is None:
+            return []
+        name = _name(state)
+        if name is None:
+            return inset(_rules_lines(found, size), size)
+        return inset(_finding_lines(state.latest.listed[name], size, _since(state.latest.compared, name)), size)
+
+    def charted(self, _report: Report, state: FindingsState) -> FindingsState:
+        """Return the state with the revision of the findings, which are not part of the report."""
+        return replace(state, revision=state.latest.revision)
+
+    def behind_row(self, state: FindingsState, row: int) -> Behind | None:
+        """Return the query that finds the keys of a finding."""
+        listed = list(state.latest.listed.values())
+        return listed[row].behind if listed else None
+
+    def behind(self, _report: Report, state: FindingsState, size: Size, _x: int, y: int) -> Behind | None:
+        """Return the query that was clicked."""
+        name = _name(state)
+        if name is None:
+            return None
+        one = state.latest.listed[name]
+        lines = _finding_lines(one, size, _since(state.latest.compared, name))
+        return one.behind if y < len(lines) and lines[y][0].text.strip() == QUERY else None
+
+    def copies(self, state: FindingsState) -> Sequence[Copy]:
+        """Return what can be copied of the finding under the cursor, first the line for redis-cli."""
+        name = _name(state)
+        if name is None:
+            return ()
+        one = state.latest.listed[name]
+        return (
+            Copy(literal("redis-cli command to look further"), one.command),
+            Copy(literal("query that finds its keys"), str(one.behind.query)),
+            Copy(literal("what is wrong and what to do"), f"{one.title}. {one.why} {one.remedy}"),
+        )
+
+
+def _summary(found: Found, compared: FindingsComparison | None) -> str:
+    """Return how much there is of each severity, and how much has come and gone: `2 errors, 14 warnings, 1 new`."""
+    errors = len(found.at_least(Severity.ERROR))
+    parts = [counted(errors, "error")] if errors else []
+    if len(found.findings) > errors or not errors:
+        parts.append(counted(len(found.findings) - errors, "warning"))
+    changed = () if compared is None else (compared.of_fate(fate) for fate in (FindingFate.NEW, FindingFate.GONE))
+    words = [f"{len(some):,} {some[0].fate}" for some in changed if some]
+    return ", ".join([*parts, *words])
+
+
+def _name(state: FindingsState) -> str | None:
+    """Return what tells the finding under the cursor from others; None for none."""
+    listed = state.latest.listed
+    return state.subject if isinstance(state.subject, str) and state.subject in listed else next(iter(listed), None)
+
+
+def _since(compared: FindingsComparison | None, name: str) -> SafeText:
+    """Return what became of a finding since the earlier report; empty where nothing did."""
+    change = None if compared is None else compared.changes.get(name)
+    if change is None or change.fate in (FindingFate.SAME, FindingFate.UNCLEAR):
+        return SafeText("")
+    return SafeText(f"{change.fate} since the earlier report{change_words(change)}")
+
+
+def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
+    """Return what, where, why it matters, what to do, the query and the line for redis-cli, as far as they fit."""
+    width = size.width - 2
+    head: Line = (
+        Span(SafeText(one.severity.value), _ROLES[one.severity]),
+        Span(SafeText(f" · {one.rule} · {RULES[one.rule].title}"), Role.MUTED),
+    )
+    compared = paragraph(since, width, Role.ACCENT) if since else []
+    behind = one.behind
+    sections: list[tuple[int, list[Line]]] = [
+        (0, [head, *paragraph(SafeText(f"{one.title}."), width, Role.STRONG), *compared]),
+        (EVIDENCE, [(gap(LABEL_CELLS), Span(line, Role.MUTED)) for line in one.evidence]),
+        (2, _labelled("why", paragraph(SafeText(one.why), width - LABEL_CELLS, Role.TEXT))),
+        (1, _labelled("do", paragraph(SafeText(one.remedy), width - LABEL_CELLS, Role.TEXT))),
+        (1, _labelled(QUERY, _verbatim(SafeText(str(behind.query)), width, Role.ACCENT))),
+        (5, _labelled("", paragraph(behind.note, width - LABEL_CELLS, Role.FAINT) if behind.note else [])),
+        (3, _labelled("look", _verbatim(one.command, width, Role.ACCENT))),
+    ]
+    while len(sections) > 1 and sum(len(lines) for _, lines in sections) > size.height:
+        rank, lines = least = max(sections, key=lambda section: section[0])
+        if rank == EVIDENCE and len(lines) > 1:
+            lines.pop()
+        else:
+            sections.remove(least)
+    return [line for _, lines in sections for line in lines]
+
+
+def _labelled(label: str, lines: Sequence[Line]) -> list[Line]:
+    """Return lines with a word before the first one."""
+    words = [label, *[""] * (len(lines) - 1)]
+    return [
+        (Span(SafeText(f"{word:<{LABEL_CELLS}}"), Role.MUTED), *line) for word, line in zip(words, lines, strict=False)
+    ]
+
+
+def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
+    """Return what can be typed, in two lines at most."""
+    return [(Span(line, role),) for line in wrap(text, max(1, width - LABEL_CELLS), 2)]
+
+
+def _rules_lines(found: Found, size: Size) -> list[Line]:
+    """Return which rules have been looked at, and why some could not be judged."""
+    names = joined([SafeText(rule) for rule in found.checked], ", ")
+    lines = [
+        (Span(literal("The rules that were looked at"), Role.STRONG),),
+        *paragraph(names, size.width - 2, Role.MUTED),
+    ]
+    for why, rules in doubts(found).items():
+        lines += paragraph(SafeText(f"{', '.join(rules)} could not be judged: {why}."), size.width - 2, Role.WARN)
+    return lines

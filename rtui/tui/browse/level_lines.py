@@ -1,0 +1,244 @@
+"""What is known of a level of the schema: the fixed head of the details, and in their body the different values of its
+identifiers, types, times to live, sizes, what the registry says of it, and examples of its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rtui.analysis import humanize as fmt
+from rtui.analysis.humanize import Mark
+from rtui.analysis.query.behind import step_of
+from rtui.analysis.query.patterns import pattern_text
+from rtui.analysis.report.document import CoverageKind, NodeKind
+from rtui.analysis.report.tables.cells import plain
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.browse.fact_lines import NAME_LIMIT, Fact, fact_line, name_lines
+from rtui.tui.browse.namespace_lines import bar_cells_of, figure_lines, heading, plain_rows
+from rtui.tui.browse.schema import Level, LevelDetail, Schema
+from rtui.tui.browse.tree_lines import KnownCount
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.kit.layout import MARGIN, Piece, bar, display, display_text, prose
+from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Entry, Registry
+
+MOST_EXAMPLES: Final = 6
+"""So many keys are shown of a level."""
+
+MOST_TYPES: Final = 8
+"""So many types are listed."""
+
+SUMMARY_CELLS: Final = 36
+"""A longer pattern is cut in the line for narrow terminals."""
+
+_COUNT_CELLS: Final = 11
+_SHARE_CELLS: Final = 6
+
+
+def level_head(detail: LevelDetail, width: int) -> list[Line]:
+    """Return the head for a level, in the same places as that of a namespace."""
+    schema, level, keys = detail.schema, detail.level, detail.keys
+    mark = Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT
+    share = Fact(literal("share"), fmt.share(schema.share(level), mark))
+    query = cut_middle(SafeText(f"{detail.behind.query}"), max(4, width - 2 * MARGIN - len("query     ")))
+    last = fact_line(width, Fact(literal("query"), query, Role.ACCENT))
+    head = [*name_lines(detail.title, width), fact_line(width, Fact(literal("keys"), keys.text), share)]
+    if not schema.is_of_names:
+        return [*head, *figure_lines(schema.figures(level), width), last]
+    kind = literal("namespace") if level.node.separator else literal("key")
+    kind = literal("pattern") if any(one.is_folded for one in level.upwards()) else kind
+    below = len(level.node.children)
+    facts = [Fact(literal("type"), kind, Role.MUTED)]
+    facts += [Fact(literal("inside"), fmt.counted(below, "segment"))] if below else []
+    return [
+        *head,
+        fact_line(width, *facts),
+        fact_line(width, Fact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
+        last,
+    ]
+
+
+def level_summary(detail: LevelDetail) -> list[Piece]:
+    """Return what one line says of a level."""
+    keys = detail.keys
+    pieces = [
+        Piece(0, (Span(cut_middle(detail.title, SUMMARY_CELLS), Role.STRONG),)),
+        Piece(0, (Span(keys.text), Span(SafeText(f" {fmt.noun(keys.keys, 'key')}"), Role.MUTED))),
+    ]
+    found = detail.schema.figures(detail.level).memory_bytes
+    if found is not None:
+        pieces.append(Piece(1, (Span(fmt.size(found.value, found.mark)),)))
+    return [*pieces, Piece(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
+
+
+def level_rows(detail: LevelDetail, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
+    """Return what is known of a level; `note` says how old the figures of an analysis are."""
+    keys, behind = detail.keys, detail.behind
+    rows = plain_rows(())
+    for sentence in _sources(detail.schema, note):
+        rows += plain_rows(*prose(sentence, width, Role.MUTED))
+    if behind.note:
+        rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
+    text = SafeText(f"All {keys.text} keys ›" if keys.keys != 1 else "Its key ›")
+    link = (gap(MARGIN), Span(text, Role.ACCENT))
+    rows += [*plain_rows(()), ValueRow(link, Item(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
+    examples = example_keys(detail.level, MOST_EXAMPLES)
+    sections = (
+        _values(detail, width),
+        _types(detail, width),
+        _lives(detail, width),
+        _sizes(detail, width),
+        [] if registry is None or not examples else _registered(registry, examples, width),
+        _examples(examples, width),
+    )
+    for section in sections:
+        rows += [*section, *plain_rows(())] if section else []
+    return rows
+
+
+def _sources(schema: Schema, note: SafeText) -> list[SafeText]:
+    """Return where the figures come from and how far they hold."""
+    coverage = schema.report.head.coverage
+    if not schema.is_of_names:
+        marks = {Mark.EXACT: "Exact", Mark.AT_LEAST: "At least", Mark.ABOUT: "From a sample"}
+        return [SafeText(f"{marks[schema.mark]}{f', {note}' if note else ''}.")]
+    how = "Exact, by their names." if schema.mark is Mark.EXACT else "At least, by the names that are known."
+    found = [SafeText(f"{how} Press a to analyse: bytes, types and times to live.")]
+    if isinstance(coverage.total_keys, int) and coverage.total_keys > coverage.unread:
+        missing = fmt.keys(coverage.total_keys - coverage.unread)
+        found.append(SafeText(f"{missing} are not counted: their names are beyond the memory budget."))
+    return found
+
+
+def _values(detail: LevelDetail, width: int) -> list[ValueRow]:
+    """Return how many different segments each position stands for that is folded."""
+    levels = [one for one in detail.level.upwards() if one.is_folded][::-1]
+    if not levels:
+        return []
+    rows = plain_rows(heading(literal("Identifiers"), width, (literal("different"), _COUNT_CELLS)))
+    for level in levels:
+        known = detail.schema.distinct(level)
+        count = fmt.NOTHING if known is None else KnownCount(known.value, known.mark).text
+        steps = [step_of(node) for node in level.nodes[1:]]
+        name = display(pattern_text(steps), limit=NAME_LIMIT)
+        room = max(4, width - 2 * MARGIN - _COUNT_CELLS)
+        rows += plain_rows((gap(MARGIN), Span(left(cut_middle(name, room), room)), Span(right(count, _COUNT_CELLS))))
+    return rows
+
+
+def _types(detail: LevelDetail, width: int) -> list[ValueRow]:
+    """Return the types of the keys, most first."""
+    stats = detail.level.node.stats
+    if not stats.types:
+        return []
+    cells, whole = bar_cells_of(width), max(1.0, plain(stats.keys))
+    columns = (literal("keys"), _COUNT_CELLS), (literal(""), _SHARE_CELLS + cells + 2)
+    rows = plain_rows(heading(literal("Types"), width, *columns))
+    room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - cells - 2)
+    for name, figure in stats.types[:MOST_TYPES]:
+        known = detail.schema.reported.known(figure)
+        count = fmt.NOTHING if known is None else KnownCount(known.value, known.mark).text
+        part = plain(figure) / whole
+        filled, blank = bar(part, cells)
+        rows += plain_rows((
+            gap(MARGIN),
+            Span(left(display(name, limit=16), room), type_role(name)),
+            Span(right(count, _COUNT_CELLS)),
+            Span(right(fmt.share(part), _SHARE_CELLS), Role.MUTED),
+            gap(2),
+            Span(filled, Role.BAR),
+            Span(blank),
+        ))  # fmt: skip
+    return rows
+
+
+def _lives(detail: LevelDetail, width: int) -> list[ValueRow]:
+    """Return how many keys expire, and how long those live."""
+    stats, known = detail.level.node.stats, detail.schema.figures(detail.level).no_ttl
+    if known is None:
+        return []
+    seen = "" if known.mark is Mark.EXACT else " that were seen"
+    left = ""
+    if stats.ttl_range_s is not None:
+        low, high = (fmt.duration(round(one * fmt.SECOND_MS)) for one in stats.ttl_range_s)
+        left = f" {low} left" if low == high else f" {low} to {high} left"
+    if known.value == 1:
+        text = SafeText(f"None of the keys{seen} expires.")
+    elif known.value == 0:
+        text = SafeText(f"All keys{seen} expire; they had{left}, when they were asked.")
+    else:
+        share = fmt.share(known.value, known.mark)
+        text = SafeText(f"{share} of the keys never expire; the others had{left}, when they were asked.")
+    return plain_rows(heading(literal("Times to live"), width), *prose(text, width, Role.TEXT))
+
+
+def _sizes(detail: LevelDetail, width: int) -> list[ValueRow]:
+    """Return the spread of the sizes."""
+    sizes = detail.level.node.stats.memory
+    if sizes is None:
+        return []
+    is_seen = detail.schema.report.head.coverage.kind is CoverageKind.EXACT
+    of_all = Mark.EXACT if is_seen else Mark.ABOUT
+    parts = [(name, plain(one)) for name, one in (("p50", sizes.p50), ("p90", sizes.p90), ("p99", sizes.p99))]
+    facts = [Fact(SafeText(name), fmt.size(value, of_all)) for name, value in parts]
+    facts.append(Fact(literal("largest"), fmt.size(sizes.max, Mark.EXACT if is_seen else Mark.AT_LEAST)))
+    return plain_rows(heading(literal("Sizes"), width), fact_line(width, *facts[:2]), fact_line(width, *facts[2:]))
+
+
+def example_keys(level: Level, most: int) -> list[bytes]:
+    """Return some keys of a level: those of a pattern, or one of each pattern below, the heaviest first."""
+    if level.node.examples:
+        return list(level.node.examples[:most])
+    found: list[bytes] = []
+    for nodes in level.node.walk(level.nodes[:-1]):
+        node = nodes[-1]
+        if node.examples:
+            found.append(node.examples[0])
+        elif not node.children and all(one.kind is NodeKind.LITERAL for one in nodes) and not node.separator:
+            found.append(b"".join(one.name + one.separator for one in nodes))
+        if len(found) >= most:
+            break
+    return found
+
+
+def _examples(examples: Sequence[bytes], width: int) -> list[ValueRow]:
+    if not examples:
+        return []
+    room = max(4, width - 2 * MARGIN)
+    rows = plain_rows(heading(literal("Examples"), width))
+    for key in examples:
+        name = display(key, limit=NAME_LIMIT) if key else literal("(empty name)")
+        rows.append(ValueRow((gap(MARGIN), Span(left(cut_middle(name, room), room))), Item(ItemKind.KEY, key)))
+    return rows
+
+
+def _registered(registry: Registry, examples: Sequence[bytes], width: int) -> list[ValueRow]:
+    """Return what the registry says of the examples."""
+    entries: list[Entry | None] = []
+    for key in examples:
+        entry = registry.entry_of(key)
+        if entry not in entries:
+            entries.append(entry)
+    rows = plain_rows(heading(literal("In the registry, by the examples"), width))
+    for entry in entries:
+        if entry is None:
+            rows += plain_rows(*prose(literal("No pattern has been registered for some of them."), width, Role.MUTED))
+            continue
+        rows += plain_rows(*_entry_lines(entry, width))
+    if entries == [None]:
+        rows = [rows[0], *plain_rows(*prose(literal("No pattern has been registered."), width, Role.MUTED))]
+    return rows
+
+
+def _entry_lines(entry: Entry, width: int) -> list[Line]:
+    room = max(4, width - 2 * MARGIN)
+    lines: list[Line] = [(gap(MARGIN), Span(cut_middle(display_text(entry.pattern.text), room), Role.ACCENT))]
+    said = [display_text(entry.purpose)] if entry.purpose else []
+    said += [SafeText(f"owner {display_text(entry.owner)}")] if entry.owner else []
+    if said:
+        lines += prose(joined(said), width, Role.TEXT)
+    if entry.deprecated:
+        lines += prose(SafeText(f"deprecated: {display_text(entry.deprecated)}"), width, Role.WARN)
+    return lines

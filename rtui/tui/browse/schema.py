@@ -1,0 +1,356 @@
+"""The schema of a keyspace as rows: the levels of a report, where segments that are identifiers are one row each.
+
+A report has a node for each key pattern (`analysis/report/document`), in a tree whose levels are segments of names:
+`user:`, below it `{id}:` for 50,000 different ones, below that `orders`. A `Level` is such a node as a row. Where there
+is no analysis the report is one of names alone (`analysis/aggregate/name_patterns`), so both look the same here.
+
+A report replaces the one before while an analysis or a scan goes on. Levels of the same path are the same for the user:
+what is open stays open, and once the user has been there rows keep their places, with new ones behind them.
+
+There are some thousands of levels at most, so that rows are a plain list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from heapq import heapify, heappop, heappush
+from operator import itemgetter
+from typing import Final, TypeAlias
+
+from rtui.analysis import humanize as fmt
+from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
+from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.analysis.query.behind import Behind, keys_of, step_of
+from rtui.analysis.query.patterns import pattern_text
+from rtui.analysis.query.query import Query
+from rtui.analysis.query.rows_behind import within_report
+from rtui.analysis.report.document import Node, NodeKind, Report, Step
+from rtui.analysis.report.namespaces import Place, ReportedNamespaces
+from rtui.analysis.report.tables.cells import plain
+from rtui.keyspace.rows.ordering import Sort, natural
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.key_segments import KeySegments
+from rtui.tui.browse.tree_figures import FIGURE_OF
+from rtui.tui.browse.tree_lines import KnownCount
+from rtui.tui.kit.layout import display
+
+FIRST_ROWS: Final = 18
+"""At first levels are open as far as there are so many rows: those of a terminal of 24 lines."""
+
+TITLE_LIMIT: Final = 400
+"""Characters of a pattern that are shown at most."""
+
+NO_KEYS: Final = Known(0)
+
+_Weight: TypeAlias = tuple[float, bytes]
+
+
+class Level:
+    """One segment of names at one place, or what such segments fold to."""
+
+    __slots__ = ("below", "depth", "is_open", "parent", "place")
+
+    def __init__(self, parent: Level | None, place: Place) -> None:
+        self.parent = parent
+        """The level before; None for the root, which has no row."""
+        self.place = place
+        self.depth: int = -1 if parent is None else parent.depth + 1
+        """How many rows it is below."""
+        self.is_open = False
+        self.below: list[Level] = []
+        """The levels directly below as they are sorted, once they have been listed."""
+
+    @property
+    def node(self) -> Node:
+        """What the report says of it."""
+        return self.place.node
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """The steps that tell it from all others."""
+        return self.place.path
+
+    @property
+    def is_folded(self) -> bool:
+        """Whether it stands for different segments."""
+        return self.node.kind is NodeKind.PATTERN
+
+    @property
+    def nodes(self) -> tuple[Node, ...]:
+        """The nodes from the root of the report to its own."""
+        return tuple(one.node for one in self.upwards())[::-1]
+
+    def upwards(self) -> Iterator[Level]:
+        """Yield this level, the one before, and so on up to the root."""
+        level: Level | None = self
+        while level is not None:
+            yield level
+            level = level.parent
+
+
+class Schema:
+    """The levels of one report and what is known of them."""
+
+    def __init__(self, report: Report, *, is_of_names: bool = False, is_current: bool = True) -> None:
+        """`is_of_names`: nothing is known but names; `is_current`: the report is of the keyspace as it is."""
+        self.reported = ReportedNamespaces(report)
+        self.report = report
+        self.is_of_names = is_of_names
+        self.is_current = is_current
+        self.root = Level(None, self.reported.root)
+
+    @property
+    def mark(self) -> Mark:
+        """How far its counts can be trusted that come without an interval."""
+        return self.reported.mark
+
+    def keys(self, level: Level) -> Known:
+        """Return the number of keys at and below a level."""
+        return self.reported.known(level.node.stats.keys) or NO_KEYS
+
+    def distinct(self, level: Level) -> Known | None:
+        """Return how many different segments a level stands for; None for a name, and where nobody has counted."""
+        return self.reported.known(level.node.distinct) if level.is_folded else None
+
+    def share(self, level: Level) -> float:
+        """Return the part of a level in all keys, 0 … 1."""
+        return plain(level.node.stats.share_keys)
+
+    def figures(self, level: Level) -> NamespaceFigures:
+        """Return the figures of an analysis for all keys of a level."""
+        return self.reported.all_figures(level.place)
+
+    def behind(self, level: Level) -> Behind:
+        """Return the query for the keys of a level."""
+        return within_report(self.report, keys_of(level.nodes))
+
+    def prefix(self, level: Level) -> tuple[bool, bytes]:
+        """Return whether a level is one key, and its name or the longest prefix that all of its keys have."""
+        path = level.path
+        for at, step in enumerate(path):
+            if step.kind is not NodeKind.LITERAL:
+                path = path[:at]
+                break
+        is_key = len(path) == len(level.path) and bool(path) and not path[-1].separator
+        return is_key, b"".join(step.name + step.separator for step in path)
+
+    def below(self, level: Level) -> list[Level]:
+        """Return the levels directly below one, as the report has them."""
+        return [Level(level, place) for place in self.reported.children(level.place)]
+
+    def sorted(self, levels: Sequence[Level], sort: Sort, *, is_reversed: bool) -> list[Level]:
+        """Sort levels: those without a figure come after the others by their keys, the rest of a namespace at last."""
+        known: list[tuple[_Weight, bytes, Step, Level]] = []
+        unknown: list[tuple[_Weight, bytes, Step, Level]] = []
+        rest = []
+        for level in levels:
+            if level.node.kind is NodeKind.OTHER:
+                rest.append(level)
+                continue
+            weight = self._weight(level, sort)
+            by_keys = -self.keys(level).value, b""
+            entry = by_keys if weight is None else weight, natural(level.node.name), level.node.step, level
+            (unknown if weight is None else known).append(entry)
+        known.sort(key=itemgetter(0, 1, 2), reverse=is_reversed)
+        unknown.sort(key=itemgetter(0, 1, 2))
+        return [one[3] for one in (*known, *unknown)] + rest
+
+    def _weight(self, level: Level, sort: Sort) -> _Weight | None:
+        """Return what puts a level at its place, the least first; None where that is not known."""
+        if sort is Sort.COUNT:
+            return -self.keys(level).value, b""
+        if sort is Sort.NAME:
+            return 0.0, b""
+        if sort is Sort.TYPE:
+            types = level.node.stats.types
+            return (0.0, types[0][0]) if types else None
+        found = FIGURE_OF[sort](self.figures(level))
+        return None if found is None else (-found.value, b"")
+
+
+@dataclass(frozen=True, slots=True)
+class LevelDetail:
+    """A level under the cursor, with the schema that it belongs to."""
+
+    schema: Schema
+    level: Level
+    narrowing: Query
+    """What the names are narrowed to beside what the report says."""
+
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """What tells it from other levels."""
+        return self.level.path
+
+    @property
+    def behind(self) -> Behind:
+        """The query for its keys."""
+        found = self.schema.behind(self.level)
+        return Behind(found.query & self.narrowing, found.note)
+
+    @property
+    def pattern(self) -> bytes:
+        """Its pattern as it is typed in a query: `user:{id}:orders`, with a separator at the end for a namespace."""
+        is_rest = self.level.node.kind is NodeKind.OTHER
+        nodes = self.level.nodes[1:-1] if is_rest else self.level.nodes[1:]
+        return pattern_text([step_of(node) for node in nodes])
+
+    @property
+    def title(self) -> SafeText:
+        """Its pattern, safe to show."""
+        shown = display(self.pattern, limit=TITLE_LIMIT)
+        return SafeText(f"{shown}{fmt.OTHER}") if self.level.node.kind is NodeKind.OTHER else shown
+
+    @property
+    def keys(self) -> KnownCount:
+        """How many keys it has."""
+        known = self.schema.keys(self.level)
+        return KnownCount(known.value, known.mark)
+
+
+class SchemaRows:
+    """The rows of a schema: which levels are open, in which order, and what stays of that with another report."""
+
+    def __init__(self, sort: Sort, *, is_reversed: bool = False) -> None:
+        self.schema: Schema | None = None
+        """None before there is a report."""
+        self.rows: list[Level] = []
+        """The visible levels from top to bottom."""
+        self.sort_order = sort
+        self.is_reversed = is_reversed
+
+    def show(self, schema: Schema | None, *, keeps_places: bool = False, room: int = FIRST_ROWS) -> None:
+        """Show the levels of another report, open as they were; with `keeps_places` in their order, too.
+
+        Those of the first report are open as far as there is room for so many rows.
+        """
+        before, self.schema = self.schema, schema
+        if schema is not None:
+            self._list(schema.root)
+            if before is not None and before.root.below:
+                self._take_over(before.root, schema.root, keeps_places=keeps_places)
+            else:
+                self._open_first(schema.root, room)
+        self._flatten()
+
+    def _take_over(self, before: Level, now: Level, *, keeps_places: bool) -> None:
+        """Open the levels that were open, and put known ones before new ones in the order in which they were."""
+        pairs = [(before, now)]
+        while pairs:
+            old, new = pairs.pop()
+            if old.below:
+                self._list(new)
+                new.is_open = old.is_open
+            places = {one.node.step: at for at, one in enumerate(old.below)}
+            if keeps_places:
+                new.below.sort(key=lambda one: places.get(one.node.step, len(places)))
+            pairs += [(old.below[places[one.node.step]], one) for one in new.below if one.node.step in places]
+
+    def _open_first(self, root: Level, room: int) -> None:
+        """Open levels, those of most keys first, as far as there is room for all rows."""
+        rows = len(root.below)
+        waiting = [(-plain(one.node.stats.keys), one.path, one) for one in root.below]
+        heapify(waiting)
+        while waiting:
+            level = heappop(waiting)[2]
+            more = len(level.node.children)
+            if more and rows + more <= room:
+                rows += more
+                self._list(level)
+                for one in level.below:
+                    heappush(waiting, (-plain(one.node.stats.keys), one.path, one))
+
+    def _list(self, level: Level) -> None:
+        """Open a level that has others below."""
+        schema = self.schema
+        if schema is None or not level.node.children:
+            return
+        level.is_open = True
+        if not level.below:
+            level.below = schema.sorted(schema.below(level), self.sort_order, is_reversed=self.is_reversed)
+
+    def _flatten(self) -> None:
+        self.rows = []
+        waiting = [] if self.schema is None else self.schema.root.below[::-1]
+        while waiting:
+            level = waiting.pop()
+            self.rows.append(level)
+            if level.is_open:
+                waiting += level.below[::-1]
+
+    def open(self, level: Level) -> None:
+        """List what is below a level; where that is one row only, what is below it, too."""
+        self._list(level)
+        while len(level.below) == 1 and level.below[0].node.children:
+            (level,) = level.below
+            self._list(level)
+        self._flatten()
+
+    def open_all(self, level: Level) -> None:
+        """List all that is below a level."""
+        waiting = [level]
+        while waiting:
+            one = waiting.pop()
+            self._list(one)
+            waiting += one.below
+        self._flatten()
+
+    def close(self, level: Level) -> None:
+        """Hide what is below a level; what is open there stays so for the next time."""
+        level.is_open = False
+        self._flatten()
+
+    def sort(self, order: Sort, *, is_reversed: bool = False) -> None:
+        """Sort the levels, each among those beside it."""
+        self.sort_order, self.is_reversed = order, is_reversed
+        waiting = [] if self.schema is None else [self.schema.root]
+        while waiting and self.schema is not None:
+            level = waiting.pop()
+            level.below = self.schema.sorted(level.below, order, is_reversed=is_reversed)
+            waiting += level.below
+        self._flatten()
+
+    def index_of(self, level: Level) -> int:
+        """Return the number of the row of a level, or where it is hidden of the innermost one that shows it, else 0."""
+        for one in level.upwards():
+            if one in self.rows:
+                return self.rows.index(one)
+        return 0
+
+    def reveal(self, path: Sequence[Step]) -> Level | None:
+        """Open what a level is in and return it, or the innermost there is of its path; None where there is none."""
+        level, found = None if self.schema is None else self.schema.root, None
+        for step in path:
+            if level is None:
+                break
+            self._list(level)
+            level = next((one for one in level.below if one.node.step == step), None)
+            found = level or found
+        self._flatten()
+        return found
+
+    def reveal_names(self, name: bytes, *, is_key: bool) -> Level | None:
+        """Open what a key, or a namespace, is counted in and return it, or the innermost level that is known."""
+        if self.schema is None:
+            return None
+        place = self.schema.root.place
+        segments = KeySegments(self.schema.reported.separators).of(name, DEEPEST_LEVEL)
+        for segment, separator in segments if is_key else segments[:-1]:
+            below = self.schema.reported.below(place, segment, separator)
+            if below is None:
+                break
+            place = below
+        return self.reveal(place.path)
+
+    def end_sibling(self, level: Level, *, last: bool) -> Level:
+        """Return the first, or the last, level beside this one."""
+        return level if level.parent is None else level.parent.below[-1 if last else 0]
+
+    def find_sibling(self, level: Level, prefix: bytes) -> Level | None:
+        """Return the level beside this one, from it on and around, whose name begins so in any case; None without."""
+        beside = [] if level.parent is None else level.parent.below
+        start = beside.index(level) if level in beside else 0
+        lowered = prefix.lower()
+        return next((one for one in beside[start:] + beside[:start] if one.node.name.lower().startswith(lowered)), None)

@@ -1,0 +1,157 @@
+"""What is shown of a value, and how: the page, what was opened from it, how it is decoded and sorted.
+
+What is opened lies on what it was opened from, as a stack: a field, in its JSON a member that holds base64, in that
+again JSON.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.types import STRING
+from rtui.server.facts.preview.page import Preview
+from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.detail_lines import Tab, ValueState
+from rtui.tui.browse.document import Document
+from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
+from rtui.tui.kit.styled_text import literal
+
+if TYPE_CHECKING:  # it is imported with all that adds up
+    from rtui.analysis.report.document import Step
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """What was opened from a row, and the line of that row."""
+
+    title: SafeText
+    document: Document
+    line: int
+    source: Item | None = None
+    """The element that it was opened from."""
+    asked_at_s: float | None = None
+    """When it was read, in seconds since the epoch; None where that was with the page."""
+
+
+class ShownValue:
+    """The detail that is shown, and what the user has made of its value."""
+
+    def __init__(self) -> None:
+        self.detail, self.tab = Detail(), Tab.VALUE
+        self.order: RowOrder | None = None
+        """How the rows of the page are sorted."""
+        self.opened: list[Opened] = []
+        """What was opened, the innermost last."""
+        self.document: Document | None = None
+        """What the bytes of a string mean, as it is shown."""
+
+    @property
+    def preview(self) -> Preview | None:
+        """The page that is shown; None on another tab, and before there is one."""
+        return self.detail.preview if self.tab is Tab.VALUE and self.detail.key is not None else None
+
+    @property
+    def decoded(self) -> Document | None:
+        """What is shown decoded: what was opened last, or a string that is more than text or bytes."""
+        if self.opened:
+            return self.opened[-1].document
+        document = self.document
+        return None if document is None or (document.is_plain and not document.chosen) else document
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether the value is shown in pages; what is decoded is decoded from its beginning."""
+        document = self.decoded
+        return document is None or bool(self.opened) or document.is_as_stored
+
+    @property
+    def state(self) -> ValueState:
+        """How the value is shown."""
+        asked_at_s = self.opened[-1].asked_at_s if self.opened else None
+        return ValueState(self.order, self.decoded, self.trail, asked_at_s)
+
+    @property
+    def trail(self) -> tuple[SafeText, ...]:
+        """What was opened, the outermost first, for the title."""
+        return tuple(one.title for one in self.opened)
+
+    @property
+    def innermost(self) -> Document | None:
+        """What was opened last, else what the bytes of a string mean."""
+        return self.opened[-1].document if self.opened else self.document
+
+    def update(self, detail: Detail, tab: Tab) -> tuple[bool, bool]:
+        """Show a detail; what was opened stays open while the same page is shown.
+
+        Returns whether it is of the same key, and whether its rows are more or newer ones of the same page.
+        """
+        before = self.detail
+        is_same_key = (detail.key, detail.row, _path(detail), tab) == (before.key, before.row, _path(before), self.tab)
+        old, new = before.preview, detail.preview
+        is_same_page = is_same_key and old is not None and new is not None and old.page == new.page
+        if not is_same_key:
+            self.order = None
+        if not is_same_key or (old is not new and not (is_same_page and old.rows == new.rows)):  # type: ignore[union-attr]
+            self.opened.clear()
+        if detail.document is not before.document or not is_same_key:
+            self.document = detail.document
+        self.detail, self.tab = detail, tab
+        has_just_come = old is None and new is not None
+        is_same = is_same_key and (is_same_page or new is old or detail.key is None) and not has_just_come
+        return is_same_key, is_same
+
+    def replace_document(self, document: Document) -> None:
+        """Show what was opened last, or the string, by this document."""
+        if self.opened:
+            self.opened[-1] = replace(self.opened[-1], document=document)
+        else:
+            self.document = document
+
+    def can_open(self, item: Item) -> bool:
+        """Whether there is more to be seen of a row: of a text, of one line of several."""
+        if item.kind is not ItemKind.TEXT:
+            return item.can_open
+        document = self.decoded or self.document
+        window = None if self.preview is None else self.preview.window
+        whole = document.found.data if document is not None else b"" if window is None else window.data
+        return item.can_open and item.data != whole
+
+    @property
+    def sorts(self) -> list[SafeText]:
+        """What can be sorted by, the order in which it is stored first; nothing for text and bytes."""
+        if self.decoded is not None:
+            return [literal("as it is stored"), literal("names of members")]
+        columns = () if self.preview is None else self.preview.columns
+        return [literal("as the server lists them"), *(SafeText(column.title) for column in columns)] if columns else []
+
+    @property
+    def sorted_by(self) -> tuple[int, bool]:
+        """The number of what is sorted by, and whether it is the other way round."""
+        document, order = self.decoded, self.order
+        if document is not None:
+            return int(document.by_name), document.is_reversed
+        return (0, False) if order is None else (order.column + 1, order.is_reversed)
+
+    def sort_by(self, number: int, *, is_reversed: bool = False) -> None:
+        """Sort the members of maps in what is decoded, else the rows of the page, by what has this number."""
+        document = self.decoded
+        if document is not None:
+            self.replace_document(replace(document, by_name=number > 0, is_reversed=is_reversed))
+        else:
+            self.order = RowOrder(number - 1, is_reversed) if number else None
+
+    @property
+    def is_all_shown(self) -> bool:
+        """Whether what is looked for is on the screen's side: in a decoded value, or a string that was read whole."""
+        preview = self.preview
+        if self.opened or preview is None or not preview.columns:
+            is_part = preview is not None and preview.type == STRING.name and not self.opened
+            return not (is_part and preview is not None and (preview.next_page or preview.page.find))
+        return False
+
+
+def _path(detail: Detail) -> tuple[Step, ...] | None:
+    """Return what tells a level of the schema from others."""
+    return None if detail.level is None else detail.level.path

@@ -1,0 +1,143 @@
+"""What the tree is narrowed to, and going to one key in it.
+
+A text is looked for in the names that are loaded. A name that may not be loaded is asked of the server by one TYPE. A
+glob is left to a SCAN with MATCH, whose keys are shown in the place of all until the filter is cleared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from textual.worker import Worker
+
+from rtui.keyspace.rows.rows import Row
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.browse.detail_pane import DetailPane
+from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.session import Session
+from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.kit.command_screen import HoldKeypresses, Work
+from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.layout import display
+
+if TYPE_CHECKING:
+    from rtui.analysis.query.query import Query, Term
+
+
+class TreeSearch:
+    """Filters the tree of a screen and finds keys for it."""
+
+    def __init__(
+        self,
+        session: Session,
+        tree_pane: TreePane,
+        detail_pane: DetailPane,
+        run: Callable[[Work, str], Worker[Any]],
+        on_other_rows: Callable[[], object],
+    ) -> None:
+        """`run` starts workers; `on_other_rows` is called when the tree shows other rows than before."""
+        self._session, self._tree_pane, self._detail_pane = session, tree_pane, detail_pane
+        self._run, self._on_other_rows = run, on_other_rows
+        self.returns_to: str | TreePlace = ""
+        """Where Escape leads back to: the action of another screen that the user came from, or a row of the tree."""
+
+    @property
+    def needle(self) -> bytes | None:
+        """The text that names are filtered by; None for no such filter."""
+        return self._tree_pane.names.needle
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether keys are left out, by their names here or by the server."""
+        return self.needle is not None or self._session.status.match is not None
+
+    @property
+    def can_clear(self) -> bool:
+        """Whether there is a filter without which all keys are shown at once.
+
+        One that was there from the start is not: without it, all keys would have to be scanned.
+        """
+        return self.needle is not None or (self._session.status.match is not None and self._session.keeps_all_keys)
+
+    def show_names(self, text: bytes) -> None:
+        """Show the names with this text, or all for none."""
+        if text:
+            self.returns_to = ""
+        self._tree_pane.filter_names(text)
+        self._on_other_rows()
+        if self.needle is not None:
+            self._run(self._tree_pane.names.work, "search")
+
+    def clear(self) -> None:
+        """Show everything again."""
+        if self.needle is not None:
+            self.show_names(b"")
+        if self._session.status.match is not None:
+            self._run(partial(self._filter_keys, None), "filter")
+
+    async def look_up(self, name: bytes, *, is_glob: bool = False) -> bool | None:
+        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob.
+
+        Returns whether there is such a key, None where the server refuses to say.
+        """
+        is_there = await self._session.lookup(name)
+        if is_there:
+            # the row that the tree falls back to is not wanted
+            with self._tree_pane.key_tree.prevent(KeyTree.Highlighted):
+                self.show_names(b"")
+            self._detail_pane.fetcher.show_key(name)
+            self._tree_pane.reveal(name)
+        elif is_glob:
+            self.show_names(b"")
+            await self._filter_keys(name)
+        return is_there
+
+    async def _filter_keys(self, match: bytes | None) -> None:
+        """Have the server scan for keys that match, or for all."""
+        self.returns_to = ""
+        before = self._session.store
+        if match is not None or self._session.status.match is None:
+            self._tree_pane.reset_for_scan()
+        await self._session.filter(match)
+        if self._tree_pane.follow_store():
+            self._on_other_rows()
+        if match is None and self._session.store is before:
+            self._tree_pane.reset_for_scan()
+
+    def go_to(self, name: bytes) -> None:
+        """Go to the key of exactly this name, loaded or not, opening what it lies in; say so where there is none."""
+
+        async def go() -> None:
+            is_there = await self.look_up(name)
+            if not is_there:
+                why = "is no key of this name" if is_there is False else "may be one, but TYPE is denied"
+                text = SafeText(f"{display(name, limit=60)}: there {why}.")
+                self._tree_pane.notify(text, markup=False, timeout=4)
+
+        self.hold_keypresses(self._run(go, "look up"))
+
+    def hold_keypresses(self, looking_up: Worker[Any]) -> None:
+        """Have keys wait for the row of a key that is looked up."""
+
+        def is_over() -> bool:
+            return looking_up.is_finished and not self._tree_pane.is_going
+
+        self._tree_pane.app.post_message(HoldKeypresses(is_over))
+
+    def query_of(self, row: Row) -> Query:
+        """Return the query that stands for the keys of a namespace, of those that the tree shows."""
+        from rtui.analysis.query.query import one_of, query_of  # noqa: PLC0415 - when it is wanted
+
+        status = self._session.status
+        shown = (("glob", status.match), ("type", status.key_type))
+        terms = [one_of(name, [] if value is None else [value]) for name, value in shown]
+        return query_of(one_of("in", [row.namespace.path()]), *terms, *self.needle_terms())
+
+    def needle_terms(self) -> list[Term]:
+        """Return the term for the text that names are filtered by, if there is one."""
+        from rtui.analysis.query.query import one_of  # noqa: PLC0415 - when it is wanted
+
+        term = one_of("text", [] if self.needle is None else [self.needle])
+        return [] if term is None else [term]

@@ -1,0 +1,66 @@
+"""Collects garbage between frames, so that no frame waits for it.
+
+Painting makes thousands of containers that stay for a while: strips, segments, caches. Left to itself the interpreter
+looks at them in the middle of it, several times in a large frame, for a third of the time that this takes. So it is
+looked at them right after a frame, in a callback of its own, between which and the next one keys are handled.
+
+Screens that were left are among what has stayed: in cycles, a megabyte each. They are found while no key is pressed.
+
+Where no frame is painted for long, as in a thread of an analysis, the interpreter collects by itself, later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from typing import Final
+
+YOUNG: Final = 2_000
+"""So many new containers are worth a look, which takes 1 to 2 ms; at 100,000 it would take 50 to 70 ms."""
+
+OLDER: Final = 1
+"""After so many looks at new ones, those that were left by these are looked at again.
+
+With five, such a look took up to 35 ms of a busy processor; what is left by two looks is mostly there to stay.
+"""
+
+ENOUGH: Final = 100
+"""After so many looks at older ones everything is worth a look, which may take a tenth of a second."""
+
+IDLE_S: Final = 5.0
+"""Nobody waits for an answer who has pressed no key for so long."""
+
+THRESHOLDS: Final = (5_000, OLDER, 5_000)
+"""When the interpreter collects by itself, and how rarely it looks at everything.
+
+By default it would be after 700 new containers, and everything would be looked at after a hundred times: a scan would
+spend a third of its time on it.
+"""
+
+
+def begin() -> None:
+    """Collect as above from now on.
+
+    What is there already is never looked at, nor are the members of a report, of which each has tens of thousands
+    (`gc=False`): they refer to nothing that refers to them.
+    """
+    gc.freeze()
+    gc.set_threshold(*THRESHOLDS)
+
+
+def collect_soon() -> None:
+    """Look at new containers, if they are many, once what the event loop does now is over."""
+    asyncio.get_running_loop().call_soon(collect_young)
+
+
+def collect_young() -> None:
+    """Look at new containers, if they are many; every now and then at older ones, too."""
+    young, looks, _ = gc.get_count()
+    if young >= YOUNG:
+        gc.collect(1 if looks >= OLDER else 0)
+
+
+def collect_all() -> None:
+    """Look at everything, if much may have stayed for nothing. To be called when nobody waits."""
+    if gc.get_count()[2] >= ENOUGH:
+        gc.collect()

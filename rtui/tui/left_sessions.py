@@ -1,0 +1,143 @@
+"""Sessions that were left while their analysis was under way, to be come back to.
+
+Such a session keeps its connection, its names and its figures; choosing its server and database again comes back to it
+without a scan. On another server its analysis goes on. On the same server, where another database is about to be
+scanned, it is paused: two runs at once would take twice their share of the server's time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from rtui.analysis import humanize
+from rtui.keyspace.text.display import SafeText
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.browse.session import Session
+
+MOST_LEFT: Final = 4
+"""Sessions that are kept at most: each holds a connection and the names of its keys."""
+
+Place = tuple[str, int, str | None, str | None, int]
+"""What tells a server and database from others: host, port, path of a socket, user, database."""
+
+
+def place_of(target: Target) -> Place:
+    """Return which server and database a target is, as which user."""
+    if target.sentinels is not None:
+        return str(target.label), 0, None, target.user, target.db
+    return target.host, target.port, target.socket_path, target.user, target.db
+
+
+@dataclass(slots=True)
+class Left:
+    """A session that was left, with the panels of its analysis as they were."""
+
+    session: Session
+    states: PanelStates | None
+    is_waiting: bool = False
+    """Whether its analysis is paused until the user comes back."""
+    is_over: bool = False
+    """Whether the user knows that its analysis has ended."""
+
+    def wait(self) -> None:
+        """Pause its analysis until the user comes back, unless the user has paused it."""
+        control = self.session.analysis.control
+        if not control.is_paused:
+            control.pause()
+            self.is_waiting = True
+
+    def go_on(self) -> None:
+        """Let its analysis go on if it waits."""
+        if self.is_waiting:
+            self.session.analysis.control.resume()
+            self.is_waiting = False
+
+
+class LeftSessions:
+    """Sessions that were left while their analysis was under way."""
+
+    def __init__(self) -> None:
+        self.kept: tuple[Left, ...] = ()
+        """Replaced as a whole: the thread that reads the terminal looks at it, too."""
+
+    @property
+    def has_room(self) -> bool:
+        """Whether another one may be kept."""
+        return len(self.kept) < MOST_LEFT
+
+    def put(self, session: Session, states: PanelStates | None, *, waits: bool) -> None:
+        """Keep a session; one that waits sends nothing for its analysis until it is taken again."""
+        left = Left(session, states)
+        if waits:
+            left.wait()
+        self.kept = (*self.kept, left)
+
+    def take(self, target: Target) -> Left | None:
+        """Return the session of a server and database, which goes on; None where none is kept.
+
+        Others of the same server wait from now on.
+        """
+        found = next((one for one in self.kept if place_of(one.session.target) == place_of(target)), None)
+        self.kept = tuple(one for one in self.kept if one is not found)
+        for one in self.kept:
+            if place_of(one.session.target)[:3] == place_of(target)[:3] and one.session.lost_by_leaving is not None:
+                one.wait()
+        if found is not None:
+            found.go_on()
+        return found
+
+    def ended(self) -> list[Left]:
+        """Return those whose analysis has ended since the last call."""
+        found = [one for one in self.kept if not one.is_over and not one.session.analysis.status.is_under_way]
+        for one in found:
+            one.is_over = True
+        return found
+
+    def lost_by_leaving(self, session: Session | None) -> SafeText | None:
+        """Return what is lost when rtui ends now, the shown session's analysis included; None for nothing."""
+        lost = [] if session is None or session.lost_by_leaving is None else [session.lost_by_leaving]
+        for one in self.kept:
+            if (text := one.session.lost_by_leaving) is not None:
+                target = one.session.target
+                lost.append(SafeText(f"{target.label} db{target.db}: {text}"))
+        if len(lost) < 2:
+            return lost[0] if lost else None
+        later = "unless they are to go on later" if self.can_go_on_later(session) else "and they can't go on later"
+        return SafeText(
+            f"{len(lost)} analyses are under way. Quitting ends them, {later}; "
+            "partial reports are kept of them where reports are kept."
+        )
+
+    def _losing(self, session: Session | None) -> list[Session]:
+        """Return the sessions that lose something when rtui ends now, that which is shown first."""
+        sessions = [*([] if session is None else [session]), *(one.session for one in self.kept)]
+        return [one for one in sessions if one.lost_by_leaving is not None]
+
+    def can_go_on_later(self, session: Session | None) -> bool:
+        """Whether all that is lost can be saved, to go on in a later run."""
+        return all(one.analysis.status.can_go_on_later for one in self._losing(session))
+
+    async def go_on_later(self, session: Session | None) -> SafeText | None:
+        """End the analyses that are under way and save them; return why one could not be."""
+        for one in self._losing(session):
+            why_not = await one.analysis.go_on_later()
+            if why_not is not None:
+                return why_not
+        return None
+
+    async def close(self) -> None:
+        """End all."""
+        kept, self.kept = self.kept, ()
+        for one in kept:
+            await one.session.close()
+
+
+def ended_notice(session: Session) -> SafeText:
+    """Return what is said when the analysis of a session that was left has ended."""
+    status, target = session.analysis.status, session.target
+    keys = humanize.counted(status.progress.keys, "key")
+    return SafeText(f"{target.label} db{target.db}: {status.progress.state.value}, {keys}. Choose it again to see it.")

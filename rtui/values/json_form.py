@@ -1,0 +1,57 @@
+"""A tree, or a part of it, as JSON to be copied: whatever it was read from, and only where all of it is there."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from rtui.values.json_text import CONSTANTS, NUMBER
+from rtui.values.tree import Kind, Node, outline
+
+_INDENT: Final = "  "
+_BRACKETS: Final = {Kind.MAP: "{}", Kind.LIST: "[]"}
+
+
+def node_json(node: Node) -> str | None:
+    """Return a node and all below it as JSON, a member a line; None where something was cut, or is an instruction.
+
+    Numbers stay as they are written, members that occur twice stay both; bytes become an object with their base64, and
+    what JSON has no word for its text. Characters that can't be seen are escaped.
+    """
+    if any(row.node.is_cut or row.node.missing or row.node.kind is Kind.NOTE for row in outline(node)):
+        return None
+    return "".join(_pieces(node, "\n"))
+
+
+def _pieces(node: Node, line: str) -> Iterator[str]:
+    """Yield the pieces of a node, whose own line begins as `line` says: with a line break and the indent."""
+    if not node.children:
+        yield _plain(node)
+        return
+    brackets = _BRACKETS[node.kind]
+    yield brackets[0]
+    for number, child in enumerate(node.children):
+        yield f"{',' if number else ''}{line}{_INDENT}"
+        if node.kind is Kind.MAP:
+            name = "" if child.name is None else child.name.raw.decode("utf-8", "backslashreplace")
+            yield f"{_text(name)}: "
+        yield from _pieces(child, line + _INDENT)
+    yield f"{line}{brackets[1]}"
+
+
+def _plain(node: Node) -> str:
+    if node.kind in _BRACKETS:
+        return _BRACKETS[node.kind]
+    if isinstance(node.value, bytes):
+        return f'{{"base64": "{base64.b64encode(node.value).decode()}"}}'
+    is_json = node.kind is Kind.NUMBER and NUMBER.fullmatch(node.value) is not None
+    return node.value if is_json or (node.kind is Kind.CONSTANT and node.value in CONSTANTS) else _text(node.value)
+
+
+def _text(text: str) -> str:
+    shown = json.dumps(text, ensure_ascii=False)
+    return (
+        shown if shown.isprintable() else "".join(one if one.isprintable() else json.dumps(one)[1:-1] for one in shown)
+    )

@@ -1,0 +1,1 @@
+"""Keyspaces that real libraries write: jobs, messages and cached values."""

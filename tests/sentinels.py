@@ -1,0 +1,97 @@
+"""Sentinels for the tests: three of them over a primary and its replica, on loopback."""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+
+from tests.servers import START_TIMEOUT_S, Binary, Server, ServerDiedError, _die_with_parent, free_port, running
+
+SERVICE = "mymaster"
+
+DOWN_AFTER_MS = 300
+"""After so long without an answer a Sentinel takes a server for dead."""
+
+
+@dataclass(slots=True)
+class Watched:
+    """A service: its servers, the primary first, and the ports of its Sentinels."""
+
+    servers: list[Server]
+    sentinels: list[redis.Redis]
+    ports: list[int]
+
+    @property
+    def url(self) -> str:
+        """What leads to it."""
+        hosts = ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        return f"sentinel://{hosts}/{SERVICE}"
+
+    def wait_seen(self) -> None:
+        """Wait until each Sentinel knows the replica and the other Sentinels."""
+        until = time.monotonic() + START_TIMEOUT_S
+        others = len(self.sentinels) - 1
+        while not all(_sees(one, others) for one in self.sentinels):
+            if time.monotonic() > until:
+                raise ServerDiedError("the Sentinels do not find each other")
+            time.sleep(0.05)
+
+
+def _sees(sentinel: redis.Redis, others: int) -> bool:
+    state: dict[str, int] = sentinel.sentinel_master(SERVICE)  # type: ignore[assignment]
+    return state["num-slaves"] == 1 and state["num-other-sentinels"] == others
+
+
+@contextmanager
+def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
+    """A primary and a replica with three Sentinels; `lines` are further settings of the Sentinels."""
+    with ExitStack() as stack:
+        primary = stack.enter_context(running(binary, "--repl-diskless-sync-delay", "0"))
+        replica = stack.enter_context(running(binary, "--replicaof", f"127.0.0.1 {primary.port}"))
+        clients, ports = [], []
+        for _ in range(3):
+            port = free_port()
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtui-sentinel-")))
+            settings = [
+                f"port {port}",
+                "bind 127.0.0.1",
+                f"dir {folder}",
+                f"sentinel monitor {SERVICE} 127.0.0.1 {primary.port} 2",
+                f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}",
+                f"sentinel failover-timeout {SERVICE} 3000",
+                *lines,
+            ]
+            (folder / "sentinel.conf").write_text("\n".join(settings) + "\n")
+            process = subprocess.Popen(
+                [binary.path, folder / "sentinel.conf", "--sentinel"],
+                stdout=subprocess.DEVNULL,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            client = stack.enter_context(redis.Redis(port=port))
+            _wait_answers(client)
+            clients.append(client)
+            ports.append(port)
+        service = Watched([primary, replica], clients, ports)
+        service.wait_seen()
+        yield service
+
+
+def _wait_answers(client: redis.Redis) -> None:
+    until = time.monotonic() + START_TIMEOUT_S
+    while True:
+        try:
+            client.ping()
+            return
+        except redis.ConnectionError:
+            if time.monotonic() > until:
+                raise
+            time.sleep(0.01)

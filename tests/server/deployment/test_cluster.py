@@ -1,0 +1,90 @@
+"""Finding out what a real cluster is made of."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from rtui.server.deployment.cluster import ClusterWatch
+from rtui.server.guard.command import GuardError, find_spec
+from rtui.server.wire.command_log import CommandLog, Purpose, sent_requests
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
+from tests.clusters import TestCluster
+from tests.monitor import Recorder
+from tests.servers import Server, free_port
+
+
+@pytest.mark.parametrize("cluster", ["redis-6.2", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_seed_that_is_down_is_skipped_and_a_replica_tells_as_well(cluster: TestCluster) -> None:
+    log = CommandLog()
+    seeds = [Target(port=free_port()), Target(port=cluster.members[-1].server.port)]
+    watch = ClusterWatch(seeds, log)
+    with Recorder(cluster.members[0].server) as recorder:
+        change = await watch.look()
+        assert not await watch.look()
+        await watch.close()
+    assert {node.id for node in change.came} == {member.id for member in cluster.members}
+    assert [shard.primary.id for shard in watch.topology.shards] == [one.id for one in cluster.members if one.slots]
+    assert [shard.slots for shard in watch.topology.shards] == [(one.slots,) for one in cluster.members if one.slots]
+    assert not watch.topology.uncovered
+    first = watch.topology.shards[0].primary
+    assert watch.target_of(first).port == cluster.server(first.id).port
+    assert [one.argv for one in recorder.commands if find_spec(one.argv) is None] == []
+    asked = {argv for entry in log.entries for argv in sent_requests(entry.request)}
+    assert {(b"CLUSTER", b"SLOTS"), (b"CLUSTER", b"NODES")} <= asked
+    assert all(entry.is_over and not entry.error for entry in log.entries if entry.purpose is Purpose.SERVER)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_failover_is_noticed(cluster: TestCluster) -> None:
+    first, *others = cluster.members
+    watch = ClusterWatch([Target(port=one.server.port) for one in others], CommandLog())
+    await watch.look()
+    first.server.stop()
+    promoted: set[str] = set()
+    async with asyncio.timeout(20):
+        while not promoted:
+            change = await watch.look((first.server.host, first.server.port))
+            promoted = {node.id for node in change.promoted}
+            await asyncio.sleep(0.05)
+    await watch.close()
+    assert {one.primary_id for one in others if one.id in promoted} == {first.id}
+    assert set(change.moved.values()) == {(first.id, promoted.pop())}
+    assert not watch.topology.uncovered
+
+
+async def test_what_is_no_cluster_says_so(valkey: Server) -> None:
+    watch = ClusterWatch([Target(port=valkey.port)], CommandLog())
+    with pytest.raises(ConnectFailure, match="Cluster mode is not enabled") as failed:
+        await watch.look()
+    assert failed.value.kind is FailureKind.CLUSTER
+    await watch.close()
+
+
+async def test_a_wrong_password_is_that_of_the_cluster(valkey: Server) -> None:
+    watch = ClusterWatch([Target(port=valkey.port, password=Secret("not this"))], CommandLog())
+    with pytest.raises(ConnectFailure) as failed:
+        await watch.look()
+    assert failed.value.kind is FailureKind.WRONGPASS
+    await watch.close()
+
+
+async def test_without_any_node_the_reason_is_that_of_the_last_one() -> None:
+    watch = ClusterWatch([Target(port=free_port()), Target(port=free_port())], CommandLog(), timeout_s=1)
+    with pytest.raises(ConnectFailure) as failed:
+        await watch.look()
+    assert failed.value.kind is FailureKind.REFUSED
+    await watch.close()
+
+
+async def test_redis_py_sends_nothing_that_is_not_on_the_list(cluster_node: Server) -> None:
+    watch = ClusterWatch([Target(port=cluster_node.port)], CommandLog())
+    await watch.look()
+    with Recorder(cluster_node) as recorder, pytest.raises(GuardError):
+        await watch._manager.default_node.execute_command("CLUSTER FAILOVER")
+    await watch.close()
+    assert recorder.commands == []

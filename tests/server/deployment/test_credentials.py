@@ -1,0 +1,189 @@
+"""Passwords that are made when they are needed, and again before they expire or when they are refused."""
+
+from __future__ import annotations
+
+import base64
+import json
+import sys
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import redis
+
+from rtui.server import guard
+from rtui.server.deployment import credentials
+from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Login, Target
+from tests.server.targets import eventually
+from tests.servers import Server
+
+
+def jwt(**claims: object) -> str:
+    """A token with these claims, signed by nobody."""
+    return ".".join(
+        base64.urlsafe_b64encode(part).rstrip(b"=").decode() for part in (b"{}", json.dumps(claims).encode(), b"x")
+    )
+
+
+@pytest.fixture
+def secured(valkey: Server) -> Callable[[str], None]:
+    """Sets the password of the user `app`."""
+
+    def set_password(password: str) -> None:
+        valkey.admin.execute_command("ACL", "SETUSER", "app", "reset", "on", f">{password}", "~*", "+@all")
+
+    return set_password
+
+
+async def who(connection: Connection) -> str:
+    """Return an error where the connection is not logged in."""
+    (reply,) = await connection.run(guard.ping())
+    return str(reply)
+
+
+async def test_a_command_is_run_again_when_its_password_is_refused(
+    valkey: Server, secured: Callable[[str], None], tmp_path: Path
+) -> None:
+    file, runs = tmp_path / "password", tmp_path / "runs"
+    secured("one")
+    file.write_text("one\n")
+    login = Login(command=Secret(f"echo run >> {runs}; cat {file}"))
+    connection = connection_to(Target(port=valkey.port, user="app", login=login))
+    await connection.open()
+    await connection.bulk()
+    assert runs.read_text() == "run\n"
+    secured("two")
+    file.write_text("two\n")
+    valkey.admin.execute_command("CLIENT", "KILL", "USER", "app")
+    await eventually(lambda: runs.read_text() == "run\nrun\n")
+    connection.retry_now()
+    await connection.online()
+    assert await who(connection) == "b'PONG'"
+    await connection.close()
+
+
+async def test_open_connections_log_in_again_before_a_password_expires(
+    valkey: Server, secured: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "LEAST_LIFE_S", 0.05)
+    file = tmp_path / "password"
+    secured("one")
+    file.write_text(json.dumps({"username": "app", "password": "one", "expires_in": 0.5}))
+    connection = connection_to(Target(port=valkey.port, login=Login(command=Secret(f"cat {file}"))))
+    await connection.open()
+    await connection.bulk()
+    file.write_text(json.dumps({"username": "app", "password": "one", "expires_in": 600}))
+    before = valkey.admin.info("commandstats")["cmdstat_auth"]["calls"]
+    await eventually(lambda: valkey.admin.info("commandstats")["cmdstat_auth"]["calls"] == before + 2)
+    assert connection.generation == 1
+    await connection.close()
+
+
+async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_one_is_asked_for(
+    valkey: Server, secured: Callable[[str], None]
+) -> None:
+    secured("one")
+    made = iter(["one", "wrong", "one"])
+
+    class Source:
+        on_next: Callable[[Password], object] | None = None
+
+        async def login(self) -> Password:
+            return Password("app", Secret(next(made)))
+
+    source = Source()
+    logins = Credentials(source)  # type: ignore[arg-type]
+    connection = Connection(Target(port=valkey.port), logins=logins)
+    await connection.open()
+    assert source.on_next is not None
+    source.on_next(await source.login())
+    await eventually(lambda: not connection.is_online)
+    connection.retry_now()
+    await connection.online()
+    assert connection.generation == 2
+    assert await who(connection) == "b'PONG'"
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("echo no token >&2; exit 3", "ended with 3: no token"),
+        ("exit 1", "it says nothing"),
+        ("true", "no password"),
+        ("printf 'a\\nb'", "more than one line"),
+        ("printf '\\377'", "no text"),
+        ("echo '{\"user\": 1}'", "has no password"),
+    ],
+)
+async def test_a_command_that_fails_says_why(command: str, said: str) -> None:
+    connection = connection_to(Target(login=Login(command=Secret(command))))
+    with pytest.raises(ConnectFailure, match=said) as failed:
+        await connection.open()
+    assert failed.value.kind is FailureKind.CREDENTIALS
+    await connection.close()
+
+
+async def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(credentials, "COMMAND_S", 0.05)
+    connection = connection_to(Target(login=Login(command=Secret("sleep 60"))))
+    with pytest.raises(ConnectFailure, match="has not ended"):
+        await connection.open()
+    await connection.close()
+
+
+def test_when_a_token_ends_is_read_from_it() -> None:
+    token = jwt(exp=2_000_000_000, oid="me")
+    assert read_login(token.encode() + b"\n").expires_at_s == 2_000_000_000
+    assert read_login(jwt(oid="me").encode()).expires_at_s is None
+    signed = "cache/?Action=connect&User=app&X-Amz-Date=20260102T030405Z&X-Amz-Expires=900&X-Amz-Signature=ab"
+    made_at = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC).timestamp()
+    assert read_login(signed.encode()).expires_at_s == made_at + 900
+    assert read_login(b"a.b.c").expires_at_s is None
+    given = read_login(json.dumps({"username": "u", "password": "p", "expires_in": "60"}).encode())
+    assert (given.user, given.password) == ("u", Secret("p"))
+    assert given.expires_at_s == pytest.approx(time.time() + 60, abs=5)
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_a_provider_of_redis_pys_kind(
+    valkey: Server, secured: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, *, is_async: bool
+) -> None:
+    secured("one")
+
+    class Provider(redis.CredentialProvider):
+        def get_credentials(self) -> tuple[str, str]:
+            return "app", "one"
+
+    if is_async:
+
+        async def get(_: Any) -> tuple[str, str]:
+            return "app", "one"
+
+        monkeypatch.setattr(Provider, "get_credentials_async", get)
+    module = ModuleType("company_tokens")
+    module.make = Provider  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "company_tokens", module)
+    connection = connection_to(Target(port=valkey.port, login=Login(provider="company_tokens:make")))
+    await connection.open()
+    assert valkey.admin.client_list()[-1]["user"] == "app"
+    await connection.close()
+
+
+@pytest.mark.parametrize("name", ["", "json", "json:", "nowhere.at.all:make", "json:nothing", "builtins:dict"])
+def test_a_provider_that_can_not_be_used(name: str) -> None:
+    with pytest.raises(TargetError):
+        provider_of(name)
+
+
+def test_no_command_is_shown() -> None:
+    assert "hunter2" not in repr(Target(login=Login(command=Secret("echo hunter2"))))

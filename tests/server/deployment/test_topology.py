@@ -1,0 +1,110 @@
+"""Reading what a cluster is made of, and what has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.keyspace.slots import SLOTS
+from rtui.server.deployment.topology import Node, Topology, read_topology, slot_ranges, topology_change
+from rtui.server.wire.replies import Reply, ServerError
+
+A, B, C, D = (letter * 40 for letter in "abcd")
+LINES = f"""\
+{A} 10.0.0.1:6379@16379,one.example myself,master - 0 0 1 connected 0-5460 5462 [5461->-{B}] [7000-<-{B}]
+{B} 10.0.0.2:6379@16379 master - 0 0 2 connected 5461 5463-10922
+{C} 10.0.0.3:6379@16379,,shard-id=12 slave {A} 0 0 1 connected
+{D} :0@0 master,fail,noaddr - 0 0 0 disconnected
+"""
+
+
+def described(owners: Mapping[int, str]) -> bytes:
+    """What CLUSTER NODES says of primaries with these slots, an id each."""
+    lines = []
+    for port, owner in enumerate(sorted(set(owners.values())), start=7000):
+        served = slot_ranges(slot for slot in sorted(owners) if owners[slot] == owner)
+        slots = " ".join(f"{first}-{last}" if first < last else str(first) for first, last in served)
+        lines.append(f"{owner} 127.0.0.1:{port}@1 master - 0 0 1 connected {slots}")
+    return "\n".join(lines).encode()
+
+
+owners = st.dictionaries(st.integers(0, SLOTS - 1), st.sampled_from((A, B, C, D)), min_size=1, max_size=200)
+
+
+def read(reply: bytes, slots: Reply = None) -> Topology:
+    found = read_topology(reply, slots, asked_host="192.0.2.9")
+    assert found is not None
+    return found
+
+
+def test_nodes_their_roles_and_their_slots() -> None:
+    found = read(LINES.encode())
+    first, second = found.shards
+    assert first.primary == Node(A, "10.0.0.1", 6379)
+    assert (first.slots, first.slot_count) == (((0, 5460), (5462, 5462)), 5462)
+    assert [(one.id, one.primary_id, one.is_replica) for one in first.replicas] == [(C, A, True)]
+    assert second.slots == ((5461, 5461), (5463, 10922))
+    assert [(move.slot, move.source, move.destination) for move in found.moves] == [(5461, A, B), (7000, B, A)]
+    assert found.uncovered == ((10923, 16383),)
+    assert found.shard_of(C) is first
+    assert found.shard_of(D) is None
+
+
+def test_a_node_is_reached_where_it_wants_to_be() -> None:
+    slots: Reply = [
+        [0, 5460, [b"one.example", 6380, A.encode(), []], [None, 6381, C.encode()]],
+        [1, b"rubbish"],
+        b"rubbish",
+    ]
+    first, second = read(LINES.encode(), slots).shards
+    assert (first.primary.host, first.primary.port) == ("one.example", 6380)
+    assert (first.replicas[0].host, first.replicas[0].port) == ("10.0.0.3", 6381)
+    assert (second.primary.host, second.primary.port) == ("10.0.0.2", 6379)
+
+
+def test_the_node_that_answers_may_not_know_its_own_address() -> None:
+    assert read(f"{A} :6379@1 myself,master - 0 0 1 connected 0-1".encode()).shards[0].primary.host == "192.0.2.9"
+
+
+def test_names_of_hosts_are_shown_safely() -> None:
+    found = read(f"{A} \x1b[31m.example:6379@1 master - 0 0 1 connected 0".encode())
+    assert "\x1b" not in found.shards[0].primary.label
+    assert Node(A, "2001:db8::1", 6379).label == "[2001:db8::1]:6379"
+
+
+@pytest.mark.parametrize("reply", [ServerError("ERR no"), None, 7, [], b"", b"one two\n", b"\xff" * 40])
+def test_what_is_no_cluster_is_none(reply: Reply) -> None:
+    assert read_topology(reply) is None
+
+
+@given(st.lists(st.sampled_from([*LINES.encode().split(b" "), b"\n", b" ", b"0-99999", b"\x00"])).map(b" ".join))
+def test_rubbish_does_no_harm(reply: bytes) -> None:
+    found = read_topology(reply, [[0, 1, [reply, 1, reply]]])
+    assert found is None or all(0 <= slot < SLOTS for slot in found.owners)
+
+
+@given(owners)
+def test_every_slot_has_the_owner_that_was_said(said: dict[int, str]) -> None:
+    found = read(described(said))
+    assert dict(found.owners) == said
+    assert sum(last - first + 1 for first, last in found.uncovered) == SLOTS - len(said)
+    assert [shard.slots[0] for shard in found.shards] == sorted(shard.slots[0] for shard in found.shards)
+
+
+@given(owners, owners)
+def test_a_change_tells_each_slot_that_moved_and_nothing_else(before: dict[int, str], after: dict[int, str]) -> None:
+    change = topology_change(read(described(before)), read(described(after)))
+    moved = {slot: (before.get(slot), after.get(slot)) for slot in before.keys() | after.keys()}
+    assert change.moved == {slot: pair for slot, pair in moved.items() if pair[0] != pair[1]}
+    assert {node.id for node in change.came} == set(after.values()) - set(before.values())
+    assert {node.id for node in change.went} == set(before.values()) - set(after.values())
+    assert bool(change) == (before != after)
+
+
+def test_a_replica_that_takes_over_is_promoted() -> None:
+    after = LINES.replace(f"slave {A}", "master -").replace("myself,master", "myself,master,fail")
+    change = topology_change(read(LINES.encode()), read(after.encode()))
+    assert [node.id for node in change.promoted] == [C]

@@ -1,0 +1,184 @@
+"""The way to a server: through SSH hosts, a SOCKS proxy, and to other addresses."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server import guard
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.options import AnalysisOptions
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target, Tls
+from rtui.server.wire.ways import AddressMap, Way, checked_host
+from tests.conftest import IN_CI
+from tests.server.targets import eventually
+from tests.servers import Server, free_port
+from tests.ssh_host import IS_THERE, SshHost, ssh_host
+
+
+@pytest.fixture(scope="module")
+def running_host() -> Iterator[SshHost]:
+    if not IS_THERE:
+        if IN_CI:
+            pytest.fail("OpenSSH's server is missing: install openssh-server", pytrace=False)
+        pytest.skip("OpenSSH's server is missing: install openssh-server")
+    with ssh_host() as host:
+        yield host
+
+
+@pytest.fixture
+def host(running_host: SshHost, monkeypatch: pytest.MonkeyPatch) -> SshHost:
+    """An SSH host that the user's own `ssh` knows as `bastion`."""
+    monkeypatch.setenv("PATH", f"{running_host.path}{os.pathsep}{os.environ['PATH']}")
+    return running_host
+
+
+async def failing(target: Target) -> ConnectFailure:
+    connection = Connection(target)
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    return failed.value
+
+
+def children() -> dict[int, str]:
+    """The command lines of the ssh processes of this one, by their ids."""
+    found: dict[int, str] = {}
+    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has ended
+            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return {pid: line for pid, line in found.items() if " -W " in line}
+
+
+@pytest.mark.parametrize("via", [("bastion",), ("inner", "bastion")])
+async def test_a_whole_analysis_goes_through_ssh_hosts(host: SshHost, valkey: Server, via: tuple[str, ...]) -> None:
+    valkey.admin.mset({f"user:{n}": n for n in range(500)})
+    connection = Connection(Target(port=valkey.port, way=Way(via)))
+    await connection.open()
+    run = AnalysisRun(connection, AnalysisOptions())
+    await run.run()
+    assert run.report is not None
+    assert run.report.head.coverage.keys == 500
+    assert len(children()) == 2
+    assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in children().values())
+    await connection.close()
+    await eventually(lambda: not children())
+
+
+async def test_tls_goes_through_ssh_as_well(host: SshHost, tls_server: Server) -> None:
+    assert tls_server.tls is not None
+    tls = Tls(cacert=str(tls_server.tls.ca))
+    connection = Connection(Target(port=tls_server.port, tls=tls, way=Way(("bastion",))))
+    await connection.open()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+async def test_ssh_says_itself_why_it_fails(host: SshHost, valkey: Server) -> None:
+    failed = await failing(Target(port=valkey.port, way=Way(("stranger",))))
+    assert failed.kind is FailureKind.SSH
+    assert "Host key verification failed" in failed.happened
+    dead = await failing(Target(port=free_port(), way=Way(("bastion",))))
+    assert dead.kind is FailureKind.SSH
+    assert "Connection refused" in dead.happened
+    await eventually(lambda: not children())
+
+
+async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    failed = await failing(Target(way=Way(("bastion",))))
+    assert (failed.kind, failed.remedy) == (FailureKind.SSH, "Install the OpenSSH client.")
+
+
+async def test_a_tunnel_that_ends_is_made_again(host: SshHost, valkey: Server) -> None:
+    connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
+    await connection.open()
+    (child,) = children()
+    os.kill(child, signal.SIGKILL)
+    await eventually(lambda: not connection.is_online)
+    with pytest.raises(ConnectionLost):
+        await connection.run(guard.ping())
+    connection.retry_now()
+    await connection.online()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+async def test_a_socks_proxy(host: SshHost, valkey: Server) -> None:
+    port = free_port()
+    with host.socks_proxy(port):
+        way = Way(proxy=Secret(f"socks5://127.0.0.1:{port}"))
+        connection = Connection(Target("localhost", valkey.port, way=way))
+        await connection.open()
+        assert await connection.run(guard.ping()) == [b"PONG"]
+        await connection.close()
+    failed = await failing(Target(port=valkey.port, way=way))
+    assert failed.kind is FailureKind.PROXY
+
+
+async def test_another_address(valkey: Server) -> None:
+    way = Way(addresses=AddressMap((f"10.0.0.*:6379=127.0.0.1:{valkey.port}",)))
+    connection = Connection(Target("10.0.0.7", 6379, way=way))
+    await connection.open()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+@pytest.mark.parametrize(
+    ("rule", "address", "expected"),
+    [
+        ("10.0.0.*:6379=localhost:70xx", ("10.0.0.5", 6379), ("localhost", 7005)),
+        ("10.0.0.*:6379=localhost:70xx", ("10.0.0.5", 6380), ("10.0.0.5", 6380)),
+        ("10.0.0.*=192.0.2.*", ("10.0.0.12", 6380), ("192.0.2.12", 6380)),
+        ("redis-*.internal:6379=redis-*.example:16379", ("redis-a.internal", 6379), ("redis-a.example", 16379)),
+        ("redis-*.internal=localhost:70xx", ("redis-a.internal", 6379), ("redis-a.internal", 6379)),
+        ("[2001:db8::1]:6379=localhost:7000", ("2001:db8::1", 6379), ("localhost", 7000)),
+        ("10.0.0.1=localhost", ("10x0.0.1", 6379), ("10x0.0.1", 6379)),
+        ("10.0.0.*:6379=localhost:7xxxx", ("10.0.0.70000", 6379), ("10.0.0.70000", 6379)),
+    ],
+)
+def test_where_a_server_is_reached(rule: str, address: tuple[str, int], expected: tuple[str, int]) -> None:
+    assert AddressMap((rule,)).reached_at(address) == expected
+
+
+@pytest.mark.parametrize("rule", ["", "a", "=", "a=", "=b", "*.*=b", "a:x=b", "a:1=b:2=c", "a b=c", "a=b:123456"])
+def test_a_rule_that_can_not_be_read(rule: str) -> None:
+    with pytest.raises(TargetError):
+        AddressMap((rule,))
+
+
+@given(st.text(max_size=20), st.integers(1, 65_535))
+def test_every_address_is_led_somewhere(host: str, port: int) -> None:
+    rules = AddressMap(("a*:1=b*:2", "*=c:xx"))
+    where, at = rules.reached_at((host, port))
+    assert isinstance(where, str)
+    assert 0 < at < 65_536
+
+
+@pytest.mark.parametrize("host", ["", "-oProxyCommand=x", "a b", "a\nb", "x" * 300])
+def test_what_is_no_ssh_host(host: str) -> None:
+    with pytest.raises(TargetError):
+        checked_host(host)
+
+
+def test_a_way_shows_no_password() -> None:
+    target = replace(Target(), way=Way(proxy=Secret("socks5://me:hunter2@p:1")))
+    assert "hunter2" not in f"{target!r}{target.label}"
+
+
+async def test_a_proxy_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "python_socks.async_.asyncio", None)
+    failed = await failing(Target(way=Way(proxy=Secret("socks5://127.0.0.1:1"))))
+    assert "redis-rtui[proxy]" in failed.remedy

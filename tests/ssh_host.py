@@ -1,0 +1,106 @@
+"""An SSH host on loopback: a server of OpenSSH's with keys made for the test, and a configuration that leads to it."""
+
+from __future__ import annotations
+
+import getpass
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.servers import START_TIMEOUT_S, ServerDiedError, _die_with_parent, free_port
+
+SSHD = Path("/usr/sbin/sshd")
+
+IS_THERE = SSHD.exists() and shutil.which("ssh") is not None
+"""Whether OpenSSH's server and client are installed."""
+
+
+@dataclass(slots=True)
+class SshHost:
+    """A running host."""
+
+    folder: Path
+    port: int
+
+    @property
+    def path(self) -> Path:
+        """A folder to put first on PATH: its `ssh` reads the configuration of the test, in which it is `bastion`."""
+        return self.folder / "bin"
+
+    @contextmanager
+    def socks_proxy(self, port: int) -> Iterator[None]:
+        """A SOCKS proxy on a port of this machine, by the host."""
+        with subprocess.Popen([self.path / "ssh", "-N", "-D", f"127.0.0.1:{port}", "bastion"]) as process:
+            try:
+                _wait_listens(port, process, self.folder / "log")
+                yield
+            finally:
+                process.kill()
+
+
+def _key(file: Path) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", file], check=True)
+
+
+@contextmanager
+def ssh_host() -> Iterator[SshHost]:
+    """Start a host; `bastion` is reached with the right key, `stranger` is one whose key is not known."""
+    folder = Path(tempfile.mkdtemp(prefix="rtui-ssh-"))
+    port = free_port()
+    for name in ("host", "user"):
+        _key(folder / name)
+    (folder / "authorized").write_text((folder / "user.pub").read_text())
+    (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
+    settings = {
+        "Port": port,
+        "ListenAddress": "127.0.0.1",
+        "HostKey": folder / "host",
+        "AuthorizedKeysFile": folder / "authorized",
+        "StrictModes": "no",
+        "UsePAM": "no",
+        "PasswordAuthentication": "no",
+        "PidFile": "none",
+    }
+    (folder / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
+    common = f"HostName 127.0.0.1\nPort {port}\nUser {getpass.getuser()}\nIdentityFile {folder / 'user'}\n"
+    (folder / "config").write_text(
+        f"Host bastion inner\n{common}UserKnownHostsFile {folder / 'known'}\n"
+        f"Host stranger\n{common}UserKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n"
+    )
+    (folder / "bin").mkdir()
+    wrapper = folder / "bin" / "ssh"
+    wrapper.write_text(f'#!/bin/sh\nexec {shutil.which("ssh")} -F {folder / "config"} "$@"\n')
+    wrapper.chmod(0o700)
+    if getpass.getuser() == "root":
+        Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", folder / "sshd.conf"],
+            stderr=log,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
+        )
+    try:
+        _wait_listens(port, process, folder / "log")
+        yield SshHost(folder, port)
+    finally:
+        process.kill()
+        process.wait()
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _wait_listens(port: int, process: subprocess.Popen[bytes], log: Path) -> None:
+    until = time.monotonic() + START_TIMEOUT_S
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+            return
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise ServerDiedError(log.read_text()) from None
+            time.sleep(0.01)
