@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
@@ -69,9 +70,14 @@ async def look(visitor: Visitor, key: str) -> str:
     visitor.session.connection.forget_denied()
     if visitor.detail.key != key.encode():
         await visitor.go(key)
-    before = visitor.detail
+    since_s = time.time()
+
+    def is_asked_again() -> bool:
+        facts = visitor.detail.facts
+        return facts is not None and facts.asked_at_s >= since_s
+
     await visitor.press("r")
-    await visitor.until(lambda: visitor.detail is not before, "another look")
+    await visitor.until(is_asked_again, "another look")
     await visitor.settled()
     return visitor.text(visitor.pane)
 
