@@ -50,6 +50,8 @@ Options such as -n, --user, --tls or -3 then change single parts of it.
 Which password, the first of these that is there:
   --askpass, -a, the URL's, the profile's, REDISCLI_AUTH
 
+Of a cluster any node will do; host:port,host:port names several, of which the first that answers is taken.
+
 With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
 Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
 
@@ -101,6 +103,7 @@ class ConnectionOptions:
     sni: str | None
     insecure: bool
     cluster: bool
+    only_node: bool
     protocol: str | None
     sentinel_user: str | None
     sentinel_askpass: bool
@@ -130,8 +133,10 @@ class ConnectionOptions:
         changes: dict[str, Any] = {
             name: getattr(self, name) for name in ("db", "user") if getattr(self, name) is not None
         }
-        if self.cluster:
-            changes["cluster"] = True
+        if self.cluster and self.only_node:
+            raise click.UsageError("Give -c for the whole cluster or --only-node for one node of it.")
+        if self.cluster or self.only_node:
+            changes |= {"cluster": self.cluster, "only_node": self.only_node}
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
@@ -243,7 +248,13 @@ _connection_options: Final = grouped(
     click.option("--key", metavar="FILE", help="Its key."),
     click.option("--sni", metavar="NAME", help="Server name to ask for and to check the certificate against."),
     click.option("--insecure", is_flag=True, help="Accept any certificate."),
-    click.option("-c", "--cluster", is_flag=True, help="The server is part of a cluster; its own keys are shown."),
+    click.option(
+        "-c",
+        "--cluster",
+        is_flag=True,
+        help="Fail unless it is a cluster. (One is found by itself, with all its nodes.)",
+    ),
+    click.option("--only-node", is_flag=True, help="Of a cluster, look at this node only."),
     click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),
     click.option("--sentinel-askpass", is_flag=True, help="Ask for the password of the Sentinels."),
     click.option("--sentinel-tls", is_flag=True, help="Use TLS with the Sentinels, too."),

@@ -20,6 +20,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.deployment.topology import Node, Topology, TopologyChange, read_topology, topology_change
 from rtui.server.wire.command_log import CommandLog, Purpose
+from rtui.server.wire.connection import Logins
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
@@ -36,9 +37,13 @@ class ClusterWatch:
         seeds: Sequence[Target],
         log: CommandLog,
         *,
+        logins: Logins | None = None,
         timeout_s: float = CONNECT_TIMEOUT_S,
     ) -> None:
-        """`seeds` are nodes of one cluster, and the way to the first one is that to all nodes."""
+        """`seeds` are nodes of one cluster, and the way to the first one is that to all nodes.
+
+        `logins` makes the passwords where those expire; it is closed with the watch.
+        """
         self.topology = Topology()
         self.asked: Address | None = None
         """The node that told the topology."""
@@ -47,11 +52,13 @@ class ClusterWatch:
             "connection_class": GuardedConnection,
             "target": self._target,
             "log": log,
+            "logins": logins,
             "purpose": Purpose.SERVER,
             "timeout_s": timeout_s,
         }
         nodes = [ClusterNode(seed.host, seed.port, **options) for seed in seeds]
         self._manager = NodesManager(nodes, require_full_coverage=False, connection_kwargs=options)
+        self._logins = logins
         self._lock = asyncio.Lock()
 
     async def look(self, failed: Address | None = None) -> TopologyChange:
@@ -106,3 +113,5 @@ class ClusterWatch:
         """Close the connections."""
         await self._manager.aclose()
         await self._manager.aclose("startup_nodes")
+        if self._logins is not None:
+            await self._logins.close()

@@ -7,15 +7,20 @@ from rtui.server.wire.connection import Connection, Locator, Logins
 from rtui.server.wire.target import Target
 
 
-def connection_to(target: Target, log: CommandLog | None = None) -> Connection:
+def connection_to(
+    target: Target,
+    log: CommandLog | None = None,
+    *,
+    locator: Locator | None = None,
+    logins: Logins | None = None,
+) -> Connection:
     """Return a connection that is not open yet; raises TargetError for a credential provider that can't be used.
 
-    To a service, each attempt asks its Sentinels first.
+    To a service, each attempt asks its Sentinels first. `locator` says otherwise where an attempt goes, and `logins`
+    makes the passwords where another connection has what makes them.
     """
     log = CommandLog() if log is None else log
-    logins: Logins | None = None
-    locator: Locator | None = None
-    if target.login is not None:
+    if target.login is not None and logins is None:
         from rtui.server.deployment.credentials import credentials_of  # noqa: PLC0415 - few have passwords that expire
 
         logins = credentials_of(target.login)

@@ -76,14 +76,22 @@ class Credentials:
         self._lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._renewing: asyncio.Task[None] | None = None
+        self._shared: list[SharedCredentials] = []
         source.on_next = self._renewed
 
     async def logged_in(self, target: Target) -> Target:
         """Return a target with a password that has not expired; raises ConnectFailure when none can be made."""
         self._target = target
-        return _with_password(target, await self._current())
+        return _with_password(target, await self.current())
 
-    async def _current(self) -> Password:
+    def shared(self) -> SharedCredentials:
+        """Return the same for a connection to another node, which wants to hear of new passwords as well."""
+        one = SharedCredentials(self, self._shared)
+        self._shared.append(one)
+        return one
+
+    async def current(self) -> Password:
+        """Return a password that has not expired; raises ConnectFailure when none can be made."""
         async with self._lock:
             login = self._login
             if login is None or (login.expires_at_s is not None and login.expires_at_s <= self._clock()):
@@ -129,6 +137,40 @@ class Credentials:
         self._renew_later(login)
         if self.on_renewed is not None and self._target is not None:
             self.on_renewed(_with_password(self._target, login))
+        for one in tuple(self._shared):
+            one.renewed(login)
+
+
+class SharedCredentials:
+    """The passwords of other credentials, for the connection to another node of a cluster."""
+
+    def __init__(self, of: Credentials, among: list[SharedCredentials]) -> None:
+        """`among` are those that share them; `close` leaves it."""
+        self.on_renewed: Callable[[Target], object] | None = None
+        self._of, self._among = of, among
+        self._target: Target | None = None
+
+    async def logged_in(self, target: Target) -> Target:
+        """Return a target with a password that has not expired; raises ConnectFailure when none can be made."""
+        self._target = target
+        return _with_password(target, await self._of.current())
+
+    def refused(self) -> None:
+        """Have another password made for the next attempt."""
+        self._of.refused()
+
+    def renewed(self, login: Password) -> None:
+        """Have the connection log in again with a new password."""
+        if self.on_renewed is not None and self._target is not None:
+            self.on_renewed(_with_password(self._target, login))
+
+    def shared(self) -> SharedCredentials:
+        """Return the same for one more connection."""
+        return self._of.shared()
+
+    async def close(self) -> None:
+        """Make the passwords no more for this connection."""
+        self._among.remove(self)
 
 
 def _with_password(target: Target, login: Password) -> Target:

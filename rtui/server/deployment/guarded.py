@@ -20,6 +20,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from rtui.server.guard.command import build_command
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
+from rtui.server.wire.connection import Logins
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, Lane
@@ -38,10 +39,14 @@ class GuardedConnection(RedisConnection):
         purpose: Purpose,
         host: str,
         port: int,
+        logins: Logins | None = None,
         timeout_s: float = CONNECT_TIMEOUT_S,
         **options: Any,
     ) -> None:
-        """`target` says how to connect, `host` and `port` where to; `options` are what redis-py passes on."""
+        """`target` says how to connect, `host` and `port` where to; `options` are what redis-py passes on.
+
+        `logins` makes passwords that expire.
+        """
         super().__init__(
             host=host,
             port=port,
@@ -51,6 +56,7 @@ class GuardedConnection(RedisConnection):
         )
         self._target = replace(target, host=self.host, port=self.port)
         self._log, self._purpose = log, purpose
+        self._logins = logins
         self._timeout_s = timeout_s
         self._lane: Lane | None = None
         self._owed: deque[asyncio.Future[list[Reply]]] = deque()
@@ -64,13 +70,14 @@ class GuardedConnection(RedisConnection):
         """Open a lane and make it ready."""
         with sent_for(Purpose.HANDSHAKE):
             try:
+                target = self._target if self._logins is None else await self._logins.logged_in(self._target)
                 self._lane = await Lane.open(
-                    self._target,
+                    target,
                     timeout_s=self._timeout_s,
                     reply_timeout_s=self._timeout_s,
                     log=self._log.open_lane("control"),
                 )
-                await handshake(self._lane, self._target, HandshakeOutcome())
+                await handshake(self._lane, target, HandshakeOutcome())
             except (ConnectFailure, ConnectionLost) as failed:
                 await self.disconnect()
                 raise RedisConnectionError(str(failed)) from failed

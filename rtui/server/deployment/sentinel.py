@@ -27,6 +27,8 @@ from rtui.server.wire.target import MAX_PORT, Sentinels, Target
 class PrimaryFinder:
     """Finds the primary of a service; `close` it at the end."""
 
+    needs_primary = True
+
     def __init__(
         self, target: Target, sentinels: Sentinels, log: CommandLog, *, timeout_s: float = CONNECT_TIMEOUT_S
     ) -> None:

@@ -159,6 +159,14 @@ def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") ->
     return Topology(tuple(shards), tuple(moves), owners) if found else None
 
 
+def own_node_id(nodes: Reply) -> str | None:
+    """Return the id of the node that has answered CLUSTER NODES; None where it does not say."""
+    lines = [line.split(b" ") for line in nodes.splitlines()] if isinstance(nodes, bytes) else []
+    own = (one[0] for one in lines if len(one) >= _LEAST_FIELDS and b"myself" in one[2].split(b","))
+    found = next(own, b"")
+    return found.decode() if _ID.match(found) else None
+
+
 def slot_ranges(slots: Iterator[int]) -> SlotRanges:
     """Return slots, given in order, as ranges."""
     ordered = list(slots)

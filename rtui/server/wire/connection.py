@@ -116,6 +116,9 @@ State: TypeAlias = Online | Lost | Closed
 class Locator(Protocol):
     """Knows where a server is that may be another one after a failover."""
 
+    needs_primary: bool
+    """Whether a server that turns out to be a replica is not the one that is meant."""
+
     async def locate(self) -> Target:
         """Return where the primary is now; raises ConnectFailure."""
 
@@ -138,6 +141,9 @@ class Logins(Protocol):
 
     def refused(self) -> None:
         """Make another password for the next attempt."""
+
+    def shared(self) -> Logins:
+        """Return the same for one more connection, which closes only what is its own."""
 
     async def close(self) -> None:
         """Make no more of them."""
@@ -175,6 +181,8 @@ class Connection:
         """The keys that rtui has read through this connection where the server counts that as a use."""
         self.generation = 0
         """Number of times the connection was made: what is known of the server may not hold after it grew."""
+        self.redirects = 0
+        """Replies on the interactive lane so far that say that another node of the cluster has the key."""
         self._connect_timeout_s = connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._heartbeat_s = heartbeat_s
@@ -182,7 +190,8 @@ class Connection:
         self._sleep = sleep
         self._outcome = HandshakeOutcome()
         self._locator = locator
-        self._logins = logins
+        self.logins = logins
+        """What makes the passwords, if they expire."""
         if logins is not None:
             logins.on_renewed = self._log_in_again
         self._main: Lane | None = None
@@ -226,9 +235,42 @@ class Connection:
             self._supervise(lane), name="rtui connection", failed=lambda failure: self._end(Closed(failure))
         )
 
+    def start(self) -> None:
+        """Connect in the background, again and again until that works; `tried` waits for the first attempt."""
+        self._supervisor = start_supervised(
+            self._begin(), name="rtui connection", failed=lambda failure: self._end(Closed(failure))
+        )
+
+    async def _begin(self) -> None:
+        try:
+            lane = await self._make_interactive(None)
+        except RtuiError as failed:
+            self._main_backoff.ended()
+            lane = await self._make_interactive(failed)
+        await self._supervise(lane)
+
+    async def tried(self) -> None:
+        """Wait until the connection is online, has failed once, or is closed."""
+        tried = asyncio.Event()
+        self.on_change.append(tried.set)
+        try:
+            while isinstance(self.state, Lost) and self.state.reason is None:
+                tried.clear()
+                await tried.wait()
+        finally:
+            self.on_change.remove(tried.set)
+
     def run(self, *commands: Command) -> Awaitable[list[Reply]]:
         """Send on the interactive lane and return the replies in order; `ConnectionLost` at once while it is lost."""
-        return self._interactive_lane().run(*commands)
+        replied = self._interactive_lane().run(*commands)
+        if self.server.cluster_enabled:
+            replied.add_done_callback(self._count_redirects)
+        return replied
+
+    def _count_redirects(self, replied: asyncio.Future[list[Reply]]) -> None:
+        if not replied.cancelled() and replied.exception() is None:
+            found = (reply for reply in replied.result() if isinstance(reply, ServerError))
+            self.redirects += sum(error.code == "MOVED" for error in found)
 
     async def online(self) -> None:
         """Wait until the connection is online; raises `ConnectionLost` once it is closed for good."""
@@ -298,7 +340,7 @@ class Connection:
         for opened in await asyncio.gather(*openings, return_exceptions=True):
             if isinstance(opened, Lane):
                 opened.close()
-        for helper in (self._locator, self._logins):
+        for helper in (self._locator, self.logins):
             if helper is not None:
                 await helper.close()
         await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
@@ -356,7 +398,7 @@ class Connection:
             self._outcome, before = HandshakeOutcome(), ServerIdentity()
             if self._locator is not None:
                 self.target = await self._locator.locate()
-        target = self.target if self._logins is None else await self._logins.logged_in(self.target)
+        target = self.target if self.logins is None else await self.logins.logged_in(self.target)
         lane = await Lane.open(
             target,
             timeout_s=self._connect_timeout_s,
@@ -372,12 +414,12 @@ class Connection:
             if isinstance(error, TimeoutError):
                 happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
                 raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
-            if self._logins is not None and isinstance(error, ConnectFailure) and error.kind in _REFUSING_USER:
-                self._logins.refused()
+            if self.logins is not None and isinstance(error, ConnectFailure) and error.kind in _REFUSING_USER:
+                self.logins.refused()
             if isinstance(error, ConnectionLost):
                 raise lost_failure(self.target, error.happened, error.kind) from None
             raise
-        if self._locator is not None and lane.server.role == "replica":
+        if self._locator is not None and self._locator.needs_primary and lane.server.role == "replica":
             lane.close()
             raise demoted_failure(self.target)
         lane.mark_ready()

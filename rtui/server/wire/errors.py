@@ -93,6 +93,20 @@ class FailureKind(Enum):
         """Whether waiting may help, so that even the first connection is tried again."""
         return self in {FailureKind.LOADING, FailureKind.FAILOVER}
 
+    @property
+    def is_of_one_server(self) -> bool:
+        """Whether another node of the same cluster may answer all the same."""
+        return self in {
+            FailureKind.NAME,
+            FailureKind.REFUSED,
+            FailureKind.TIMEOUT,
+            FailureKind.UNREACHABLE,
+            FailureKind.MASTERDOWN,
+            FailureKind.MAX_CLIENTS,
+            FailureKind.CLOSED,
+            FailureKind.LOADING,
+        }
+
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
     """A connection that could not be made; `kind` says why, in general, and is its title."""

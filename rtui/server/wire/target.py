@@ -10,7 +10,7 @@ from urllib.parse import unquote_to_bytes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.ways import Way
+from rtui.server.wire.ways import Address, Way
 
 DEFAULT_HOST: Final = "127.0.0.1"
 DEFAULT_PORT: Final = 6379
@@ -92,7 +92,12 @@ class Target:
     login: Login | None = None
     """What makes user and password when they are needed; those that are given are not used then."""
     tls: Tls | None = None
+    seeds: tuple[Address, ...] = ()
+    """Further nodes of the cluster, asked where the first one can't be reached."""
     cluster: bool = False
+    """Whether it has to be a cluster."""
+    only_node: bool = False
+    """Whether only this node of a cluster is wanted."""
     protocol: ProtocolVersion | None = None
     name: str | None = None
     """The name of the profile, if there is one."""
@@ -154,8 +159,8 @@ def parse_target(text: str) -> Target:
         )
     if text.startswith("/"):
         return Target(socket_path=_checked_path(text))
-    host, port = _host_and_port(text)
-    return Target(host=host, port=port)
+    (host, port), *seeds = _addresses(text)
+    return Target(host=host, port=port, seeds=tuple(seeds))
 
 
 def _parse_url(scheme: str, rest: str) -> Target:
@@ -196,9 +201,10 @@ def _parse_url(scheme: str, rest: str) -> Target:
         addresses = tuple(_host_and_port(one, SENTINEL_PORT) for one in address.split(","))
         sentinels = Sentinels(_decoded(service), addresses)
         return replace(target, sentinels=sentinels, db=_db(parameters.get("db") or db_text))
-    host, port = _host_and_port(address)
+    (host, port), *seeds = _addresses(address)
+    tls = Tls() if scheme in {"rediss", "valkeys"} else None
     db = _db(parameters.get("db") or path.strip("/"))
-    return replace(target, host=host, port=port, db=db, tls=Tls() if scheme in {"rediss", "valkeys"} else None)
+    return replace(target, host=host, port=port, seeds=tuple(seeds), db=db, tls=tls)
 
 
 def _db(text: str) -> int:
@@ -207,6 +213,14 @@ def _db(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > MAX_DB:
         raise _wrong("The database is not a number from 0 on.")
     return int(text)
+
+
+def _addresses(text: str) -> list[tuple[str, int]]:
+    """Return each of several `host[:port]`, the nodes of a cluster."""
+    parts = text.split(",")
+    if len(parts) > 1 and not all(parts):
+        raise _wrong("Of several hosts one is empty.")
+    return list(map(_host_and_port, parts))
 
 
 def _host_and_port(text: str, default_port: int = DEFAULT_PORT) -> tuple[str, int]:

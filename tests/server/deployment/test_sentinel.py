@@ -83,6 +83,7 @@ async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:
 
 async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) -> None:
     class Stale:
+        needs_primary = True
         note = None
 
         async def locate(self) -> Target:

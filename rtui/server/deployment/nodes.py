@@ -1,0 +1,326 @@
+"""The servers behind a target: one server, or the nodes of a cluster with a connection to each that is needed.
+
+`Deployment.home` is the connection to what the user named. Where that is a node of a cluster, and the user does not
+want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
+about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). When an
+answer says that a slot is elsewhere, `look` asks again, by redis-py, any node that answers; connections to nodes that
+are gone are closed then. Connections to nodes go the way of the first one: TLS, SSH hosts, proxy, address map, and
+passwords that expire.
+
+When the home server of a cluster can't be reached, the connection to it goes on to other nodes, one after another.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server import guard
+from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.topology import (
+    Node,
+    SlotRanges,
+    Topology,
+    TopologyChange,
+    own_node_id,
+    read_topology,
+    topology_change,
+)
+from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
+from rtui.server.wire.connection import Connection, Logins
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.failures import refusal
+from rtui.server.wire.replies import ServerError
+from rtui.server.wire.supervised_tasks import failure_of
+from rtui.server.wire.target import Target
+
+if TYPE_CHECKING:
+    from rtui.server.deployment.cluster import ClusterWatch
+
+
+MOST_IDLE: Final = 64
+"""Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
+
+OPENED_AT_ONCE: Final = 32
+"""Connections that are made side by side: each may need an SSH process of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerNode:
+    """A server to ask for all of its keys: the only one, or one for each shard of a cluster."""
+
+    connection: Connection
+    """Open, or being opened again and again: its `state` says so."""
+    id: str = ""
+    """Of the shard's primary; empty for a server that is no node of a cluster."""
+    label: SafeText = SafeText("")  # noqa: RUF009 - a value that does not change
+    """`host:port` of the server that is asked."""
+    slots: SlotRanges | None = None
+    """The slots of its shard; None for a server without slots."""
+
+
+class SeedFinder:
+    """Says where the home connection goes: to the target, after a failed attempt to the next node that is known."""
+
+    needs_primary = False
+    note = None
+
+    def __init__(self, target: Target) -> None:
+        self._targets = [target, *(replace(target, host=host, port=port, seeds=()) for host, port in target.seeds)]
+        self._at = 0
+        self._is_retry = False
+
+    @property
+    def count(self) -> int:
+        """How many addresses there are."""
+        return len(self._targets)
+
+    def succeeded(self) -> None:
+        """Begin with the same address next time."""
+        self._is_retry = False
+
+    def learn(self, targets: Iterator[Target]) -> None:
+        """Go on to these nodes, too, where none of the others answers."""
+        known = {(one.host, one.port) for one in self._targets}
+        self._targets += [one for one in targets if (one.host, one.port) not in known]
+
+    async def locate(self) -> Target:
+        """Return where the next attempt goes."""
+        if self._is_retry:
+            self._at = (self._at + 1) % len(self._targets)
+        self._is_retry = True
+        return self._targets[self._at]
+
+    async def close(self) -> None:
+        """End nothing: it asks nobody."""
+
+
+class Deployment:
+    """The servers behind a target; `open` it once, `close` it at the end. Everything runs on one event loop."""
+
+    def __init__(self, target: Target, log: CommandLog | None = None, *, connection: Connection | None = None) -> None:
+        """`connection` is the one to the target, where there is one; raises TargetError for unusable credentials."""
+        self._seeds = None if connection is not None or target.sentinels is not None else SeedFinder(target)
+        self.home = connection_to(target, log, locator=self._seeds) if connection is None else connection
+        """The connection to what the user named: the one server, or any node of the cluster."""
+        self.log = self.home.log
+        self.topology: Topology | None = None
+        """The cluster as it was looked at last; None for one server, and where only one node is shown."""
+        self.note: SafeText | None = None
+        """Why only one node of a cluster is shown, where nobody wanted that."""
+        self.revision = 0
+        """Grows whenever the topology has changed."""
+        self.on_change: list[Callable[[], object]] = []
+        """Callbacks, without arguments, after each such change."""
+        self._home_node = ("", -1)
+        """The id of the home connection's node, and the generation of the connection that it was asked on."""
+        self._nodes: OrderedDict[str, Connection] = OrderedDict()
+        """Connections to nodes by their ids, the one that was used last at the end."""
+        self._scanned: set[str] = set()
+        self._watch: ClusterWatch | None = None
+        self._looking: asyncio.Task[TopologyChange] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether all nodes of a cluster are known and asked."""
+        return self.topology is not None
+
+    async def open(self) -> None:
+        """Connect, and find out whether there is a cluster; raises ConnectFailure and ConnectionLost."""
+        attempts = 1 if self._seeds is None else self._seeds.count
+        for attempt in range(1, attempts + 1):
+            try:
+                await self.home.open()
+                break
+            except ConnectFailure as failed:
+                if attempt == attempts or not failed.kind.is_of_one_server:
+                    raise
+        if self._seeds is not None:
+            self.home.on_change.append(self._home_changed)
+            self._home_changed()
+        await self.find_cluster()
+
+    def _home_changed(self) -> None:
+        if self._seeds is not None and self.home.is_online:
+            self._seeds.succeeded()
+
+    @for_purpose(Purpose.SERVER)
+    async def find_cluster(self) -> None:
+        """Read the topology where the open home connection leads to a cluster and all of it is wanted.
+
+        Raises ConnectFailure where the user insists on a cluster and there is none.
+        """
+        target, server = self.home.target, self.home.server
+        if target.only_node or not (target.cluster or server.cluster_enabled):
+            return
+        if server.cluster_enabled is False:
+            happened = f"{target.label} is no node of a cluster."
+            raise ConnectFailure(FailureKind.CLUSTER, happened, "Leave -c out to see the keys of this server.")
+        generation = self.home.generation
+        replies = await self.home.run(guard.cluster_nodes(), guard.cluster_slots())
+        found = read_topology(*replies, asked_host=target.host)
+        if found is None or not found.owners:
+            self._give_up(replies[0] if isinstance(replies[0], ServerError) else None)
+            return
+        self._home_node = own_node_id(replies[0]) or "", generation
+        self._update(found)
+
+    def _give_up(self, error: ServerError | None) -> None:
+        """Show one node only, or fail where the user insists on all."""
+        target = self.home.target
+        why = "no node of it serves any slot" if error is None else f"it answers {display_text(str(error))}"
+        if target.cluster:
+            known = None if error is None else refusal(target, error)
+            remedy = "`rtui acl` prints the rights that rtui needs; `redis-cli --cluster check` says how a cluster is."
+            happened = f"{target.label} does not tell what its cluster is made of: {why}."
+            raise known or ConnectFailure(FailureKind.CLUSTER, happened, remedy)
+        self.note = display_text(f"Only this node is shown, since it does not tell what its cluster is made of: {why}.")
+
+    async def look(self) -> TopologyChange:
+        """Ask again what the cluster is made of; callers at the same time share one look. Raises ConnectFailure."""
+        if self._looking is None or self._looking.done():
+            self._looking = asyncio.create_task(self._look(), name="rtui topology")
+        return await asyncio.shield(self._looking)
+
+    @for_purpose(Purpose.SERVER)
+    async def _look(self) -> TopologyChange:
+        if self.topology is None:
+            return TopologyChange()
+        if self._watch is None:
+            from rtui.server.deployment.cluster import ClusterWatch  # noqa: PLC0415 - redis-py, once something moves
+
+            seeds = [self.target_of(node) for node in self.topology.nodes if not node.is_down]
+            self._watch = ClusterWatch(seeds, self.log, logins=self._shared_logins())
+        await self._watch.look()
+        return self._update(self._watch.topology)
+
+    def _update(self, found: Topology) -> TopologyChange:
+        """Take a topology over, and close the connections to nodes that are gone or elsewhere."""
+        before, self.topology = self.topology or Topology(), found
+        change, known = topology_change(before, found), {node.id: node for node in before.nodes}
+        if self._seeds is not None:
+            self._seeds.learn(self.target_of(node) for node in found.nodes if not node.is_down)
+        for node in found.nodes:
+            was = known.get(node.id)
+            if was is not None and (was.host, was.port) != (node.host, node.port):
+                self._forget(node.id)
+        for node in change.went:
+            self._forget(node.id)
+        if change or before.moves != found.moves:
+            self.revision += 1
+            for call in tuple(self.on_change):
+                call()
+        return change
+
+    def target_of(self, node: Node) -> Target:
+        """How to connect to a node: to that of the home connection as the user did, to others as the cluster says."""
+        home = self.home.target
+        if (node.id, self.home.generation) == self._home_node:
+            return home
+        return replace(home, host=node.host, port=node.port, socket_path=None, seeds=())
+
+    def label_of(self, node_id: str) -> SafeText:
+        """Return `host:port` of a node; empty for one that is not in the cluster."""
+        node = self._node(node_id)
+        return SafeText("") if node is None else node.label
+
+    def _node(self, node_id: str) -> Node | None:
+        nodes = () if self.topology is None else self.topology.nodes
+        return next((node for node in nodes if node.id == node_id), None)
+
+    async def scanned(self) -> tuple[ServerNode, ...]:
+        """Return the servers to ask for all keys, those of shards without slots left out.
+
+        Each has been tried once: what could not be reached is tried again and again, see its connection's `state`.
+        """
+        if self.topology is None:
+            return (ServerNode(self.home, label=self.home.target.label),)
+        limit = asyncio.Semaphore(OPENED_AT_ONCE)
+        shards = [shard for shard in self.topology.shards if shard.slots]
+        self._scanned |= {shard.primary.id for shard in shards}
+
+        async def opened(node_id: str) -> Connection:
+            async with limit:
+                return await self.connection_of(node_id)
+
+        connections = await asyncio.gather(*(opened(shard.primary.id) for shard in shards))
+        return tuple(
+            ServerNode(connection, shard.primary.id, shard.primary.label, shard.slots)
+            for shard, connection in zip(shards, connections, strict=True)
+        )
+
+    def owner_of(self, key: bytes) -> str:
+        """Return the id of the node that serves a key's slot; empty where there is one server only.
+
+        Raises ConnectionLost where no node does.
+        """
+        if self.topology is None:
+            return ""
+        slot = key_slot(key)
+        owner = self.topology.owners.get(slot)
+        if owner is None:
+            raise ConnectionLost(f"No node of the cluster serves slot {slot}.")
+        return owner
+
+    async def for_key(self, key: bytes) -> Connection:
+        """Return the connection to the node that serves a key's slot, which may be lost; raises ConnectionLost."""
+        return await self.connection_of(self.owner_of(key))
+
+    async def connection_of(self, node_id: str) -> Connection:
+        """Return the connection to a node, opened with the first call; "" is the only server. Raises ConnectionLost.
+
+        Where the node can't be reached, that is the `state` of the connection, which goes on trying.
+        """
+        if not node_id:
+            return self.home
+        is_home = (node_id, self.home.generation) == self._home_node
+        if is_home and self.home.is_online and node_id not in self._scanned:
+            return self.home
+        found = self._nodes.get(node_id)
+        if found is None:
+            node = self._node(node_id)
+            if node is None:
+                raise ConnectionLost("The node is not in the cluster any more.")
+            found = self._nodes[node_id] = connection_to(self.target_of(node), self.log, logins=self._shared_logins())
+            found.start()
+            self._close_idle()
+        self._nodes.move_to_end(node_id)
+        await found.tried()
+        return found
+
+    def _shared_logins(self) -> Logins | None:
+        """Return what makes the passwords of the home connection, for other connections."""
+        return None if self.home.logins is None else self.home.logins.shared()
+
+    def _close_idle(self) -> None:
+        idle = [node_id for node_id in self._nodes if node_id not in self._scanned]
+        for node_id in idle[: max(0, len(idle) - MOST_IDLE)]:
+            self._forget(node_id)
+
+    def _forget(self, node_id: str) -> None:
+        """Close the connection to a node in the background; another one is made when it is wanted."""
+        connection = self._nodes.pop(node_id, None)
+        self._scanned.discard(node_id)
+        if connection is not None:
+            closing = asyncio.create_task(connection.close(), name="rtui closing")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+
+    async def close(self) -> None:
+        """Close all connections."""
+        looking, self._looking = self._looking, None
+        if looking is not None:
+            looking.cancel()
+            await asyncio.gather(looking, return_exceptions=True)
+        if self._watch is not None:
+            await failure_of(self._watch.close(), name="rtui topology")
+        nodes = list(self._nodes.values())
+        self._nodes.clear()
+        await asyncio.gather(*(one.close() for one in nodes), *self._closing)
+        await self.home.close()

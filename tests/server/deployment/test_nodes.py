@@ -1,0 +1,181 @@
+"""The servers behind a target: a cluster is found by itself, keys are asked at their node, and changes are noticed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtui.keyspace.slots import key_slot
+from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.wire.connection import Connection, Lost
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.replies import ServerError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Login, Target
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
+from tests.server.targets import eventually, target_of
+from tests.servers import Server, free_port
+
+KEYS = [b"key:%d" % number for number in range(50)]
+
+
+@asynccontextmanager
+async def deployed(target: Target, **options: Any) -> AsyncIterator[Deployment]:
+    """An open deployment, closed at the end."""
+    deployment = Deployment(target, **options)
+    try:
+        await deployment.open()
+        yield deployment
+    finally:
+        await deployment.close()
+
+
+async def answered(connection: Connection, key: bytes) -> object:
+    """What a server answers to EXISTS."""
+    (reply,) = await connection.run(guard.exists(key))
+    return reply
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_each_key_is_asked_at_its_node(cluster: TestCluster) -> None:
+    cluster.fill(KEYS)
+    for seed in (cluster.members[0], cluster.members[-1]):
+        async with deployed(target_of(seed.server)) as deployment:
+            assert deployment.is_cluster
+            for key in KEYS:
+                assert await answered(await deployment.for_key(key), key) == 1
+            nodes = await deployment.scanned()
+            wanted = [(one.id, (one.slots,)) for one in cluster.members if one.slots is not None]
+            assert [(one.id, one.slots) for one in nodes] == wanted
+            assert [one.connection.target.port for one in nodes] == [
+                one.server.port for one in cluster.members if one.slots
+            ]
+            assert not any(one.connection.redirects for one in nodes)
+            assert not await deployment.look()
+            assert not deployment.revision > 1
+
+
+async def test_one_server_is_its_own_only_node(valkey: Server) -> None:
+    async with deployed(target_of(valkey)) as deployment:
+        (only,) = await deployment.scanned()
+        assert only.connection is deployment.home is await deployment.for_key(b"any")
+        assert (only.id, only.slots, deployment.is_cluster) == ("", None, False)
+
+
+async def test_insisting_on_a_cluster_that_is_none_fails(valkey: Server) -> None:
+    with pytest.raises(ConnectFailure, match="is no node of a cluster") as failed:
+        async with deployed(target_of(valkey, cluster=True)):
+            pass
+    assert failed.value.kind is FailureKind.CLUSTER
+
+
+async def test_of_a_cluster_one_node_only(cluster_node: Server) -> None:
+    async with deployed(target_of(cluster_node, only_node=True)) as deployment:
+        (only,) = await deployment.scanned()
+        assert only.connection is deployment.home
+        assert deployment.note is None
+
+
+async def test_who_may_not_read_the_topology_sees_one_node_and_is_told(cluster_node: Server) -> None:
+    cluster_node.admin.acl_setuser(
+        "app", enabled=True, passwords=["+secret"], keys=["*"], commands=["+@all", "-cluster"]
+    )
+    target = target_of(cluster_node, user="app", password=Secret("secret"))
+    async with deployed(target) as deployment:
+        assert not deployment.is_cluster
+        assert deployment.note is not None
+        assert "NOPERM" in deployment.note
+    with pytest.raises(ConnectFailure) as failed:
+        async with deployed(target_of(cluster_node, user="app", password=Secret("secret"), cluster=True)):
+            pass
+    assert failed.value.kind is FailureKind.NOPERM
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_seed_that_is_down_is_skipped(cluster: TestCluster) -> None:
+    live = cluster.members[1].server
+    async with deployed(Target(port=free_port(), seeds=(("127.0.0.1", live.port),))) as deployment:
+        assert deployment.home.target.port == live.port
+        assert len(await deployment.scanned()) == 3
+    with pytest.raises(ConnectFailure) as failed:
+        async with deployed(Target(port=free_port(), seeds=(("127.0.0.1", free_port()),))):
+            pass
+    assert failed.value.kind is FailureKind.REFUSED
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_slot_that_has_moved_is_noticed_and_found(cluster: TestCluster) -> None:
+    first, second, *_ = cluster.members
+    key = next(key for key in KEYS if first.slots and first.slots[0] <= key_slot(key) <= first.slots[1])
+    async with deployed(target_of(first.server)) as deployment:
+        before = await deployment.for_key(key)
+        for member in (second, first):
+            member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", second.id)
+        try:
+            refused = await answered(before, key)
+            assert isinstance(refused, ServerError)
+            assert refused.code == "MOVED"
+            assert before.redirects == 1
+            await eventually_moved(deployment, key, second.id)
+            assert await answered(await deployment.for_key(key), key) == 0
+            assert deployment.revision > 1
+        finally:
+            for member in (first, second):
+                member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", first.id)
+
+
+async def eventually_moved(deployment: Deployment, key: bytes, node_id: str) -> None:
+    """Look until the slot of a key is a node's."""
+    async with asyncio.timeout(20):
+        while deployment.owner_of(key) != node_id:
+            await deployment.look()
+
+
+@pytest.mark.slow
+async def test_a_home_that_dies_is_replaced_and_its_slots_are_found_again() -> None:
+    with cluster_of(require("valkey-9.1"), replicas=1) as cluster:
+        cluster.fill(KEYS)
+        first = cluster.members[0]
+        key = next(key for key in KEYS if first.slots and first.slots[0] <= key_slot(key) <= first.slots[1])
+        async with deployed(target_of(first.server)) as deployment:
+            node = (await deployment.scanned())[0]
+            first.server.stop()
+            await eventually(lambda: isinstance(node.connection.state, Lost))
+            await deployment.home.online()
+            assert deployment.home.target.port != first.server.port
+            async with asyncio.timeout(20):
+                while deployment.owner_of(key) == first.id:
+                    await deployment.look()
+                    await asyncio.sleep(0.05)
+            assert await answered(await deployment.for_key(key), key) == 1
+
+
+async def test_passwords_that_expire_are_shared_by_all_nodes(cluster_node: Server, tmp_path: Path) -> None:
+    cluster_node.admin.acl_setuser("app", enabled=True, passwords=["+first"], keys=["*"], commands=["+@all"])
+    made = tmp_path / "made"
+    command = Secret(f"echo x >> {made}; echo first")
+    async with deployed(target_of(cluster_node, user="app", login=Login(command=command))) as deployment:
+        (node,) = await deployment.scanned()
+        assert node.connection is not deployment.home
+        assert await answered(node.connection, b"key") == 0
+        assert not await deployment.look()
+    assert made.read_text().split() == ["x"]
+
+
+async def test_a_slot_that_nobody_serves_says_so(cluster_node: Server) -> None:
+    slot = key_slot(b"key")
+    async with deployed(target_of(cluster_node)) as deployment:
+        cluster_node.admin.execute_command("CLUSTER DELSLOTS", slot)
+        try:
+            assert await deployment.look()
+            with pytest.raises(ConnectionLost, match=f"serves slot {slot}"):
+                await deployment.for_key(b"key")
+        finally:
+            cluster_node.admin.execute_command("CLUSTER ADDSLOTS", slot)
