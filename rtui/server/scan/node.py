@@ -145,6 +145,8 @@ class ScanNode:
 
     connection: Connection
     dialect: Dialect = Dialect.STANDALONE
+    id: str | None = None
+    """Its id in a cluster."""
     spans: tuple[CursorSpan, ...] | None = None
     first_cursor: int = 0
     """Where to begin: the cursor that came with a first page read before; not with `spans`."""
@@ -162,7 +164,7 @@ class ScanNode:
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return ScanNode(self.connection, dialect, slots=self.slots, size=self.size, queries=self.queries)
+        return ScanNode(self.connection, dialect, self.id, slots=self.slots, size=self.size, queries=self.queries)
 
     def ranges(self, ranges: Callable[..., _Ranges]) -> _Ranges:
         """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""

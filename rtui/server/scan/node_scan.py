@@ -18,13 +18,13 @@ from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_o
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import scan_page
-from rtui.server.scan.progress import ScanNote
+from rtui.server.scan.progress import Cost, NodeProgress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.wire.connection import backoff_s
-from rtui.server.wire.errors import ConnectionLost, ScanRefusedError, ServerBusyError
+from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
 
@@ -129,6 +129,9 @@ class NodeScan:
         """The run of the server that its cursors come from, if it is known."""
         self.waits_for: SafeText | None = None
         """Why nothing is sent just now, for a lost connection or a busy server."""
+        self.failure: RtuiError | None = None
+        """Why the scan of this node has ended early."""
+        self.speed = Speedometer()
         self.commands = self.keys = self.bytes_in = self.bytes_out = 0
         self.delivered = 0
         """Keys that went to the sink since the scan began, or began again."""
@@ -179,6 +182,43 @@ class NodeScan:
     def repeats_possible(self) -> bool:
         """Whether a key may have been delivered twice."""
         return self.ranges.repeats_possible or self.table.has_shrunk or self.ranges.dialect is not Dialect.STANDALONE
+
+    def cost(self, elapsed_s: float) -> Cost:
+        """What it has cost in so many seconds under way."""
+        return Cost(
+            commands=self.commands,
+            keys=self.keys,
+            bytes_in=self.bytes_in,
+            bytes_out=self.bytes_out,
+            server_us=self.probe.server_us,
+            is_measured=self.probe.clock.is_known,
+            elapsed_s=elapsed_s,
+        )
+
+    def progress(self, of_scan: ScanState, elapsed_s: float) -> NodeProgress:
+        """How far it is, now, in a scan that is in this state and has been under way for so many seconds."""
+        now, fraction = self._loop.time(), self.fraction
+        state = of_scan
+        if self.failure is not None:
+            state = ScanState.FAILED
+        elif of_scan is not ScanState.READY and self.is_whole:
+            state = ScanState.DONE
+        elif of_scan in {ScanState.RUNNING, ScanState.WAITING}:
+            state = ScanState.RUNNING if self.waits_for is None else ScanState.WAITING
+        if self.speed.is_due(now):
+            self.speed.mark(now, self.delivered, fraction or 0.0)
+        is_going = state is ScanState.RUNNING
+        return NodeProgress(
+            id=self.node.id,
+            label=self.node.connection.target.label,
+            state=state,
+            fraction=1.0 if state is ScanState.DONE else fraction,
+            keys=self.delivered,
+            keys_per_s=self.speed.speed(now, self.delivered, fraction or 0.0)[0] if is_going else 0.0,
+            cost=self.cost(elapsed_s),
+            waits_for=self.waits_for,
+            failure=None if self.failure is None else self.failure.happened,
+        )
 
     def reset(self, *, opaque: bool = False) -> None:
         """Begin again from the start; replies still under way are ignored.

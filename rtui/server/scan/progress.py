@@ -96,6 +96,26 @@ class Progress:
     notes: tuple[ScanNote, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class NodeProgress:
+    """How far the scan of one of several nodes is."""
+
+    id: str | None
+    """Its id in a cluster."""
+    label: SafeText
+    state: ScanState
+    fraction: float | None
+    """0 … 1, from its cursors; None where they have no position."""
+    keys: int
+    """Keys of it that were delivered."""
+    keys_per_s: float
+    cost: Cost
+    waits_for: SafeText | None = None
+    """Why nothing is sent to it just now."""
+    failure: SafeText | None = None
+    """Why it was given up."""
+
+
 class Speedometer:
     """How fast two counters grow over the last few seconds: keys and the fraction that is done."""
 

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.engine import is_compiled
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
-from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState, Speedometer
+from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.wire.supervised_tasks import failure_of
+
+NAMED: Final = 3
+"""Of so many nodes at most it is said why they failed; of all in `nodes`."""
 
 
 def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
@@ -120,16 +125,15 @@ class Scan:
     @property
     def cost(self) -> Cost:
         """What it has cost, now."""
-        nodes = self._nodes
-        return Cost(
-            commands=sum(node.commands for node in nodes),
-            keys=sum(node.keys for node in nodes),
-            bytes_in=sum(node.bytes_in for node in nodes),
-            bytes_out=sum(node.bytes_out for node in nodes),
-            server_us=sum(node.probe.server_us for node in nodes),
-            is_measured=all(node.probe.clock.is_known for node in nodes),
-            elapsed_s=self._elapsed(),
-        )
+        cost = sum([node.cost(0.0) for node in self._nodes], Cost())
+        is_measured = all(node.probe.clock.is_known for node in self._nodes)
+        return replace(cost, is_measured=is_measured, elapsed_s=self._elapsed())
+
+    @property
+    def nodes(self) -> list[NodeProgress]:
+        """How far each node is, now."""
+        state, elapsed_s = self.state, self._elapsed()
+        return [node.progress(state, elapsed_s) for node in self._nodes]
 
     def remaining(self) -> list[list[CursorSpan]]:
         """The spans that each node has still to visit; none when it is done or its cursors have no position."""
@@ -150,24 +154,35 @@ class Scan:
         return self._nodes[0].run_id if self._nodes else None
 
     async def run(self) -> None:
-        """Scan until all keys are delivered or it is stopped; only cancellation is raised, see `progress`."""
+        """Scan until all keys are delivered or it is stopped; only cancellation is raised, see `progress`.
 
-        async def scan_nodes() -> None:
-            async with asyncio.TaskGroup() as group:
-                for node in self._nodes:
-                    group.create_task(node.run(), name="rtui scan of a node")
-
+        Where one of several nodes fails, the others are scanned to their ends. The scan is then stopped, not done.
+        """
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:
-            failure = await failure_of(scan_nodes(), name="rtui scan")
-            if failure is not None:
-                self._final, self._reason = ScanState.FAILED, failure.happened
+            async with asyncio.TaskGroup() as group:
+                for node in self._nodes:
+                    group.create_task(self._scan_node(node), name="rtui scan of a node")
         finally:
             self._clock_off()
-            if self._final is None:
-                is_done = all(node.is_whole for node in self._nodes)
-                self._final = ScanState.DONE if is_done else ScanState.STOPPED
+            self._end()
+
+    async def _scan_node(self, node: NodeScan) -> None:
+        node.failure = await failure_of(node.run(), name="rtui scan of a node")
+
+    def _end(self) -> None:
+        """Determine how it has ended."""
+        failed = [node for node in self._nodes if node.failure is not None]
+        if not failed:
+            self._final = ScanState.DONE if all(node.is_whole for node in self._nodes) else ScanState.STOPPED
+            return
+        self._final = ScanState.FAILED if len(failed) == len(self._nodes) else ScanState.STOPPED
+        reasons = [node.failure.happened for node in failed if node.failure is not None]
+        if len(self._nodes) > 1:
+            labels = [node.node.connection.target.label for node in failed]
+            reasons = [SafeText(f"{label}: {why}") for label, why in zip(labels, reasons, strict=True)]
+        self._reason = SafeText(" ".join(reasons[:NAMED]))
 
     def _control_changed(self) -> None:
         """Leave pauses out of the elapsed time and out of the speed."""

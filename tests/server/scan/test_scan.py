@@ -425,6 +425,26 @@ async def test_two_nodes_side_by_side(valkey: Server, redis70: Server) -> None:
     assert scan.progress.keys == 8000
 
 
+async def test_a_node_that_fails_leaves_the_others_alone(valkey: Server, redis70: Server) -> None:
+    names = plant(valkey, numbered(MANY, b"a:"))
+    plant(redis70, numbered(MANY, b"b:"))
+    redis70.admin.execute_command("ACL SETUSER reader on nopass +@connection +info ~*")
+    seen = Seen()
+    async with connected(target_of(valkey)) as one, connected(target_of(redis70, user="reader")) as other:
+        scan = Scan([ScanNode(one, id="first"), ScanNode(other, id="second")], seen, RunControl(Pace.FULL))
+        await scan.run()
+    assert set(seen.keys) == names
+    assert scan.state is ScanState.STOPPED
+    assert scan.progress.reason is not None
+    assert f":{redis70.port}: SCAN was refused" in scan.progress.reason
+    first, second = scan.nodes
+    assert (first.id, first.state, first.fraction, first.keys) == ("first", ScanState.DONE, 1.0, MANY)
+    assert (second.id, second.state, second.keys) == ("second", ScanState.FAILED, 0)
+    assert second.failure is not None
+    assert first.cost.keys + second.cost.keys == scan.cost.keys
+    assert first.cost.commands + second.cost.commands == scan.cost.commands
+
+
 async def test_when_one_node_begins_again_all_do(cluster_node: Server, valkey: Server) -> None:
     """The store holds the keys of all nodes, so nothing less would be exact."""
     names = plant_slots(cluster_node, 5000) | plant(valkey, numbered(MANY, b"other:"))
