@@ -54,8 +54,8 @@ Exit codes
        the file could not be written; what had been inspected until then is written,
        marked partial
   2    the command line makes no sense
-  130  Ctrl-C or SIGTERM: what had been inspected is written, marked partial; a second
-       one leaves at once and writes nothing
+  130  Ctrl-C or SIGTERM: what had been inspected is written, marked partial, with
+       --resume saved to go on later; a second one leaves at once and writes nothing
 
 A file is replaced when the report is whole, never before. A new one is readable by you only, one that is there keeps
 its permissions. Progress is shown on standard error if that is a terminal; standard output carries the report only.
@@ -102,6 +102,11 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=click.FloatRange(min=0, min_open=True),
     help="End after so long with what there is.",
 )
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with an unfinished analysis of this server; when it is ended, save it instead of a partial report.",
+)
 @keep_option
 @log_option
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
@@ -112,6 +117,7 @@ def command(
     form: str | None,
     output: str,
     *,
+    resume: bool,
     keep: bool,
     demo: bool,
     demo_keys: int,
@@ -126,12 +132,14 @@ def command(
 
     file = ReportOutput(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
+    if resume and (demo or asked["estimate_keys"] is not None or asked["budget_s"] is not None):
+        raise click.UsageError("--resume does not go with --demo, --estimate or --budget-seconds.")
     file.check()
     choice, target = registry_choice(asked), Target() if demo else connection.target()
     registry = asked["registry"] = choice.load(target)
     take_separators(asked, registry)
     if not demo:
-        sys.exit(_report(target, asked, file, form, keep=keep))
+        sys.exit(_report(target, asked, file, form, keep=keep, resume=resume))
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(demo_keys, day=demo_day) as server:
@@ -139,7 +147,9 @@ def command(
         sys.exit(_report(server.target, asked, file, form))
 
 
-def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str, *, keep: bool = False) -> int:
+def _report(
+    target: Target, asked: dict[str, Any], file: ReportOutput, form: str, *, keep: bool = False, resume: bool = False
+) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
@@ -150,6 +160,7 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     from rtui.cli.command_log import command_log  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
+    from rtui.server.saved_analysis import AnalysisFile  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
     from rtui.server.wire.supervised_tasks import LOG  # noqa: PLC0415
@@ -159,7 +170,13 @@ def _report(target: Target, asked: dict[str, Any], file: ReportOutput, form: str
     asked["pace"] = Pace(asked["pace"])
     log_file: Path | None = asked.pop("log_file")
     with command_log(log_file) as log:
-        result = analyse(target, AnalysisOptions(**asked), log=log)
+        saved_in = AnalysisFile(target.label, target.db) if resume else None
+        result = analyse(target, AnalysisOptions(**asked), log=log, file=saved_in)
+    for note in result.notes:
+        click.echo(f"rtui: {note}", err=True)
+    if result.is_saved:
+        click.echo("rtui: the analysis is saved; with --resume it goes on from there", err=True)
+        return INTERRUPTED
     report = result.report
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)

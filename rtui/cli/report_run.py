@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -17,6 +18,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.connect import connection_to
 from rtui.server.options import AnalysisOptions
+from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.command_log import CommandLog
@@ -56,20 +58,35 @@ class Result:
     """Why it could not go on; a sentence."""
     is_interrupted: bool = False
     """Whether the user ended it."""
+    is_saved: bool = False
+    """Whether it was saved then, to go on in a later run, in place of a report."""
+    notes: tuple[SafeText, ...] = ()
+    """Why it did not go on from an earlier run, or could not be saved; sentences."""
 
 
 def analyse(
-    target: Target, options: AnalysisOptions, *, patience_s: float = PATIENCE_S, log: CommandLog | None = None
+    target: Target,
+    options: AnalysisOptions,
+    *,
+    patience_s: float = PATIENCE_S,
+    log: CommandLog | None = None,
+    file: AnalysisFile | None = None,
 ) -> Result:
     """Connect, analyse and disconnect; what is sent is kept in `log`.
 
-    Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
+    With a file the analysis goes on that was left in it, and is left in it when the user ends it. Raises
+    ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
     """
-    return asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log))
+    return asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log, file=file))
 
 
 async def run_analysis(
-    target: Target, options: AnalysisOptions, *, patience_s: float, log: CommandLog | None = None
+    target: Target,
+    options: AnalysisOptions,
+    *,
+    patience_s: float,
+    log: CommandLog | None = None,
+    file: AnalysisFile | None = None,
 ) -> Result:
     """Do what `analyse` does within a running event loop."""
     task = asyncio.current_task()
@@ -78,8 +95,9 @@ async def run_analysis(
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await connection.open()
-            analysis = AnalysisRun(connection, options)
-            interrupts.stop = partial(analysis.control.stop, SafeText("it was interrupted"))
+            left = None if file is None else file.left_before(options, connection.server.run_id, time.time())
+            analysis = AnalysisRun(connection, options, left if isinstance(left, SavedAnalysis) else None)
+            interrupts.stop = partial(end_analysis, analysis, file)
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
             try:
@@ -101,7 +119,19 @@ async def run_analysis(
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")
-    return Result(analysis.report, failure, interrupts.is_interrupted)
+    saving = analysis.continuation
+    if file is not None and analysis.progress.state is ScanState.DONE and not saving.is_saved:
+        file.remove()
+    notes = [note for note in (left, saving.why_not_saved) if isinstance(note, str)]
+    return Result(analysis.report, failure, interrupts.is_interrupted, saving.is_saved, tuple(notes))
+
+
+def end_analysis(analysis: AnalysisRun, file: AnalysisFile | None) -> None:
+    """Have an analysis saved once all is known of the keys that are listed, or without a file ended at once."""
+    if file is None or analysis.why_not_later is not None:
+        analysis.control.stop(SafeText("it was interrupted"))
+    else:
+        analysis.go_on_later(file)
 
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)

@@ -23,7 +23,7 @@ from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import server_report
 from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, Asked, SavedAnalysis, asked_by
+from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -34,9 +34,6 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""
 
-
-UNREADABLE: Final = SafeText("What was saved of an analysis is damaged, or of another version of rtui: it can't go on.")
-"""Said of a file that is none that this version has written."""
 
 SAVED_WITHIN_S: Final = 20.0
 """How long the last keys of an analysis that is left may take: some round trips, and streams one at a time."""
@@ -224,13 +221,9 @@ class AnalysisSession:
         """Return the analysis that was left in an earlier run, or why it can't go on; None where there is none."""
         if self._file is None:
             return None
-        saved = await asyncio.to_thread(self._file.load)
-        if saved is None:
-            return UNREADABLE if self.may_have_left else None
         options = replace(self._options(), columns=self._columns)
-        asked = asked_by(options, self._connection.server.run_id, self._connection.target.db)
-        why_not = saved.why_not(asked, self._clock()) if isinstance(asked, Asked) else asked
-        return saved if why_not is None else SafeText(f"{saved.title}. It can't go on: {why_not}")
+        run_id = self._connection.server.run_id
+        return await asyncio.to_thread(self._file.left_before, options, run_id, self._clock())
 
     async def forget_left(self) -> None:
         """Remove what was saved of an analysis that is not to go on."""

@@ -1,8 +1,8 @@
 """An analysis that is to go on in a later run of rtui, in a file: what it has added up, and where it was.
 
-The file holds names of keys: those of the patterns, the biggest keys and the borders of ranges. It is written only when
-the user asks for it, is readable by its owner only, and is removed once the analysis is done or is begun anew. A
-checksum in front tells a whole file from a damaged one.
+The file holds names of keys: those of the patterns, the biggest keys and the borders of ranges. It is written when
+the user asks for it and, where reports are kept, when a signal ends rtui; it is readable by its owner only, and is
+removed once the analysis is done or is begun anew. A checksum in front tells a whole file from a damaged one.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ MOST_BYTES: Final = 128 << 20
 
 MOST_AGE_S: Final = 7 * 86_400
 """After a week an analysis begins anew: half of its figures would be of another keyspace."""
+
+UNREADABLE: Final = SafeText("What was saved of an analysis is damaged, or of another version of rtui: it can't go on.")
+"""Said of a file that is none that this version has written."""
 
 _DIGEST_BYTES: Final = 32
 
@@ -141,6 +144,7 @@ class AnalysisFile:
 
     def __init__(self, label: str, db: int, folder: Path | None = None) -> None:
         """`folder` defaults to one in the user's state folder."""
+        self._db = db
         base = state_folder() / "analyses" if folder is None else folder
         self.path = base / f"{server_digest(label, db)}.analysis"
 
@@ -165,6 +169,17 @@ class AnalysisFile:
             return saved if saved.ranges.is_sound else None
         except (OSError, msgspec.MsgspecError, RecursionError):
             return None
+
+    def left_before(
+        self, options: AnalysisOptions, run_id: str | None, now_s: float
+    ) -> SavedAnalysis | SafeText | None:
+        """Return what was saved, or why it can't go on with these options on this run of the server; None without."""
+        saved = self.load()
+        if saved is None:
+            return UNREADABLE if self.path.exists() else None
+        asked = asked_by(options, run_id, self._db)
+        why_not = saved.why_not(asked, now_s) if isinstance(asked, Asked) else asked
+        return saved if why_not is None else SafeText(f"{saved.title}. It can't go on: {why_not}")
 
     def remove(self) -> None:
         """Forget what was saved."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import signal
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -50,6 +51,7 @@ from rtui.tui.kit.terminal import (
     KeySerialiser,
     SanitisingFilter,
     forget_screen,
+    hang_up,
     terminal_driver,
 )
 from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes
@@ -80,6 +82,12 @@ REDRAW_AFTER_S: Final = 0.05
 
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
+
+END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
+"""Sent when the SSH session of the terminal ends, or the machine does."""
+
+ENDED_BY_SIGNAL: Final = 130
+"""The exit code after one of them, as of the other commands."""
 
 INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
 """Events of which a user wants to see the effect at once; moving the mouse is none."""
@@ -193,6 +201,8 @@ class RtuiApp(Navigation):
         self.theme_changed_signal.subscribe(self, self._remember_theme)
         if self._recording is not None:
             self._recording.watch()
+        if not self.is_headless:
+            self._handle_signals()
         self.call_after_refresh(self.begin)
 
     async def begin(self) -> None:
@@ -385,7 +395,29 @@ class RtuiApp(Navigation):
         else:
             self.notify(why_not, title="The analysis is not saved", severity="warning", markup=False, timeout=10)
 
-    async def _leave(self) -> None:
+    def _handle_signals(self) -> None:
+        """Save what can be saved when the terminal hangs up or rtui is to end; a second SIGTERM ends it at once."""
+        loop = asyncio.get_running_loop()
+        handled = [one for one in END_SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+
+        def end(sent: signal.Signals) -> None:
+            for one in handled:
+                loop.remove_signal_handler(one)
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the kernel sends it, and the shell once more
+            if sent is signal.SIGHUP:
+                hang_up(self._driver)
+            self.run_worker(self._leave_at_once(), group="quit", exclusive=True, description="quit")
+
+        for one in handled:
+            loop.add_signal_handler(one, end, one)
+
+    async def _leave_at_once(self) -> None:
+        """Save the analyses that can go on in a later run, where reports are kept, and exit without a question."""
+        if self.recorder is None:
+            await self._left.save_what_goes_on(self._session)
+        await self._leave(ENDED_BY_SIGNAL)
+
+    async def _leave(self, code: int = 0) -> None:
         """Close the session, which saves its position, and exit."""
         if self._session is not None:
             await self._session.close()
@@ -393,7 +425,7 @@ class RtuiApp(Navigation):
         await self.settings.close()
         if self.recorder is not None:
             await asyncio.to_thread(self.recorder.close)
-        self.exit(0)
+        self.exit(code)
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
         """Remember a server that was connected to; without a place to write to, it is forgotten."""

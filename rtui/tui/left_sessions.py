@@ -7,6 +7,7 @@ scanned, it is paused: two runs at once would take twice their share of the serv
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -128,6 +129,12 @@ class LeftSessions:
             if why_not is not None:
                 return why_not
         return None
+
+    async def save_what_goes_on(self, session: Session | None) -> None:
+        """End the analyses that are under way, and save those that can go on later where reports are kept."""
+        losing = (one.analysis for one in self._losing(session))
+        saved = [one for one in losing if one.status.is_kept and one.status.can_go_on_later]
+        await asyncio.gather(*(one.go_on_later() for one in saved))
 
     async def close(self) -> None:
         """End all."""

@@ -50,6 +50,8 @@ class Window:
     master: int
     started_at: float
     """When the process was started, on the clock of `time.perf_counter`."""
+    home: Path
+    """The home of the program, with everything that it saves."""
     shown: bytearray = field(default_factory=bytearray)
     """All text, without the sequences."""
     written_bytes: int = 0
@@ -95,6 +97,12 @@ class Window:
         """Send what a terminal sends for these keys."""
         os.write(self.master, keys)
 
+    def close(self) -> None:
+        """Close the window: the program's terminal is gone."""
+        nothing = os.open(os.devnull, os.O_RDWR)
+        os.dup2(nothing, self.master)
+        os.close(nothing)
+
     def resident_bytes(self) -> int:
         """The memory of the process, as Linux counts it."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
@@ -132,7 +140,7 @@ def window(arguments: Sequence[str]) -> Iterator[Window]:
         )
         os.close(slave)
         try:
-            yield Window(process, master, started_at)
+            yield Window(process, master, started_at, Path(home))
         finally:
             end(process, master)
     finally:

@@ -31,14 +31,23 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
     class TerminalDriver(driver_class):  # type: ignore[misc, valid-type]
         """Rewrites each frame to what differs from the screen."""
 
+        is_gone = False
+        """Whether the terminal has hung up."""
+
         @cached_property
         def output_diff(self) -> OutputDiff:
             """What the terminal shows."""
             return OutputDiff()
 
         def write(self, data: str) -> None:
-            """Write a frame, reduced to what differs."""
-            super().write(self.output_diff.rewrite(data))
+            """Write a frame, reduced to what differs; nothing to a terminal that is gone."""
+            if not self.is_gone:
+                super().write(self.output_diff.rewrite(data))
+
+        def hang_up(self) -> None:
+            """Neither write to the terminal nor read from it any more: it is gone."""
+            self.is_gone = True
+            self.disable_input()
 
         def send_message(self, message: Message) -> None:
             """Report a message, then send it to the application; a resized terminal is painted from nothing."""
@@ -55,6 +64,13 @@ def forget_screen(driver: Driver | None) -> None:
     output_diff = getattr(driver, "output_diff", None)
     if isinstance(output_diff, OutputDiff):
         output_diff.forget()
+
+
+def hang_up(driver: Driver | None) -> None:
+    """Have the driver leave a terminal alone that is gone."""
+    leave = getattr(driver, "hang_up", None)
+    if leave is not None:
+        leave()
 
 
 def write_to(driver: Driver | None, sequence: str) -> None:
