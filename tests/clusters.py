@@ -19,9 +19,6 @@ from tests.servers import _RUNNING, START_TIMEOUT_S, Binary, Server, ServerDiedE
 NODE_TIMEOUT_MS = 1_000
 """After so long without an answer the others take a node for failed."""
 
-HIGHEST_PORT = 55_535
-"""The port between nodes is higher by 10,000."""
-
 
 @dataclass(slots=True)
 class Member:
@@ -161,6 +158,6 @@ def _server(binary: Binary, args: tuple[str, ...]) -> Server:
         *("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
         *("--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0"),
     )
-    server = Server(binary, Path(tempfile.mkdtemp(prefix="rtui-node-")), free_port(HIGHEST_PORT), (*settings, *args))
+    server = Server(binary, Path(tempfile.mkdtemp(prefix="rtui-node-")), free_port(), (*settings, *args))
     _RUNNING.append(server)
     return server

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import contextlib
 import ctypes
 import importlib.util
 import os
@@ -115,13 +116,16 @@ def binaries() -> dict[str, Binary]:
     return found
 
 
-def free_port(below: int = 65_536) -> int:
-    """A loopback port that was free a moment ago."""
+def free_port() -> int:
+    """A loopback port that was free a moment ago, as was the one 10,000 above, where a node of a cluster hears others.
+
+    Both are below those that the system gives to outgoing connections, which could take them at any moment.
+    """
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port < below:
+        port = 12_000 + secrets.randbelow(10_000)
+        with contextlib.suppress(OSError), socket.socket() as probe, socket.socket() as probe_above:
+            probe.bind(("127.0.0.1", port))
+            probe_above.bind(("127.0.0.1", port + 10_000))
             return port
 
 
