@@ -47,7 +47,9 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
         pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
     if server.role:
         pieces.append(Piece(4, (Span(display_text(server.role), Role.MUTED),)))
-    if server.cluster_note:
+    if status.nodes:
+        pieces.append(Piece(1, (_cluster_span(status),)))
+    elif server.cluster_note:
         pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
     pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
     pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
@@ -61,6 +63,14 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     who = clip(fitted(pieces, room), room)
     blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
     return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+
+
+def _cluster_span(status: BrowsingStatus) -> Span:
+    """Return how many nodes of a cluster are asked for their keys, or how many of them can't be reached."""
+    lost = sum(isinstance(node.link, Lost) and node.link.reason is not None for node in status.nodes)
+    if lost:
+        return Span(SafeText(f"{lost} of {counted(len(status.nodes), 'node')} can't be reached"), Role.WARN)
+    return Span(SafeText(f"cluster of {counted(len(status.nodes), 'node')}"), Role.MUTED)
 
 
 _MARKS: Final = {

@@ -12,9 +12,8 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.guard.command import unpack_requests
 from rtui.server.redis_cli_commands import sent_line
-from rtui.server.wire.command_log import CommandLog, LogEntry
+from rtui.server.wire.command_log import CommandLog, LogEntry, sent_requests
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput
 from rtui.tui.kit.choice import CardScreen
@@ -145,13 +144,13 @@ class LogScreen(CommandScreen[None]):
             return
         if entry.is_secret or entry.is_sum or entry.is_cut:
             why = (
-                literal("What it holds is secret, so it is not kept.") if entry.is_secret
+                literal("It holds a password, which is not kept.") if entry.is_secret
                 else literal("The commands of a bulk connection are counted, not kept one by one.") if entry.is_sum
                 else literal("It is too long: only its beginning is kept.")
             )  # fmt: skip
             self.notify(why, title="Nothing to copy", markup=False, timeout=4)
             return
-        copy_text(self, "\n".join(sent_line(self._target, argv) for argv in unpack_requests(entry.request)))
+        copy_text(self, "\n".join(sent_line(self._target, argv) for argv in sent_requests(entry.request)))
 
     def action_filter(self) -> None:
         """Type a filter."""
