@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from rtui.keyspace.rows import ordering
 from rtui.keyspace.rows.ordering import BY_COUNT, Sort, WeightsAt, natural
 from rtui.keyspace.rows.rows import ALL_BELOW_LEVELS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, finish
@@ -322,6 +323,26 @@ def test_sorted_as_a_naive_model_sorts(
 
     walk(())
     assert [(row.depth, row.name) for row in everything(rows)] == expected
+
+
+@pytest.mark.parametrize("order", [Sort.NAME, Sort.COUNT])
+@pytest.mark.parametrize("keys", [b"%d", b"%d:x"])
+def test_no_step_of_sorting_reads_more_names_than_a_batch(
+    order: Sort, keys: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = NamespaceStore(clock=Ticking())
+    store.add([keys % number for number in range(2 * ordering.PER_BUCKET)])
+    rows, read, most = VisibleRows(store), 0, 0
+
+    def counted(name: bytes) -> bytes:
+        nonlocal read
+        read += 1
+        return natural(name)
+
+    monkeypatch.setattr(ordering, "natural", counted)
+    for _ in rows.sort(order):
+        most, read = max(most, read), 0
+    assert 0 < most <= ordering.BATCH
 
 
 def test_the_last_order_asked_for_is_the_one() -> None:
