@@ -30,11 +30,12 @@ ENOUGH: Final = 100
 IDLE_S: Final = 5.0
 """Nobody waits for an answer who has pressed no key for so long."""
 
-THRESHOLDS: Final = (5_000, OLDER, 5_000)
+THRESHOLDS: Final = (15_000, OLDER, 5_000)
 """When the interpreter collects by itself, and how rarely it looks at everything.
 
-By default it would be after 700 new containers, and everything would be looked at after a hundred times: a scan would
-spend a third of its time on it.
+A frame in which every cell is new makes up to 4,000 containers, a screen that is opened up to 10,000 until it is
+painted. By default it would be after 700, and everything would be looked at after a hundred times: a scan would spend
+a third of its time on it.
 """
 
 

@@ -12,6 +12,8 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.cache import LRUCache
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.geometry import Region, Size
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
@@ -103,10 +105,7 @@ class PaintedView(ScrollView):
         for y in crop.line_range:
             strip = self._frame.get(y)
             if strip is None:
-                strip = self.render_line(y)
-                for line_filter in filters:
-                    strip = strip.apply_filter(line_filter, background)
-                self._frame[y] = strip
+                strip = self._frame[y] = filtered(self.render_line(y), filters, background)
             strips.append(strip)
         if crop.column_span != (0, self.size.width):
             return [strip.crop(*crop.column_span) for strip in strips]
@@ -126,6 +125,14 @@ class PaintedView(ScrollView):
         super().notify_style_update()
         self._frame.clear()
         self._painter.forget()
+
+
+def filtered(strip: Strip, filters: Sequence[LineFilter], background: Color) -> Strip:
+    """Return the strip as the filters leave it; where they change nothing the same one, since each has seven caches."""
+    segments = before = list(strip)
+    for line_filter in filters:
+        segments = line_filter.apply(segments, background)
+    return strip if segments == before else Strip(segments, strip.cell_length)
 
 
 MakeLines = Callable[[int], Sequence[Line]]
@@ -267,7 +274,12 @@ class Painter:
         if strip is None:
             styles = [base if is_plain else self._style(base, span.role) for span in line]
             segments = [Segment(span.text, style) for span, style in zip(line, styles, strict=True) if span.text]
-            strip = Strip(segments, line_width(line)).adjust_cell_length(width, base).simplify()
+            missing = width - line_width(line)
+            if missing > 0:
+                segments.append(Segment(" " * missing, base))
+            strip = Strip(Segment.simplify(segments), width)
+            if missing < 0:
+                strip = Strip(strip, width - missing).adjust_cell_length(width, base)
             if sum(len(span.text) for span in line) <= KEPT_CHARACTERS:
                 self._strips[key] = strip
         return strip

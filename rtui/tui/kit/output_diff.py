@@ -37,8 +37,28 @@ _PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2
 _BRIDGE_CELLS: Final = 5
 """A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
 
-ScreenCell = tuple[str, str]
-"""A character and its style, as the parameters of SGR."""
+
+class Cells(NamedTuple):
+    """The cells of a line, as two lists: a tuple for each cell would be thousands of containers a frame."""
+
+    characters: list[str]
+    """One a cell, empty where what is there is not known."""
+    styles: list[str]
+    """The style of each, as the parameters of SGR."""
+
+    def copy(self) -> Cells:
+        """Return the same cells, which stay as they are."""
+        return Cells(self.characters[:], self.styles[:])
+
+    def put(self, start: int, text: str, style: str) -> None:
+        """Put a text into the cells from `start` on."""
+        end, missing = start + len(text), start + len(text) - len(self.characters)
+        if missing > 0:
+            self.characters.extend([""] * missing)
+            self.styles.extend([""] * missing)
+        self.characters[start:end] = text
+        self.styles[start:end] = [style] * len(text)
+
 
 StyledRun = tuple[tuple[int, int], str, str]
 """Where a text goes (row and column from 1), the text, and its style."""
@@ -59,7 +79,7 @@ class OutputDiff:
     """The screen as far as it is known, and frames reduced to what differs from it."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, list[ScreenCell | None]] = {}
+        self._rows: dict[int, Cells] = {}
         self._columns_rows: tuple[int, int] | None = None
 
     def forget(self) -> None:
@@ -86,7 +106,7 @@ class OutputDiff:
         One for a larger terminal is left as it is: what lies outside would land on cells at the border.
         """
         out = _Writer()
-        before: dict[int, list[ScreenCell | None]] = {}
+        before: dict[int, Cells] = {}
         most_columns, most_rows = self._columns_rows or (sys.maxsize, sys.maxsize)
         row = column = end = 0
         is_uncertain = False
@@ -103,16 +123,15 @@ class OutputDiff:
                 for run in self._differences({row: before.pop(row)} if row in before else {}):
                     out.write(*run)
                 out.write(None if is_uncertain else (row, column), text, style)
-                self._rows[row] = []
+                self._rows[row] = Cells([], [])
                 is_uncertain = True
                 end += cell_len(text)
             elif text is not None:
-                line = self._rows.setdefault(row, [])
-                before.setdefault(row, line[:])
-                start, end = column - 1, column - 1 + len(text)
-                line.extend([None] * (end - len(line)))
-                line[start:end] = [(character, style) for character in text]
-                column = end = end + 1
+                line = self._rows.setdefault(row, Cells([], []))
+                if row not in before:
+                    before[row] = line.copy()
+                line.put(column - 1, text, style)
+                column = end = column + len(text)
             if row > most_rows or end > most_columns + 1:
                 self.forget()
                 return data
@@ -120,7 +139,7 @@ class OutputDiff:
             out.write(*run)
         return out.finish((row, column))
 
-    def _differences(self, before: dict[int, list[ScreenCell | None]]) -> list[StyledRun]:
+    def _differences(self, before: dict[int, Cells]) -> list[StyledRun]:
         """Return what differs from before, one style after the other: a move is shorter than a style."""
         by_style: dict[str, list[StyledRun]] = {}
         for row, old in before.items():
@@ -170,39 +189,40 @@ class _Writer:
 
 def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
     """Return whether data consists of tokens only, with a move before the first text and after each line break."""
-    if sum(token.end() - token.start() for token in tokens) != len(data):
-        return False
-    is_positioned = False
+    is_positioned, end = False, 0
     for token in tokens:
+        if token.start() != end:
+            return False
+        end = token.end()
         if token.lastindex == 2:
             is_positioned = True
         elif token.lastindex == 5:
             is_positioned = False
         elif token.lastindex == 4 and not is_positioned:
             return False
-    return bool(tokens)
+    return bool(tokens) and end == len(data)
 
 
-def _changed(before: list[ScreenCell | None], after: list[ScreenCell | None]) -> Iterator[tuple[int, str, str]]:
+def _changed(before: Cells, after: Cells) -> Iterator[tuple[int, str, str]]:
     """Yield the stretches in which a line differs, each of one style; short gaps in this style are bridged."""
     text: list[str] = []
     start, style, gap = 0, "", 0
-    for index, (old, new) in enumerate(zip_longest(before, after)):
-        if new is not None and new != old:
-            if text and new[1] == style:
+    for index, (old, old_style, new, new_style) in enumerate(zip_longest(*before, *after)):
+        if new and (new != old or new_style != old_style):
+            if text and new_style == style:
                 gap = 0
             else:
                 if text:
                     yield start, "".join(text[: len(text) - gap]), style
-                text, start, style, gap = [], index, new[1], 0
-            text.append(new[0])
+                text, start, style, gap = [], index, new_style, 0
+            text.append(new)
         elif text:
             gap += 1
-            if new is None or new[1] != style or gap > _BRIDGE_CELLS:
+            if not new or new_style != style or gap > _BRIDGE_CELLS:
                 yield start, "".join(text[: len(text) - gap + 1]), style
                 text = []
             else:
-                text.append(new[0])
+                text.append(new)
     if text:
         yield start, "".join(text[: len(text) - gap]), style
 
