@@ -40,7 +40,7 @@ from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.sorting import SortScreen
-from rtui.tui.kit.status_lines import link_words, over_title, run_action_of, title_action_of
+from rtui.tui.kit.status_lines import link_words, run_action_of, title_action_of
 from rtui.tui.kit.styled_text import Role, literal
 from rtui.tui.kit.table_rows import write_names, write_table
 
@@ -177,9 +177,7 @@ class FindScreen(RunScreen[bytes | None]):
 
     def on_mount(self) -> None:
         """Show what there is, find out what the search costs, and begin to poll."""
-        self.title_bar.set_line(
-            lambda width: over_title(self._label, self.session.target.db, literal("keys found"), width)
-        )
+        self.title_bar.set_line(lambda width: find_lines.title_line(self._label, width))
         self.search.prepare()
         self.show_changes()
         self.call_after_refresh(self.view.show, self.rows)
@@ -210,7 +208,7 @@ class FindScreen(RunScreen[bytes | None]):
     def _show_bars(self) -> None:
         """Show query and count, what stands in place of rows, the notes, the progress and the commands."""
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
-        self.set_class(not len(rows), "-nothing")
+        self._show_rows_or_reason()
         self.query_bar.set_line(lambda width: find_lines.query_line(rows, width))
         self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
         notes = find_lines.note_lines(rows, self.size.width, MOST_NOTES)
@@ -221,6 +219,13 @@ class FindScreen(RunScreen[bytes | None]):
         now_s = asyncio.get_running_loop().time()
         self.status_bar.set_line(lambda width: find_lines.status_line(search, now_s, width, shows_cost=shows_cost))
         self._offer_commands()
+
+    def _show_rows_or_reason(self) -> None:
+        """Show the rows, or in their place why there are none; a class of the screen would style every widget anew."""
+        is_empty = not len(self.rows)
+        if self.nothing.display is not is_empty:
+            self.nothing.display = is_empty
+            self.view.styles.height = 0 if is_empty else "1fr"
 
     def on_resize(self, event: events.Resize) -> None:
         """Make lines for the new width."""

@@ -103,6 +103,15 @@ class FocusScreen(Screen[ScreenResultType]):
         if focused is None and self.focus_home is not None and self.app.app_focus and is_ready(self):
             self.set_focus(self.focus_home)
 
+    _was_shown = False
+    """Whether it has been on top before."""
+
+    @on(events.ScreenResume)
+    def _keep_new_styles(self, event: events.ScreenResume) -> None:
+        """Have Textual style all widgets anew only where they may have changed: those of a new screen are styled."""
+        event.refresh_styles = event.refresh_styles and self._was_shown
+        self._was_shown = True
+
     @on(events.Unmount)
     def _forget_painted_lines(self) -> None:
         """Have Textual forget the colours that it remembers by widget, a megabyte for each page of help otherwise."""

@@ -7,6 +7,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
+from textual.screen import Screen
+
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Stage
@@ -61,6 +64,23 @@ async def test_a_query_lists_keys_and_the_cursor_is_on_the_first() -> None:
         assert screen.view.body.cursor_line == 0
         assert screen.focused is screen.view.body
         assert "in:lock  300 keys" in said(screen)
+
+
+async def test_the_list_is_opened_and_filled_without_styling_all_of_its_widgets_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    styled: list[str] = []
+
+    def style(screen: FindScreen, *, animate: bool = True) -> None:
+        styled.append(type(screen).__name__)
+        Screen.update_node_styles(screen, animate=animate)
+
+    monkeypatch.setattr(FindScreen, "update_node_styles", style, raising=False)
+    async with finding("in:lock") as (user, screen):
+        await until(user.pilot, lambda: bool(lines(screen)))
+        assert not styled
+        assert screen.view.size.height > 1
+        assert not screen.nothing.size.height
 
 
 async def test_enter_goes_to_the_key_and_escape_comes_back_to_the_list_as_it_was() -> None:
