@@ -19,8 +19,7 @@ LOG_COMMANDS: Final = (
     _entries("last", ("end", "G"), "Latest", "Move to the latest entry, and stay on what comes.", footer=5),
     _entries(
         "open", ("enter", "right", "l"), "Whole entry",
-        "Show the whole entry: all commands of it with their arguments, bytes and times. What is asked at once about "
-        "the server is one entry here.",
+        "Show the whole entry: all commands of it with their arguments, bytes and times.",
         when=(Condition.HAS_ROWS,), footer=1,
     ),
     _log(
