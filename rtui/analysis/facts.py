@@ -198,6 +198,8 @@ class KeyFacts(_Dated):
     """Whether asking counted as an access itself: NO-TOUCH was off and a length was asked for."""
     notes: tuple[str, ...] = ()
     """What a reader has to know about the facts, in safe sentences."""
+    node: str = ""
+    """`host:port` of the node of a cluster that has answered."""
 
     @property
     def redis_type(self) -> RedisType:

@@ -17,7 +17,7 @@ from rtui.analysis.query.query import Query
 from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar
 from rtui.keyspace.text.display import SafeText
-from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import LIMIT_REACHED, FindOptions, FindRun
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.command_log import CommandLog
@@ -68,16 +68,16 @@ async def run_find(
     """Do what `find` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    connection = connection_to(target, log)
+    deployment = Deployment(target, log)
     run: FindRun | None = None
     with Interrupts(task.cancel) as interrupts:
         try:
-            await connection.open()
-            run = FindRun(connection, query, options)
+            await deployment.open()
+            run = FindRun(deployment, query, options)
             await run.prepare()
             _say_cost(run)
             interrupts.stop = partial(run.control.stop, SafeText("it was interrupted"))
-            watch = ConnectionWatch(connection, run.control.stop, patience_s)
+            watch = ConnectionWatch(deployment.home, run.control.stop, patience_s)
             await _write_while_running(run, output, interrupts)
         except asyncio.CancelledError:
             if not interrupts.is_interrupted:
@@ -85,7 +85,7 @@ async def run_find(
             task.uncancel()
             return Result(is_interrupted=True)
         finally:
-            await connection.close()
+            await deployment.close()
     notes = (*run.notes, summary(run))
     output.end(run.count, is_complete=run.mark is Mark.EXACT, notes=notes)
     failure = run.failure

@@ -1,4 +1,4 @@
-"""The session behind the browse screen: one connection, the namespace store, and the pass that fills it."""
+"""The session behind the browse screen: the server or cluster, the namespace store, and the pass that fills it."""
 
 from __future__ import annotations
 
@@ -10,34 +10,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rtui.analysis.facts import NOT_ASKED, KeyFacts, LfuSettings, RowFacts, Unknown
+from rtui.analysis.facts import KeyFacts, RowFacts, Unknown
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server import guard
 from rtui.server.browsing_status import BrowsingStatus
-from rtui.server.deployment.connect import connection_to
-from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
-from rtui.server.facts.known_key import KnownKey
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.values import find_place, read_field, string_windows
-from rtui.server.hot.lfu_settings import database_count, lfu_settings
+from rtui.server.hot.lfu_settings import database_count
+from rtui.server.key_questions import KeyQuestions
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.passes import Passes
 from rtui.server.scan.pace import Pace
-from rtui.server.scan.page import ScanFilter, key_count
-from rtui.server.scan.progress import ScanState
+from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
-from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import Capabilities, Feature, Querier
+from rtui.server.server_watch import ServerWatch
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
@@ -56,9 +51,6 @@ if TYPE_CHECKING:
 NEARLY_SAME: Final = 0.01
 """Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
 
-REFRESH_EVERY_S: Final = 3.0
-"""How often the server is asked for memory and load."""
-
 
 class BrowsingSession:
     """What the screen reads: `revision` grows with every change, `status` and `store` hold the data.
@@ -71,7 +63,7 @@ class BrowsingSession:
         options: BrowseOptions,
         *,
         state_folder: Path | None = None,
-        connection: Connection | None = None,
+        deployment: Deployment | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`state_folder` is where the position of a scan and reports are kept; `clock` gives seconds since the epoch.
@@ -80,14 +72,15 @@ class BrowsingSession:
         """
         target = options.target
         self.clock = clock
-        self.connection = connection_to(target) if connection is None else connection
-        self.log = self.connection.log
+        self.deployment = Deployment(target) if deployment is None else deployment
+        self.log = self.deployment.log
         self._log_file: CommandLogFile | None = None
         if options.log_file is not None:
             from rtui.server.command_log_file import CommandLogFile  # noqa: PLC0415 - few want it
 
             self._log_file = CommandLogFile(self.log, options.log_file)
-        self.capabilities = Capabilities()
+        self.keys = KeyQuestions(self.deployment, clock)
+        """Asks about single keys."""
         store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         only = ScanFilter(options.match, options.key_type)
         self._resume = options.resume
@@ -96,15 +89,10 @@ class BrowsingSession:
         self._keep, self._state_folder = options.keep, state_folder
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
-        new_pass = partial(KeyspacePass, self.connection, file=file, is_filling=is_filling, clock=clock)
+        new_pass = partial(KeyspacePass, self.deployment, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
-        self._size: int | None = None
-        self._lfu = LfuSettings()
-        self._rescans = 0
-        self._settings_of: object = None
-        """What the settings of the access counters were read of; they are read again when it is another."""
-        self._memory_watch = CostWatch()
         self.passes = Passes(store, new_pass, only, Pace(options.pace), self._failed)
+        self._watch = ServerWatch(self.deployment, self.keys.home, self.passes)
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
         """Why tasks beside the pass have ended."""
@@ -112,16 +100,21 @@ class BrowsingSession:
         self._analysis: AnalysisSession | None = None
         self._search: KeySearch | None = None
         """The latest search for keys."""
-        self._known: KnownKey | None = None
-        """The key whose facts were asked for last, with what was sent for besides."""
-        self._looked_up: RowFacts | None = None
-        """The type of the name that was looked up last."""
-        self._generation = 0
+
+    @property
+    def connection(self) -> Connection:
+        """The connection to the server that the user named, of a cluster to any node."""
+        return self.deployment.home
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """What that server lets this user do."""
+        return self.keys.home.capabilities
 
     @property
     def revision(self) -> int:
         """Grows whenever something that is shown has changed."""
-        parts = (self.passes, self.connection, self.capabilities)
+        parts = (self.passes, self.connection, self.capabilities, self.deployment, self._watch)
         return self._revision + sum(part.revision for part in parts)
 
     @property
@@ -143,11 +136,12 @@ class BrowsingSession:
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
         now, only = self.passes.shown, self.passes.only
-        size, now_s = now.size if self._size is None else self._size, self.clock()
+        size, now_s = now.size if self._watch.size is None else self._watch.size, self.clock()
+        alone = () if self.deployment.note is None else (self.deployment.note,)
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
-            server=self.connection.server,
+            server=self._watch.identity,
             no_touch=self.connection.no_touch,
             link=self.connection.link,
             pace=self.control.pace,
@@ -163,7 +157,8 @@ class BrowsingSession:
             outdated=now.outdated(now_s),
             complete=self.store.complete,
             analysis=None if self._analysis is None else self._analysis.under_way,
-            notes=(*self._failures, *self.connection.notes, *now.notes),
+            nodes=self._watch.nodes,
+            notes=(*self._failures, *alone, *self.connection.notes, *now.notes),
         )
 
     @property
@@ -218,13 +213,13 @@ class BrowsingSession:
             pace=self.control.pace,
         )
         held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
-        run = FindRun(self.connection, query, options, held=held, held_at_s=at_s, clock=self.clock)
+        run = FindRun(self.deployment, query, options, held=held, held_at_s=at_s, clock=self.clock)
         self._search = KeySearch(run, self._suspended_by_search)
         return self._search
 
     def _has_newer_figures(self, names: KeyspacePass) -> bool:
         """Whether an analysis has asked keys that are not among these names, read before it."""
-        analysed, stamp, size = self.analysed, names.stamp, self._size
+        analysed, stamp, size = self.analysed, names.stamp, self._watch.size
         if analysed is None or stamp is None or size is None:
             return False
         is_later = analysed.report.head.made_at_s > stamp.at_s
@@ -249,16 +244,17 @@ class BrowsingSession:
         return None if self._analysis is None else self._analysis.status.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
-        """Have `call` called when the connection is lost or comes back."""
+        """Have `call` called when the connection is lost or comes back, or the cluster has changed."""
         self.connection.on_change.append(call)
+        self.deployment.on_change.append(call)
 
     async def start(self) -> None:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
-        await self.connection.open()
-        self._generation = self.connection.generation
+        await self.deployment.open()
+        self.keys.home.forget_if_new()
         self.connection.on_change.append(self._connection_changed)
         self.passes.shown.begin(resume=self._resume)
-        self._refreshing = start_supervised(self._refresh_server(), name="rtui server facts", failed=self._failed)
+        self._refreshing = start_supervised(self._watch.run(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
@@ -268,7 +264,7 @@ class BrowsingSession:
             await self._search.close()
         await end_task(self._refreshing)
         await self.passes.end()
-        await self.connection.close()
+        await self.deployment.close()
         if self._log_file is not None:
             await asyncio.to_thread(self._log_file.close)
 
@@ -293,7 +289,7 @@ class BrowsingSession:
         self.connection.forget_denied()
         self.connection.retry_now()
         self.capabilities.forget()
-        self._rescans += 1
+        self._watch.rescans += 1
         await self.passes.replace(self.passes.only, resume=False, is_rescan=True)
 
     async def callers(self) -> Callers:
@@ -301,19 +297,6 @@ class BrowsingSession:
         from rtui.server.health.callers import ask_callers  # noqa: PLC0415 - when it is wanted
 
         return await ask_callers(self.connection, self.capabilities, self.clock)
-
-    @for_purpose(Purpose.LOOKUP)
-    async def lookup(self, name: bytes) -> bool | None:
-        """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
-
-        Raises GuardError for a name that is too long to be sent, and ConnectionLost.
-        """
-        (reply,) = await Querier(self.connection, self.capabilities).run(guard.key_type(name))
-        if isinstance(reply, ServerError):
-            return None
-        if isinstance(reply, bytes):
-            self._looked_up = RowFacts(name, reply, NOT_ASKED, NOT_ASKED, self.clock())
-        return reply != b"none"
 
     @for_purpose(Purpose.SERVER)
     async def database_count(self) -> int | None:
@@ -330,57 +313,46 @@ class BrowsingSession:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.passes.suspended():
-                    await self.passes.shown.list_counted(node, size=self._size)
-
-    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
-        """What the listed keys show, see `facts.key_facts.row_facts`."""
-        return await row_facts(self.connection, keys, self.capabilities, with_more=with_more, clock=self.clock)
-
-    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
-        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
-        row = self._looked_up if row is None and self._looked_up is not None and self._looked_up.key == key else row
-        self._known = None if row is None else KnownKey(row, self.clock())
-        return await key_facts(
-            self.connection,
-            key,
-            self.capabilities,
-            known=self._known,
-            lfu=self._lfu,
-            watch=self._memory_watch,
-            clock=self.clock,
-        )
+                    await self.passes.shown.list_counted(node, size=self._watch.size)
 
     def key_column(self, node: Namespace, sort: Sort) -> KeyColumn:
         """Return what asks for the fact by which the keys directly in a namespace are to be sorted."""
         from rtui.server.key_column import KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         pace, suspended = self.control.pace, self.passes.suspended
-        return KeyColumn(self.connection, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
+        return KeyColumn(self.deployment, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
+
+    async def lookup(self, name: bytes) -> bool | None:
+        """Whether a key of exactly this name exists; None when that is refused. Raises GuardError, ConnectionLost."""
+        return await self.keys.lookup(name)
+
+    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
+        """What the listed keys show, see `facts.key_facts.row_facts`."""
+        return await self.keys.row_facts(keys, with_more=with_more)
+
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
+        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
+        return await self.keys.key_facts(key, row)
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """Read one page of a key's value."""
-        known, self._known = self._known, None
-        return await key_preview(self.connection, facts, page, capabilities=self.capabilities, known=known)
+        return await self.keys.preview(facts, page)
 
-    @for_purpose(Purpose.PREVIEW)
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
         """Return the page that begins at a typed place in a value, or why there is none."""
-        return await find_place(self.connection, facts, text, capabilities=self.capabilities, now_s=self.clock())
+        return await self.keys.find_place(facts, text)
 
-    @for_purpose(Purpose.PREVIEW)
     async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
         """Return the whole value of one field of a hash, or why it is not read."""
-        return await read_field(self.connection, facts, field, capabilities=self.capabilities)
+        return await self.keys.read_field(facts, field)
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
         """Return what a key points to and who should point to it."""
-        from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
-
-        return await key_references(self.connection, registry, facts, preview, capabilities=self.capabilities)
+        return await self.keys.references(registry, facts, preview)
 
     def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """Yield a whole string piece by piece."""
-        return string_windows(self.connection, facts, capabilities=self.capabilities)
+        return self.keys.string_windows(facts)
 
     def _failed(self, failure: RtuiError) -> None:
         """Show that a task beside the pass has ended."""
@@ -389,40 +361,5 @@ class BrowsingSession:
 
     def _connection_changed(self) -> None:
         """Forget what is known of the server once another connection has been made: it may be another server."""
-        if self.connection.generation != self._generation:
-            self._generation = self.connection.generation
-            self.capabilities.forget()
-            self._lfu, self._settings_of = LfuSettings(), None
-            self._memory_watch = CostWatch()
-            self._looked_up = None
-
-    async def _read_settings(self) -> None:
-        """Read settings that hardly ever change: once a connection, again for a rescan or with another policy."""
-        now = self.connection.generation, self.connection.server.is_lfu, self._rescans
-        if now == self._settings_of:
-            return
-        self._lfu = await lfu_settings(self.connection, self.capabilities)
-        self._settings_of = now
-
-    @for_purpose(Purpose.SERVER)
-    async def _refresh_server(self) -> None:
-        """Probe the capabilities, and refresh memory, load and size every few seconds."""
-        while True:
-            with contextlib.suppress(ConnectionLost):
-                await self.connection.online()
-                await self.capabilities.probe(self.connection)
-                await self._read_settings()
-                if self.capabilities.allows(Feature.INFO):
-                    await self.connection.refresh()
-                if self.capabilities.allows(Feature.DBSIZE):
-                    shown = self.passes.shown
-                    scanned = shown if shown.progress.state is ScanState.DONE else None
-                    (reply,) = await self.connection.run(guard.dbsize())
-                    self.capabilities.record(Feature.DBSIZE, reply)
-                    size = key_count(reply)
-                    if scanned is not None and size is not None:
-                        scanned.observe_size(size)
-                    if size is not None and size != self._size:
-                        self._size = size
-                        self._revision += 1
-            await asyncio.sleep(REFRESH_EVERY_S)
+        if self.keys.home.forget_if_new():
+            self.keys.forget_looked_up()

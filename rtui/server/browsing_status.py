@@ -9,7 +9,7 @@ from typing import Final
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
-from rtui.server.scan.progress import Cost, Progress
+from rtui.server.scan.progress import Cost, NodeProgress, Progress
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Mark
@@ -80,6 +80,21 @@ def outdated_by_size(listed: int, then: int | None, now: int | None) -> Outdated
 
 
 @dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """A node of a cluster that is asked for its keys, at one moment."""
+
+    id: str
+    label: SafeText
+    slots: tuple[tuple[int, int], ...]
+    link: State | None
+    """None where nothing was asked of it so far."""
+    keys: int | None
+    """By its own count; None where that is not known."""
+    scan: NodeProgress | None = None
+    """How far the scan of it is; None before that begins."""
+
+
+@dataclass(frozen=True, slots=True)
 class BrowsingStatus:
     """A session at one moment; what is not known is None."""
 
@@ -110,6 +125,8 @@ class BrowsingStatus:
     """Why what is listed does not hold any more; None while it may."""
     complete: bool = False
     """Whether counts are totals."""
+    nodes: tuple[NodeStatus, ...] = ()
+    """The nodes of a cluster, by their slots; none for one server."""
     analysis: Progress | None = None
     """How far an analysis is that is under way; the scan waits meanwhile."""
     notes: tuple[SafeText, ...] = ()

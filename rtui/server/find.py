@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -21,10 +22,12 @@ from rtui.analysis.query.names import NameFilter
 from rtui.analysis.query.plan import LARGE, Plan, PlanCost, plan_of
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
+from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.key_rights import before_length
 from rtui.server.inspection.plan import InspectionPlan
@@ -39,7 +42,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 SAMPLE_KEYS: Final = 5_000
@@ -58,6 +61,15 @@ LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found"
 """Why a search was stopped that ends there."""
 
 TWICE: Final = SafeText("The server resized its table during the scan: beyond the keys listed, some may count twice.")
+
+
+async def _size_of(connection: Connection) -> int | None:
+    """Return how many keys a server counts; None where it does not say or can't be reached."""
+    try:
+        (reply,) = await connection.run(guard.dbsize())
+    except ConnectionLost:
+        return None
+    return key_count(reply)
 
 
 class UnansweredTermError(RtuiError):
@@ -86,7 +98,9 @@ class FindOptions:
 
 
 class FindRun:
-    """One search over a connection that is open; `run` it once. Everything else may be called at any time.
+    """One search over a deployment that is open, of a cluster over all nodes; `run` it once.
+
+    Everything else may be called at any time.
 
     `prepare` may be awaited before, to say what it costs: it asks for the size of the database, and on a large one for
     a sample of its names.
@@ -94,7 +108,7 @@ class FindRun:
 
     def __init__(
         self,
-        connection: Connection,
+        deployment: Deployment,
         query: Query,
         options: FindOptions = FindOptions(),
         *,
@@ -118,13 +132,18 @@ class FindRun:
         self.size: int | None = None
         """Keys of the database, where that is known."""
         self.held_at_s = held_at_s
-        self._connection, self._held, self._clock = connection, held, clock
+        connection = deployment.home
+        self._deployment, self._connection, self._held, self._clock = deployment, connection, held, clock
         self._separators = Separators(options.separators)
         self._names = NameFilter(query, self._separators)
         self._capabilities = Capabilities()
         self._allowed = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
-        self.finder: KeyFinder | None = None
-        """Counts what was looked at, excluded, and could not be decided; None before it runs."""
+        """What may be asked of the server that the user named; the nodes of a cluster have plans of their own."""
+        self._nodes: Sequence[ServerNode] = ()
+        self.finders: dict[str, KeyFinder] = {}
+        """By the node's id, "" being the only server: each counts what was looked at, and what could not be decided."""
+        self._sizes: dict[str, int | None] = {}
+        """Keys of each node, where that is known."""
         self._scan: Scan | None = None
         self._other_cost = Cost()
         self._failure: RtuiError | None = None
@@ -133,7 +152,7 @@ class FindRun:
     @property
     def revision(self) -> int:
         """Grows with every match and every change of state."""
-        seen = 0 if self.finder is None else self.finder.seen + self.finder.undecided.total() + self.finder.vanished
+        seen = sum(one.seen + one.undecided.total() + one.vanished for one in self.finders.values())
         return self.matches.revision + self.control.revision + seen + self._is_ended + (self.plan is not None)
 
     @property
@@ -150,12 +169,12 @@ class FindRun:
     def _misses(self) -> bool:
         """Whether there may be matches that were not found though it is done."""
         is_short = self._held is not None and self._held.missing > 0
-        return is_short or bool(self.finder is not None and self.finder.undecided)
+        return is_short or any(one.undecided for one in self.finders.values())
 
     @property
     def progress(self) -> Progress:
         """How far it is, in names that were looked at."""
-        seen = 0 if self.finder is None else self.finder.seen
+        seen = sum(one.seen for one in self.finders.values())
         if self._failure is not None:
             return Progress(ScanState.FAILED, None, seen, reason=self._failure.happened)
         if self._held is None and self._scan is not None:
@@ -165,7 +184,7 @@ class FindRun:
             return Progress(ScanState.STOPPED if self.control.is_stopped else ScanState.DONE, 1.0, seen)
         if self.control.is_held:
             return Progress(ScanState.PAUSED, None, seen)
-        if self.finder is None:
+        if not self.finders:
             return Progress(ScanState.READY if self.plan is None else ScanState.SAMPLING, None, seen)
         return Progress(ScanState.RUNNING, min(1.0, seen / self.size) if self.size else None, seen)
 
@@ -188,23 +207,23 @@ class FindRun:
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
         notes: list[SafeText] = []
-        finder = self.finder
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
             notes.append(SafeText(f"The names are those of {at}; later keys are not found."))
         if self._held is not None and self._held.missing:
             notes.append(SafeText(f"{humanize.keys(self._held.missing)} of which no name is kept were not searched."))
-        if finder is not None:
-            for fact, count in finder.undecided.most_common():
-                why = finder.reasons.get(fact, SafeText("there was no answer"))
-                terms = " ".join(str(term) for term in self.query.about(fact))
-                notes.append(SafeText(f"{humanize.keys(count)} could not be decided for {terms}: {why}."))
-            if finder.vanished:
-                verb = "was gone when it was" if finder.vanished == 1 else "were gone when they were"
-                notes.append(SafeText(f"{humanize.keys(finder.vanished)} {verb} asked about."))
-            if finder.rights.touched:
-                counted = humanize.counted(finder.rights.touched, "length")
-                notes.append(SafeText(f"{counted} were asked, which this server counts as a use of the keys."))
+        finders = self.finders.values()
+        reasons = {fact: why for one in finders for fact, why in one.reasons.items()}
+        for fact, count in sum((one.undecided for one in finders), Counter[Fact]()).most_common():
+            why = reasons.get(fact, SafeText("there was no answer"))
+            terms = " ".join(str(term) for term in self.query.about(fact))
+            notes.append(SafeText(f"{humanize.keys(count)} could not be decided for {terms}: {why}."))
+        if vanished := sum(one.vanished for one in finders):
+            verb = "was gone when it was" if vanished == 1 else "were gone when they were"
+            notes.append(SafeText(f"{humanize.keys(vanished)} {verb} asked about."))
+        if touched := sum(one.rights.touched for one in finders):
+            counted = humanize.counted(touched, "length")
+            notes.append(SafeText(f"{counted} were asked, which this server counts as a use of the keys."))
         if self._scan is not None and self._held is None:
             scanned = self._scan.progress.notes
             notes += [TWICE if note is ScanNote.REPEATS else SafeText(note.value) for note in scanned]
@@ -220,9 +239,11 @@ class FindRun:
             return
         connection.forget_denied()
         await self._capabilities.probe(connection, without=SCANS if self._held is not None else ())
+        self._nodes = await self._deployment.scanned()
         if self._capabilities.allows(Feature.DBSIZE):
-            (reply,) = await connection.run(guard.dbsize())
-            self.size = key_count(reply)
+            sizes = await asyncio.gather(*(_size_of(node.connection) for node in self._nodes))
+            self._sizes = {node.id: size for node, size in zip(self._nodes, sizes, strict=True)}
+            self.size = None if None in sizes else sum(size for size in sizes if size is not None)
         self._decide_plan()
         self._check_rights()
         plan = self.plan
@@ -284,17 +305,25 @@ class FindRun:
     async def _estimate_matching(self) -> Estimate | None:
         """Return about how many names pass, from a sample; None where that is not worth its cost, or can't be."""
         is_large = self.size is not None and self.size >= LARGE
-        if self._names.is_open or not is_large or not can_sample(dialect_of(self._connection.server)):
+        can_all = all(can_sample(dialect_of(node.connection.server)) for node in self._nodes)
+        if self._names.is_open or not is_large or not can_all:
             return None
         assert self.size is not None  # noqa: S101 - large
-        lane = await self._connection.bulk()
-        taken = await sample(lane, self.control, keys=SAMPLE_KEYS)
-        self._other_cost += Cost(commands=taken.calls, keys=len(taken.keys), server_us=taken.calls * CALL_US)
-        drawn = len(taken.keys)
+        taken = await asyncio.gather(*(self._sample_node(node, self.size) for node in self._nodes))
+        drawn = sum(len(keys) for keys in taken)
         if not drawn:
             return None
-        passing = len(self._names.keep(list(taken.keys)))
+        passing = sum(len(self._names.keep(keys)) for keys in taken)
         return wilson(passing, drawn, population=max(drawn, self.size)).scaled(self.size)
+
+    async def _sample_node(self, node: ServerNode, size: int) -> list[bytes]:
+        """Return names of one node, as many of the sample as its share of all keys is."""
+        wanted = round(SAMPLE_KEYS * (self._sizes.get(node.id) or 0) / size)
+        if not wanted:
+            return []
+        taken = await sample(await node.connection.bulk(), self.control, keys=wanted)
+        self._other_cost += Cost(commands=taken.calls, keys=len(taken.keys), server_us=taken.calls * CALL_US)
+        return list(taken.keys)
 
     @for_purpose(Purpose.FIND)
     async def run(self) -> None:
@@ -315,43 +344,58 @@ class FindRun:
             await self.prepare()
         plan = self.plan
         assert plan is not None  # noqa: S101 - prepared
-        self.finder = KeyFinder(
-            plan, self._allowed, self._names, self.matches, own_reads=self._connection.own_reads, clock=self._clock
-        )
+        nodes = self._nodes = self._nodes or await self._deployment.scanned()
+        self.finders = {node.id: self._finder_of(node.connection, plan) for node in nodes}
         self.matches.on_listed = self._listed
         if self._held is None:
-            await self._scan_names(plan, self.finder)
+            await self._scan_names(plan)
         else:
-            await self._search_held(self.finder)
+            await self._search_held()
+
+    def _finder_of(self, connection: Connection, plan: Plan) -> KeyFinder:
+        """Return what finds the keys of one server, by what that and its user's rights allow; matches go together."""
+        allowed = self._allowed
+        if self._deployment.is_cluster:
+            allowed = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
+        return KeyFinder(plan, allowed, self._names, self.matches, own_reads=connection.own_reads, clock=self._clock)
 
     def _listed(self) -> None:
         """End it where no more matches are wanted."""
         if self.options.stops_at_limit and self.matches.listed >= self.options.limit and not self.control.is_stopped:
             self.control.stop(LIMIT_REACHED)
 
-    async def _scan_names(self, plan: Plan, finder: KeyFinder) -> None:
-        dialect = dialect_of(self._connection.server)
-        node = ScanNode(self._connection, dialect, size=self.size, queries=finder)
-        if dialect is Dialect.SLOTTED:
-            node = replace(node, slots=await owned_slots(self._connection))
+    async def _scan_names(self, plan: Plan) -> None:
+        nodes = [self._scan_node(one) for one in self._nodes]
+        if nodes[0].dialect is Dialect.SLOTTED and not self._deployment.is_cluster:
+            nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
         match, key_type = plan.server.match, plan.server.key_type
-        self._scan = Scan([node], lambda keys: None, self.control, match=match, key_type=key_type)
+        self._scan = Scan(nodes, lambda keys: None, self.control, match=match, key_type=key_type)
         await self._scan.run()
         self._raise_failed(self._scan)
+
+    def _scan_node(self, one: ServerNode) -> ScanNode:
+        """Return a server as one to scan, with what is asked about its keys."""
+        server = one.connection.server if one.connection.is_online else self._connection.server
+        size, finder = self._sizes.get(one.id), self.finders[one.id]
+        return ScanNode(one.connection, dialect_of(server), one.id, slots=one.slots, size=size, queries=finder)
 
     def _raise_failed(self, scan: Scan) -> None:
         if scan.state is ScanState.FAILED:
             raise RtuiError("The search broke off", scan.progress.reason or "The scan of the names has failed.")
 
-    async def _search_held(self, finder: KeyFinder) -> None:
-        """Search the names that are held, and ask about those that pass."""
+    async def _search_held(self) -> None:
+        """Search the names that are held, and ask about those that pass, each key at its node."""
         if not self._needs_facts:
-            await self._feed(finder)
+            await self._feed()
             return
-        finder.is_fed = True
-        feeding = start_supervised(self._feed(finder), name="rtui held names", failed=self._fail)
-        node = ScanNode(self._connection, Dialect.STANDALONE, spans=(), queries=finder)
-        self._scan = Scan([node], lambda keys: None, self.control)
+        for finder in self.finders.values():
+            finder.is_fed = True
+        feeding = start_supervised(self._feed(), name="rtui held names", failed=self._fail)
+        nodes = [
+            ScanNode(one.connection, Dialect.STANDALONE, one.id, spans=(), queries=self.finders[one.id])
+            for one in self._nodes
+        ]
+        self._scan = Scan(nodes, lambda keys: None, self.control)
         try:
             await self._scan.run()
         finally:
@@ -362,17 +406,34 @@ class FindRun:
         self._failure = failure
         self.control.stop(failure.happened)
 
-    async def _feed(self, finder: KeyFinder) -> None:
+    def _by_finder(self, names: Sequence[bytes]) -> Iterator[tuple[KeyFinder, Sequence[bytes]]]:
+        """Divide names by the nodes that serve their slots; what no node serves goes to the first, which says so."""
+        first, *others = self.finders.values()
+        if not others:
+            yield first, names
+            return
+        divided: dict[int, list[bytes]] = {}
+        finders = {id(one): one for one in self.finders.values()}
+        owners = {} if self._deployment.topology is None else self._deployment.topology.owners
+        for name in names:
+            finder = self.finders.get(owners.get(key_slot(name), ""), first)
+            divided.setdefault(id(finder), []).append(name)
+        for at, some in divided.items():
+            yield finders[at], some
+
+    async def _feed(self) -> None:
         assert self._held is not None  # noqa: S101 - only then
         try:
             for page in self._held.pages():
-                finder.add_page(page)
+                for finder, names in self._by_finder(page):
+                    finder.add_page(names)
                 await self.control.yield_loop(has_waited=False)
                 if self.control.is_held:
                     await self.control.wait_while_held()
-                while finder.unsent > FED_AHEAD and not self.control.is_stopped:
+                while max(one.unsent for one in self.finders.values()) > FED_AHEAD and not self.control.is_stopped:
                     await self.control.sleep(FED_POLL_S)
                 if self.control.is_stopped:
                     break
         finally:
-            finder.is_fed = False
+            for finder in self.finders.values():
+                finder.is_fed = False

@@ -21,9 +21,9 @@ from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import FindOptions, FindRun
 from rtui.server.scan.pace import Pace
-from rtui.server.wire.connection import Connection
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 FACTS: Final = {
@@ -59,7 +59,7 @@ class KeyColumn:
 
     def __init__(
         self,
-        connection: Connection,
+        deployment: Deployment,
         store: NamespaceStore,
         node: Namespace,
         sort: Sort,
@@ -77,7 +77,7 @@ class KeyColumn:
         self._fact = FACTS[sort]
         self._suspended = suspended
         options = FindOptions(store.separators.values, columns=(self._fact,), limit=2 * self.of + 1_000, pace=pace)
-        self._run = FindRun(connection, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
+        self._run = FindRun(deployment, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
 
     @property
     def failure(self) -> SafeText | None:

@@ -3,6 +3,10 @@
 The first page shows rows after one round trip. On a large database a sample follows, by which the largest namespaces
 are listed with estimated counts. The scan then goes on from the first page's cursor, or from where an earlier run was
 broken off, and its exact counts take the place of the estimates.
+
+Of a cluster the first page is of one node, while the others are being connected to; then all are scanned side by side.
+Such a scan is never saved: a later run could not tell which keys the slots had that have moved since, and the cursors
+of each node hold for one run of it, so that little could be gone on with as a rule.
 """
 
 from __future__ import annotations
@@ -10,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -23,6 +27,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
+from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, SplitSink, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
@@ -63,25 +68,29 @@ class Overview:
         self._store = store
         self._tally = NamespaceTally(store.separators)
 
-    async def take(self, lane: Lane, control: RunControl, size: int | None) -> None:
-        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early."""
+    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> None:
+        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
+
+        `share` of the sample is taken on this lane, the rest on those of other nodes; `size` is that of all then.
+        """
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
         def show(taken: Sample) -> Slices[None]:
-            self.sampled, self.total = len(taken.keys), taken.total
+            self.sampled = self._tally.drawn
+            self.total = taken.total if share == 1.0 else None
             total, slicer = size if size is not None else self.total, Slicer()
             if total is None:
                 return
             number = total.value if isinstance(total, Estimate) else float(total)
             population = max(self._tally.drawn, round(number))
-            for path, share in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+            for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
                 yield from slicer.pause()
-                self._store.expect(path, share.scaled(number))
+                self._store.expect(path, found.scaled(number))
 
-        taken = await sample(lane, control, keys=SAMPLE_KEYS, on_keys=self._tally.add, on_more=show)
+        taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=show)
         for _ in show(taken):
             await asyncio.sleep(YIELD_S)
-        self.cost = Cost(
+        self.cost += Cost(
             commands=taken.calls,
             keys=len(taken.keys),
             bytes_in=traffic.bytes_in - bytes_in,
@@ -105,12 +114,29 @@ GOES_ON: Final = SafeText(
 NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
 
 
+def summed(parts: Sequence[SizeSnapshot | None]) -> SizeSnapshot | None:
+    """Return the size of a database that lies on several servers; None where that of one is not known."""
+    known = [part for part in parts if part is not None]
+    if len(known) == 1 == len(parts):
+        return known[0]
+    if len(known) < len(parts):
+        return None
+    sizes, writes, saves = zip(*((part.size, part.writes, part.saved_at) for part in known), strict=True)
+    return SizeSnapshot(
+        size=None if None in sizes else sum(sizes),
+        run_id=" ".join(str(part.run_id) for part in known),
+        removed=sum(part.removed for part in known),
+        writes=None if None in writes else sum(writes),
+        saved_at=None if None in saves else sum(saves),
+    )
+
+
 class KeyspacePass:
     """Fills an empty store; `run` it once, the rest may be called and read at any time."""
 
     def __init__(
         self,
-        connection: Connection,
+        deployment: Deployment,
         store: NamespaceStore,
         file: SaveFile,
         *,
@@ -130,7 +156,11 @@ class KeyspacePass:
         """Keys of the database by the first DBSIZE after the scan was done."""
         self.size_since: int | None = None
         """The same by the last one."""
-        self._connection = connection
+        self._deployment = deployment
+        self._connection = deployment.home
+        """The server, of a cluster the node whose keys are listed first."""
+        self._nodes: tuple[ServerNode, ...] = ()
+        """All nodes of a cluster that are scanned."""
         self._file = file
         self.only = only
         self.control = control
@@ -200,7 +230,9 @@ class KeyspacePass:
         state = self.progress.state
         if self.stamp is None or not (state.is_over or state is ScanState.PAUSED):
             return None
-        why = self.stamp.outdated(self._connection.server, self._connection.generation, now_s)
+        why = None
+        if not self._deployment.is_cluster:  # whose keys outlive its nodes
+            why = self.stamp.outdated(self._connection.server, self._connection.generation, now_s)
         if why is not None or state is not ScanState.DONE:
             return why
         return outdated_by_size(self.store.keys, self.size_when_done, self.size_since)
@@ -223,7 +255,7 @@ class KeyspacePass:
     def save(self) -> None:
         """Save the position of the scan for a later run, if the server can be recognised then."""
         run_id = None if self.scan is None else self.scan.run_id or self._begun_at
-        if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED:
+        if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED or self._deployment.is_cluster:
             return
         remaining = [span for spans in self.scan.remaining() for span in spans]
         if not remaining:
@@ -244,22 +276,28 @@ class KeyspacePass:
 
     async def _fill(self, *, resume: bool) -> None:
         """Read the first page, take an overview, then scan the rest; raises an RtuiError for what ends it early."""
-        node = self._saved_node() if resume else None
+        is_cluster = self._deployment.is_cluster
+        node = self._saved_node() if resume and not is_cluster else None
+        if is_cluster:
+            self._connection = (await self._deployment.first_scanned()).connection
         if node is None:
             node = await self._first_page()
         self._stamp()
         if self._is_filling():
             node = await self._filled()
-        if node is None:
+        nodes = [] if node is None else [node]
+        if is_cluster:
+            nodes = await self._all_nodes(node)
+        if not nodes:
             await self._complete()
             return
-        if node.dialect is Dialect.SLOTTED:
-            node = replace(node, slots=await owned_slots(self._connection))
-        await self._take_overview(node.dialect)
-        only, self._begun_at = self.only, node.run_id
+        if not is_cluster and nodes[0].dialect is Dialect.SLOTTED:
+            nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
+        await self._take_overview(nodes)
+        only, self._begun_at = self.only, nodes[0].run_id
         store = self.store
         self.scan = scan = Scan(
-            [node],
+            nodes,
             store.add,
             self.control,
             match=only.match,
@@ -319,6 +357,31 @@ class KeyspacePass:
         dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
 
+    async def _all_nodes(self, first: ScanNode | None) -> list[ScanNode]:
+        """Return what is left to scan of a cluster of which the `first` node's first page is in the store."""
+        self._nodes = await self._deployment.scanned()
+        others = [one for one in self._nodes if one.connection is not self._connection]
+        snapshots = await asyncio.gather(*(self._snapshot_of(one.connection) for one in others))
+        self._before = summed([self._before, *snapshots])
+        self.size = None if self._before is None else self._before.size
+        self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
+        home, found = dialect_of(self._deployment.home.server), []
+        for one, before in zip(others, snapshots, strict=True):
+            dialect = dialect_of(one.connection.server) if before is not None else home
+            size = None if before is None else before.size
+            found.append(ScanNode(one.connection, dialect, one.id, slots=one.slots, size=size))
+        if first is not None:
+            own = next(one for one in self._nodes if one.connection is self._connection)
+            found.insert(0, replace(first, id=own.id, slots=own.slots))
+        return found
+
+    async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
+        """Return the size of a node's part of the database; None where it can't be reached."""
+        try:
+            return await take_snapshot(connection)
+        except ConnectionLost:
+            return None
+
     async def _filled(self) -> ScanNode:
         """Wait until the server has been filled, with an overview of what there is; return all of it to scan.
 
@@ -329,10 +392,14 @@ class KeyspacePass:
             with contextlib.suppress(ConnectionLost):
                 (reply,) = await self._connection.run(guard.dbsize())
                 self.size = self.size if (size := key_count(reply)) is None else size
-            await self._take_overview(dialect_of(self._connection.server))
+            await self._take_overview([self._whole(size=self.size)])
         self._has_repeats = True
-        dialect = dialect_of(self._connection.server)
-        return ScanNode(self._connection, dialect, size=self.size, run_id=self._connection.server.run_id)
+        return self._whole(size=self.size)
+
+    def _whole(self, *, size: int | None) -> ScanNode:
+        """Return all that there is to scan on the one server."""
+        server = self._connection.server
+        return ScanNode(self._connection, dialect_of(server), size=size, run_id=server.run_id)
 
     @for_purpose(Purpose.SCAN)
     async def list_counted(self, namespace: Namespace, *, size: int | None) -> None:
@@ -345,9 +412,10 @@ class KeyspacePass:
         def add(keys: list[bytes]) -> None:
             filling.add(keys if passes is None else [key for key in keys if passes(key)])
 
-        node = ScanNode(self._connection, dialect_of(self._connection.server), size=size)
+        servers = await self._deployment.scanned()
+        nodes = [ScanNode(one.connection, dialect_of(one.connection.server), one.id, size=size) for one in servers]
         control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
-        scan = Scan([node], add, control, match=pattern, key_type=self.only.key_type)
+        scan = Scan(nodes, add, control, match=pattern, key_type=self.only.key_type)
         try:
             await scan.run()
         finally:
@@ -360,22 +428,32 @@ class KeyspacePass:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
     @for_purpose(Purpose.SAMPLE)
-    async def _take_overview(self, dialect: Dialect) -> None:
-        """Take a sample where it tells more, sooner than the scan would."""
+    async def _take_overview(self, nodes: Sequence[ScanNode]) -> None:
+        """Take a sample where it tells more, sooner than the scan would.
+
+        Of several nodes only if all have such cursors. Each gives as many keys as its share of all is, so that every
+        key is as likely as any other.
+        """
         is_large = self.size is None or self.size >= SAMPLE_FROM
-        if not (can_sample(dialect) and is_large and self.only.is_open):
+        can_all = all(can_sample(node.dialect) for node in nodes)
+        if not (can_all and is_large and self.only.is_open) or (self.size is None and len(nodes) > 1):
             return
         self._is_sampling = True
         self._changes += 1
         self._other_cost = self.cost
         self.overview = Overview(self.store)
         try:
-            await self.overview.take(await self._connection.bulk(), self.control, self.size)
+            await asyncio.gather(*(self._sample_node(node, len(nodes)) for node in nodes))
         except ConnectionLost:
             pass
         finally:
             self._is_sampling = False
             self._changes += 1
+
+    async def _sample_node(self, node: ScanNode, of_nodes: int) -> None:
+        share = 1.0 if of_nodes == 1 or not self.size else (node.size or 0) / self.size
+        if share and node.connection.is_online:
+            await self.overview.take(await node.connection.bulk(), self.control, self.size, share)
 
     async def _complete(self) -> None:
         """Make the counts totals, and note when the server counts another number of keys."""
@@ -387,8 +465,10 @@ class KeyspacePass:
         is_countable = self.only.is_open and not self._has_repeats
         if before is not None and is_countable and keys != before.size:
             with contextlib.suppress(ConnectionLost):
-                after = await take_snapshot(connection)
-                note = disagreement(before, after, keys, is_replica=connection.server.role == "replica")
+                asked = [one.connection for one in self._nodes] or [connection]
+                after = summed([await take_snapshot(one) for one in asked])
+                is_replica = any(one.server.role == "replica" for one in asked)
+                note = None if after is None else disagreement(before, after, keys, is_replica=is_replica)
                 if note is not None:
                     self._notes[note] = None
                     self._changes += 1

@@ -56,9 +56,7 @@ def prompt_line(argv: Sequence[bytes]) -> SafeText:
 
 def _shell_line(target: Target, arguments: Iterable[str]) -> SafeText:
     options = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
-    word, *others = arguments
-    name = target.names.others.get(word.encode(), b"").decode() or word
-    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", name, *others]))
+    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", *arguments]))
 
 
 def _argument(raw: bytes) -> str:

@@ -6,55 +6,38 @@ import asyncio
 import contextlib
 import signal
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from time import monotonic
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
-from rich.text import Text
 from textual import events, on
-from textual.actions import ActionParseResult
 from textual.binding import BindingType
 from textual.command import CommandPalette, Provider
-from textual.dom import DOMNode
-from textual.driver import Driver
-from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import Theme, ThemeProvider
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
-from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import ConnectScreen
-from rtui.tui.contents import CSS_FILE, all_commands, all_css, command_sets, import_later
+from rtui.tui.contents import CSS_FILE, all_commands
+from rtui.tui.import_ahead import import_ahead
 from rtui.tui.kit import garbage
-from rtui.tui.kit.command import APP_COMMANDS, CHOSEN_KEYS, Owner, bindings, choose_keys
+from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
 from rtui.tui.kit.command_screen import (
     CommandProvider,
     CommandScreen,
-    HoldKeypresses,
     PaletteScreen,
-    failure_text,
-    is_reachable,
 )
 from rtui.tui.kit.history import History
-from rtui.tui.kit.layout import TERMINAL, display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.terminal import (
-    AsciiFilter,
-    ConsoleFilter,
-    KeySerialiser,
-    SanitisingFilter,
-    forget_screen,
     hang_up,
-    terminal_driver,
 )
-from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes
+from rtui.tui.kit.themes import Palette
 from rtui.tui.left_sessions import LeftSessions, ended_notice
 from rtui.tui.navigation import Navigation
 
@@ -66,7 +49,6 @@ if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
-    from rtui.tui.kit.input_recording import InputRecording
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
@@ -77,9 +59,6 @@ CONNECT_POLL_S: Final = 0.2
 LEFT_POLL_S: Final = 1.0
 """How often it is looked whether an analysis that was left has ended."""
 
-REDRAW_AFTER_S: Final = 0.05
-"""The whole terminal is painted again so long after it was last resized."""
-
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
 
@@ -88,9 +67,6 @@ END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
 
 ENDED_BY_SIGNAL: Final = 130
 """The exit code after one of them, as of the other commands."""
-
-IMPORTS_S: Final = 1.0
-"""So long after the tree has come what later screens need is imported: by then there are rows."""
 
 INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
 """Events of which a user wants to see the effect at once; moving the mouse is none."""
@@ -103,9 +79,6 @@ class RtuiApp(Navigation):
     CSS_PATH = CSS_FILE
     BINDINGS: ClassVar[list[BindingType]] = bindings(APP_COMMANDS, Owner.APP)
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
-    ESCAPE_TO_MINIMIZE = False
-    ALLOW_SELECT = False
-    """Text is copied by commands; Textual's selection fails on a click at a notice that has just gone."""
 
     def __init__(
         self,
@@ -121,27 +94,8 @@ class RtuiApp(Navigation):
 
         `recent` remembers the servers that were browsed, unless it is None; `recorder` records the session.
         """
-        self.settings = SettingsFile() if settings is None else settings
-        is_ascii = options.ascii_only or self.settings.settings.ascii
-        self._line_filters: tuple[LineFilter, ...] = (
-            SanitisingFilter(),
-            *([AsciiFilter()] if is_ascii else [ConsoleFilter()] if options.on_console else []),
-            *([Monochrome()] if options.no_color else []),
-        )
-        super().__init__()
-        TERMINAL.ascii_only = is_ascii
-        self.options = options
-        self._messages: list[tuple[str, SafeText]] = []
-        """What to notify the user of at first: titles and texts."""
-        if self.settings.failure is not None:
-            self._messages.append(("Settings", self.settings.failure))
+        super().__init__(options, palette, settings, recorder)
         self.recent = recent
-        self.recorder = recorder
-        self._recording: InputRecording | None = None
-        if recorder is not None:
-            from rtui.tui.kit.input_recording import InputRecording  # noqa: PLC0415 - few sessions are recorded
-
-            self._recording = InputRecording(recorder, self)
         self._given_session = session
         self._session: Session | None = None
         self._start: tuple[Session, asyncio.Task[None]] | None = None
@@ -149,29 +103,10 @@ class RtuiApp(Navigation):
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
         self.history = History()
-        self._redraw_timer: Timer | None = None
-        self._idle_timer: Timer | None = None
         self._left_timer: Timer
         self._left = LeftSessions()
-        self._keys = KeySerialiser(self, monotonic)
-        self._register_themes(palette)
-        self._choose_keys()
-
-    def get_driver_class(self) -> type[Driver]:
-        """Use the platform's driver, writing only differences and reporting input at once."""
-        return self.extend_driver(super().get_driver_class())
-
-    def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
-        """Return the class of a driver for this application."""
-        return terminal_driver(driver_class, self._on_driver_message)
-
-    def get_line_filters(self) -> Sequence[LineFilter]:
-        """Add the filters that keep hostile characters from the terminal, last."""
-        return [*super().get_line_filters(), *self._line_filters]
-
-    def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables that themes may set beyond Textual's own."""
-        return dict(VARIABLE_DEFAULTS)
+        self._importing: asyncio.Task[None] | None = None
+        """Imports what the first keys need."""
 
     async def on_load(self) -> None:
         """Connect; go on with the first screen once that is done, or takes too long."""
@@ -197,13 +132,7 @@ class RtuiApp(Navigation):
 
     def on_mount(self) -> None:
         """Begin after the first paint."""
-        for title, message in self._messages:
-            self.notify(message, title=title, severity="warning", markup=False)
         self._left_timer = self.set_interval(LEFT_POLL_S, self._look_at_left, pause=True)
-        self._idle_timer = self.set_interval(garbage.IDLE_S, garbage.collect_all)
-        self.theme_changed_signal.subscribe(self, self._remember_theme)
-        if self._recording is not None:
-            self._recording.watch()
         if not self.is_headless:
             self._handle_signals()
         self.call_after_refresh(self.begin)
@@ -217,58 +146,12 @@ class RtuiApp(Navigation):
             work = self._open_session()
             self.run_worker(work, group="connect", exclusive=True, exit_on_error=False, description="connect")
 
-    def _on_driver_message(self, message: Message) -> None:
-        """Have scans yield the event loop to input; called from the thread that reads the terminal."""
+    def before_message(self, message: Message) -> None:
+        """Have scans yield the event loop to input."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
             for one in self._left.kept:
                 one.session.yield_to_input()
-
-    async def on_event(self, event: events.Event) -> None:
-        """Handle keys one after the other; ignore a key that arrives while the application shuts down."""
-        if isinstance(event, events.Key) and not self.screen_stack:
-            return
-        if not isinstance(event, events.Key) or event.is_forwarded:
-            if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
-                self._record(event)
-            await super().on_event(event)
-        elif self._keys.accept(event):
-            self._record(event)
-            if self._idle_timer is not None:
-                self._idle_timer.reset()
-            target = self.focused or self.screen
-            await super().on_event(event)
-            self._keys.follow(event, target)
-
-    @on(HoldKeypresses)
-    def _hold_keypresses(self, event: HoldKeypresses) -> None:
-        self._keys.hold(event.is_over)
-
-    @property
-    def _background_screens(self) -> list[Screen[Any]]:
-        """The screens that show through the one on top: none where that is opaque.
-
-        Textual also counts the one under an opaque screen, and paints the whole terminal when anything changes there.
-        """
-        is_covered = bool(self._screen_stack) and self._screen_stack[-1].styles.background.a == 1
-        return [] if is_covered else super()._background_screens
-
-    async def run_action(
-        self,
-        action: str | ActionParseResult,
-        default_namespace: DOMNode | None = None,
-        namespaces: Mapping[str, DOMNode] | None = None,
-    ) -> bool:
-        """Run an action, unless the user can't act on its node: the screen is not ready, not on top, or gone.
-
-        Actions of commands name the screen or widget that owns them, such as `tree.expand`.
-        """
-        node = self if default_namespace is None else default_namespace
-        if not is_reachable(node):
-            return False
-        if isinstance(self.screen, CommandScreen):
-            namespaces = {**self.screen.action_owners, **(namespaces or {})}
-        return await super().run_action(action, default_namespace, namespaces)
 
     @on(ConnectScreen.Retry)
     async def _retry(self, message: ConnectScreen.Retry) -> None:
@@ -297,7 +180,7 @@ class RtuiApp(Navigation):
             self.run_worker(partial(self._remember_server, self.recent, session.target), thread=True, group="recent")
         garbage.begin()
         sys.setswitchinterval(SWITCH_S)
-        self.set_timer(IMPORTS_S, self._import_later)
+        self._import_ahead()
         return BrowseScreen(
             session,
             label=self._label,
@@ -306,9 +189,16 @@ class RtuiApp(Navigation):
             registry=self.options.registry,
         )
 
-    def _import_later(self) -> None:
-        work = partial(import_later, lambda: self.is_running)
-        self.run_worker(work, thread=True, group="imports", exit_on_error=False, description="imports")
+    def _import_ahead(self) -> None:
+        """Import what the first keys need, once the tree is there and no key is pressed."""
+        if self._importing is None:
+            self._key_at_s = asyncio.get_running_loop().time()
+            self._importing = asyncio.create_task(import_ahead(lambda: self._key_at_s), name="rtui import")
+
+    def on_unmount(self) -> None:
+        """Import nothing more."""
+        if self._importing is not None:
+            self._importing.cancel()
 
     async def _open_session(self) -> None:
         """Wait until a session is connected and switch to the tree; a failure stays on the first screen."""
@@ -355,27 +245,6 @@ class RtuiApp(Navigation):
             from rtui.server.wire.supervised_tasks import as_rtui_error  # noqa: PLC0415 - only then
 
             self._show_error(as_rtui_error(error, "connecting"))
-
-    def on_resize(self, event: events.Resize) -> None:
-        """Paint everything again once the terminal keeps its size.
-
-        Textual paints nothing when a terminal comes back to its size before the size in between was handled, though
-        both changes moved or cleared cells.
-        """
-        self._record(event)
-        if self._redraw_timer is not None:
-            self._redraw_timer.stop()
-        self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
-
-    def post_display_hook(self) -> None:
-        """Collect the garbage of a frame once it is painted."""
-        garbage.collect_soon()
-
-    def action_redraw(self) -> None:
-        """Paint everything again: something else has written to the terminal."""
-        if self.screen_stack:
-            forget_screen(self._driver)
-            self.screen.refresh(layout=True)
 
     async def action_quit(self) -> None:
         """Quit, after a question where something would be lost; given again, quit at once."""
@@ -546,11 +415,6 @@ class RtuiApp(Navigation):
             self.notify(error.happened, title=error.title, severity="warning", markup=False)
             return None
 
-    def _record(self, event: events.Event) -> None:
-        """Record an input."""
-        if self._recording is not None:
-            self._recording.add(event)
-
     def action_help(self) -> None:
         """Show every command, those of what has the keyboard first."""
         from rtui.tui.contents import help_topics  # noqa: PLC0415 - when it is wanted
@@ -562,42 +426,7 @@ class RtuiApp(Navigation):
             subject = None if screen is None else screen.help_subject
             self.push_screen(HelpScreen(all_commands(), owners, help_topics(), subject))
 
-    def _fatal_error(self) -> None:
-        """Exit with a short message instead of a traceback that shows values."""
-        error = self._exception
-        if error is not None:
-            self._exit_renderables.append(Text(failure_text(error)))
-        self._close_messages_no_wait()
-
-    def action_theme(self) -> None:
-        """Choose another theme."""
-        self.push_screen(PaletteScreen(providers=[ThemeProvider], placeholder="Search for themes…"))
-
     def action_command_palette(self) -> None:
         """Search all commands."""
         if not isinstance(self.screen, CommandPalette):
             self.push_screen(PaletteScreen())
-
-    def _register_themes(self, palette: Palette) -> None:
-        """Register the themes that parse; keep messages about the others."""
-        found = load_themes(all_css, palette=palette)
-        for theme in found.themes:
-            self.register_theme(theme)
-        self._messages += [("Theme", display_text(str(error))) for error in found.errors]
-        wanted = self.options.theme or self.settings.settings.theme or DEFAULT_THEME
-        if wanted not in self.available_themes:
-            self._messages.append(("Theme", display_text(f"there is no theme called {wanted}")))
-            wanted = DEFAULT_THEME
-        self.theme = wanted
-
-    def _remember_theme(self, theme: Theme) -> None:
-        self.settings.choose("theme", theme.name)
-
-    def _choose_keys(self) -> None:
-        """Give commands the keys of the settings file."""
-        if keys := self.settings.settings.keys:
-            wrong = choose_keys(keys, command_sets())
-            self._messages += [("Keys", display_text(message)) for message in wrong]
-            self.set_keymap({name: ",".join(chosen) for name, chosen in CHOSEN_KEYS.items()})
-        else:
-            CHOSEN_KEYS.clear()

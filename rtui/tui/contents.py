@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -18,28 +16,6 @@ if TYPE_CHECKING:
 
 CSS_FILE: Final = Path(__file__).parent / "rtui.tcss"
 """The application's own style sheet."""
-
-LATER: Final = (
-    "rtui.registry.registry",
-    "rtui.analysis.aggregate.aggregates",
-    "rtui.server.analysis_session",
-    "rtui.tui.analyse.panel_view",
-    "rtui.tui.analyse.screen",
-    "rtui.tui.finding",
-    "rtui.tui.goto.screen",
-    "rtui.tui.connect.places",
-    "rtui.tui.log.screen",
-    "rtui.tui.server.screen",
-    "rtui.tui.help.screen",
-)
-"""What screens need that come after the first ones: a third of a second of imports, each of these less than a tenth."""
-
-
-def import_later(is_wanted: Callable[[], bool]) -> None:
-    """Import what later screens need, so that a key that opens one need not wait for it; to be called in a thread."""
-    for name in LATER:
-        if is_wanted():
-            import_module(name)
 
 
 def all_css() -> str:

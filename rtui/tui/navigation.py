@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import on
-from textual.app import App
 from textual.screen import Screen
 
 from rtui.analysis import humanize as fmt
@@ -23,12 +22,11 @@ from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
 from rtui.tui.kit.history import ClientsPlace, FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.saved_queries import saved_queries
-from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
+from rtui.tui.terminal_app import TerminalApp
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
-    from rtui.server.options import BrowseOptions
     from rtui.server.recent import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
@@ -39,11 +37,9 @@ NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."
 
 
-class Navigation(App[int]):
+class Navigation(TerminalApp):
     """The part of the application that shows screens over the tree, and knows where the user has been."""
 
-    options: BrowseOptions
-    settings: SettingsFile
     recent: RecentServers | None
     _session: Session | None
     _label: SafeText | None

@@ -314,7 +314,7 @@ async def test_a_cluster_node_is_browsed_and_named(cluster_node: Server, tmp_pat
     async with browsing(target_of(cluster_node), tmp_path) as session:
         await whole(session)
         assert session.store.keys == 3000
-        assert session.status.server.cluster_note == "one node of 1"
+        assert [node.slots for node in session.status.nodes] == [((0, 16383),)]
         assert session.status.sampled == 0
 
 
@@ -380,7 +380,7 @@ async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None
 async def test_settings_of_the_counters_are_asked_once_a_connection(
     lfu_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.005)
+    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.005)
     lfu_server.admin.set("a", 1)
 
     def asked(session: BrowsingSession, name: str) -> int:
@@ -392,7 +392,7 @@ async def test_settings_of_the_counters_are_asked_once_a_connection(
         lfu_server.admin.config_set("lfu-decay-time", 7)
         await session.rescan()
         await until(session, lambda: asked(session, "CONFIG GET") == 4)
-        await until(session, lambda: session._lfu.decay_minutes == 7)
+        await until(session, lambda: session.keys.home.lfu.decay_minutes == 7)
         lfu_server.admin.config_set("lfu-decay-time", 1)
 
 
@@ -409,7 +409,7 @@ async def test_the_number_of_databases_is_asked_when_it_is_wanted(server: Server
 async def test_a_search_after_a_newer_analysis_finds_the_keys_that_came(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.browsing.REFRESH_EVERY_S", 0.005)
+    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.005)
     plant(valkey, numbered(300))
     async with browsing(target_of(valkey), tmp_path) as session:
         await whole(session)

@@ -21,6 +21,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.preview.page import Find, Page
 from rtui.server.facts.values import find_place
@@ -125,7 +126,7 @@ async def browse(proxy: FaultProxy, server: Server) -> None:
     browsing = BrowsingSession(
         BrowseOptions(target_of(server), pace="full", resume=False),
         state_folder=Path(server.folder),
-        connection=connection_to(proxy, server),
+        deployment=Deployment.over(connection_to(proxy, server)),
     )
     try:
         try:

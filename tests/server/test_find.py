@@ -23,6 +23,7 @@ from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis_run import AnalysisRun
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import FindOptions, FindRun, UnansweredTermError
 from rtui.server.inspection.key_rights import MOST_TOUCHED
 from rtui.server.options import AnalysisOptions
@@ -45,7 +46,7 @@ COLON = Separators()
 
 async def found(connection: Connection, line: str, options: FindOptions = FULL, **more: Any) -> FindRun:
     """A search that has ended."""
-    run = FindRun(connection, parse(line), options, **more)
+    run = FindRun(Deployment.over(connection), parse(line), options, **more)
     await run.run()
     return run
 
@@ -143,8 +144,7 @@ async def test_lengths(valkey: Server) -> None:
         wanted = {key for key in asked.keys if asked.length(key) > 100}
         assert names(run) == wanted
         assert {record.length for record in run.matches.kept} == {asked.length(key) for key in wanted}
-        assert run.finder is not None
-        assert run.finder.rights.touched == 0
+        assert run.finders[""].rights.touched == 0
 
 
 async def test_lengths_are_asked_of_few_keys_where_that_counts_as_a_use(redis70: Server) -> None:
@@ -154,7 +154,7 @@ async def test_lengths_are_asked_of_few_keys_where_that_counts_as_a_use(redis70:
         client.sadd(f"short:{number}", 1)
     async with connected(target_of(redis70)) as connection:
         assert connection.no_touch is not NoTouch.ON
-        run = FindRun(connection, parse("len>100"), FULL)
+        run = FindRun(Deployment.over(connection), parse("len>100"), FULL)
         await run.prepare()
         with Recorder(redis70) as recorder:
             await run.run()
@@ -163,8 +163,7 @@ async def test_lengths_are_asked_of_few_keys_where_that_counts_as_a_use(redis70:
         assert not any(one.argv[1].startswith(b"short") for one in lengths)
         assert run.count == MOST_TOUCHED
         assert run.mark is Mark.AT_LEAST
-        assert run.finder is not None
-        assert run.finder.undecided == {Fact.LENGTH: 2 * MOST_TOUCHED}
+        assert run.finders[""].undecided == {Fact.LENGTH: 2 * MOST_TOUCHED}
         assert any("counts as a use" in note for note in run.notes)
         read = [one.argv[1] for one in lengths]
         assert all(connection.own_reads.get(key) is not None for key in read)
@@ -190,7 +189,7 @@ HANDSHAKE = {"CLIENT", "ECHO", "PING", "SELECT", "COMMAND"}
 async def test_only_what_the_plan_says_is_asked(server: Server, line: str) -> None:
     grown(server.client(), keys=600, seed=11)
     async with connected(target_of(server)) as connection:
-        run = FindRun(connection, parse(line), replace(FULL, columns=(Fact.TTL,)))
+        run = FindRun(Deployment.over(connection), parse(line), replace(FULL, columns=(Fact.TTL,)))
         await run.prepare()
         with Recorder(server) as recorder:
             await run.run()
@@ -209,7 +208,7 @@ async def test_a_key_that_is_excluded_is_asked_nothing_more(valkey: Server) -> N
     plant(valkey, numbered(300))
     valkey.client().expire("key:7", 1_000)
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(connection, parse("!ttl:none size>1"), FULL)
+        run = FindRun(Deployment.over(connection), parse("!ttl:none size>1"), FULL)
         await run.prepare()
         with Recorder(valkey) as recorder:
             await run.run()
@@ -237,8 +236,7 @@ async def test_keys_that_are_refused_are_not_taken_for_others(redis70: Server) -
         run = await found(connection, "ttl:none")
         assert names(run) == set(numbered(20, b"open:"))
         assert run.mark is Mark.AT_LEAST
-        assert run.finder is not None
-        assert run.finder.undecided == {Fact.TTL: 30}
+        assert run.finders[""].undecided == {Fact.TTL: 30}
         assert any("30 keys could not be decided for ttl:none" in note for note in run.notes)
         assert names(await found(connection, "in:open ttl:none")) == set(numbered(20, b"open:"))
         assert (await found(connection, "in:open ttl:none")).mark is Mark.EXACT
@@ -248,7 +246,7 @@ async def test_keys_that_go_meanwhile_are_counted(valkey: Server) -> None:
     plant(valkey, numbered(3_000))
     client = valkey.client()
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(connection, parse("ttl:none"), replace(FULL, columns=(Fact.MEMORY,)))
+        run = FindRun(Deployment.over(connection), parse("ttl:none"), replace(FULL, columns=(Fact.MEMORY,)))
         await run.prepare()
         client.flushdb()
         await run.run()
@@ -318,14 +316,14 @@ async def test_the_first_and_the_top_matches(valkey: Server) -> None:
 async def test_it_is_paused_resumed_and_stopped(valkey: Server) -> None:
     planted = plant(valkey, numbered(30_000))
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(connection, Query(), FULL)
+        run = FindRun(Deployment.over(connection), Query(), FULL)
         await run.prepare()
         run.control.pause()
         assert run.progress.state is ScanState.PAUSED
         run.control.resume()
         await run.run()
         assert names(run) == planted
-        stopped = FindRun(connection, parse("ttl:none"), FULL)
+        stopped = FindRun(Deployment.over(connection), parse("ttl:none"), FULL)
         stopped.control.stop()
         await stopped.run()
         assert stopped.progress.state is ScanState.STOPPED
@@ -336,7 +334,7 @@ async def test_how_many_keys_match_is_estimated(valkey: Server, monkeypatch: pyt
     monkeypatch.setattr("rtui.server.find.LARGE", 10_000)
     plant(valkey, [*numbered(15_000, b"shop:"), *numbered(15_000, b"app:")])
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(connection, parse("in:shop ttl:none"), FULL)
+        run = FindRun(Deployment.over(connection), parse("in:shop ttl:none"), FULL)
         await run.prepare()
         assert run.ahead is not None
         assert run.plan is not None

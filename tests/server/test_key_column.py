@@ -13,6 +13,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.key_column import NEVER, KeyColumn, cost_sentence
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
@@ -49,7 +50,7 @@ async def connected(server: Server) -> AsyncIterator[Connection]:
 async def weights(server: Server, sort: Sort) -> dict[bytes, float]:
     store = fill(server)
     async with connected(server) as connection:
-        column = KeyColumn(connection, store, store.root.child(b"box:"), sort, pace=Pace.FULL)
+        column = KeyColumn(Deployment.over(connection), store, store.root.child(b"box:"), sort, pace=Pace.FULL)
         assert column.of == KEYS + 2
         await column.run()
         assert column.failure is None
@@ -99,10 +100,10 @@ async def test_other_work_is_suspended_meanwhile_also_when_it_is_broken_off(valk
 
     async with connected(valkey) as connection:
         node = store.root.child(b"box:")
-        column = KeyColumn(connection, store, node, Sort.MEMORY, pace=Pace.GENTLE, suspended=suspended)
+        column = KeyColumn(Deployment.over(connection), store, node, Sort.MEMORY, pace=Pace.GENTLE, suspended=suspended)
         await column.run()
         assert suspensions == ["begin", "end"]
-        another = KeyColumn(connection, store, node, Sort.TTL, pace=Pace.GENTLE, suspended=suspended)
+        another = KeyColumn(Deployment.over(connection), store, node, Sort.TTL, pace=Pace.GENTLE, suspended=suspended)
         task = asyncio.create_task(another.run())
         await asyncio.sleep(0)
         task.cancel()

@@ -13,6 +13,7 @@ import pytest
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
@@ -82,7 +83,12 @@ async def test_the_first_rows_are_few_bytes(long_names: Server, tmp_path: Path) 
         file = SaveFile("long", 0, tmp_path)
         with peak_bytes(2 * FIRST_PAGE_KEYS * LONG):
             filling = KeyspacePass(
-                connection, store, file, control=RunControl(), only=ScanFilter(), is_filling=lambda: False
+                Deployment.over(connection),
+                store,
+                file,
+                control=RunControl(),
+                only=ScanFilter(),
+                is_filling=lambda: False,
             )
             filling.control.pause()
             filling.begin(resume=False)

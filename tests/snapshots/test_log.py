@@ -76,6 +76,22 @@ def add_up(log: CommandLog) -> None:
         log.bytes_in += size
 
 
+def probed() -> CommandLog:
+    """What the server is asked about itself now and then, all at once, and a command between."""
+    log = CommandLog()
+    for at_s in (0.0, 3.0, 6.0):
+        for section in ("server", "memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace"):
+            sent(log, guard.info(section), b"", Purpose.SERVER, (1200 + 31 * len(section), 0.3))
+            log.entries[-1].at_s = BEGAN_AT_S + at_s
+        sent(log, guard.dbsize(), 1, Purpose.SERVER, (9, 0.4))
+        log.entries[-1].at_s = BEGAN_AT_S + at_s + 0.001
+        sent(log, guard.pttl(b"shop:user:1001:profile"), -1, Purpose.FACTS, (5, 0.2))
+        log.entries[-1].at_s = BEGAN_AT_S + at_s + 0.002
+    for entry in log.entries:
+        entry.sent_s = entry.at_s
+    return log
+
+
 def session(log: CommandLog) -> FixedSession:
     found = FixedSession()
     found.log = log
@@ -114,6 +130,11 @@ def test_an_entry(snap_compare: Compare, name: str, text: str) -> None:
     log = made(is_long=False)
     keys = ("L", "slash", *text, "enter", "enter")
     assert snap_compare(app(session(log)), terminal_size=(80, 24), run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("keys", [(), ("up", "enter")], ids=["rows", "opened"])
+def test_what_is_asked_about_the_server(snap_compare: Compare, keys: tuple[str, ...]) -> None:
+    assert snap_compare(app(session(probed())), terminal_size=(80, 24), run_before=doing("L", *keys))
 
 
 def test_a_file_that_fails(snap_compare: Compare) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.util import find_spec
 
 import pytest
 
@@ -13,7 +12,6 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect.screen import ConnectScreen, connecting_line
-from rtui.tui.contents import LATER, import_later
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import SIZE
@@ -85,13 +83,3 @@ async def test_what_fails_at_once_is_told_and_tried_again() -> None:
         session.failure = None
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
-
-
-def test_what_later_screens_need_is_imported_as_long_as_it_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    imported: list[str] = []
-    monkeypatch.setattr("rtui.tui.contents.import_module", imported.append)
-    import_later(lambda: len(imported) < 2)
-    assert tuple(imported) == LATER[:2]
-    import_later(lambda: True)
-    assert tuple(imported[2:]) == LATER
-    assert all(find_spec(name) for name in LATER)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,8 +17,8 @@ from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
 from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.log.entries import LogRows
-from rtui.tui.log.log_lines import entry_line, entry_lines, header_line, layout_log, summary_line
+from rtui.tui.log.log_lines import header_line, layout_log, row_line, summary_line, whole_lines
+from rtui.tui.log.log_rows import TOGETHER_S, LogRows
 from rtui.tui.log.screen import EntryScreen, LogScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
@@ -86,13 +87,13 @@ async def test_entries_that_are_dropped_move_nothing() -> None:
     lane = log.open_lane("interactive")
     async with looking(log) as (user, screen):
         await user.pilot.press(*["pageup"] * 2)
-        before, entry = shown(screen), screen.log_view.entry
+        before, entry = shown(screen), screen.log_view.row[0]
         for number in range(5):
             answered(lane, b"new:%d" % number)
         screen.flush()
         await user.pilot.pause()
         assert shown(screen) == before
-        assert screen.log_view.entry is entry
+        assert screen.log_view.row[0] is entry
         assert "5 older dropped" in "".join(span.text for span in screen.summary.lines[0])
 
 
@@ -142,7 +143,35 @@ async def test_a_command_is_copied_as_redis_cli_takes_it() -> None:
         assert lines[0][-1] == lines[1][-1]
         assert lines[0][-1].isascii()
         assert lines[2][-1] == "k"
-        assert screen.log_view.entry is log.entries[0]
+        assert screen.log_view.row[0] is log.entries[0]
+
+
+async def test_what_is_asked_at_once_about_the_server_is_one_row_that_opens() -> None:
+    log = CommandLog()
+    lane = log.open_lane("interactive")
+    lane.sent([guard.info("memory"), guard.info("stats"), guard.dbsize()], Purpose.SERVER)
+    lane.answered([b"", b"", 0], 0)
+    lane.sent([guard.pttl(b"k")], Purpose.FACTS)
+    for entry in log.entries:
+        entry.at_s = 0.0
+    async with looking(log) as (user, screen):
+        server, facts = shown(screen)[:2]
+        assert "INFO ×2, DBSIZE ×1" in server
+        assert "PTTL k" in facts
+        await user.pilot.press("home", "y")
+        await until(user.pilot, lambda: bool(user.pilot.app.clipboard))
+        assert [shlex.split(line)[-1] for line in user.pilot.app.clipboard.split("\n")] == ["memory", "stats", "DBSIZE"]
+        await user.pilot.press("enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, EntryScreen))
+        whole = user.pilot.app.screen
+        assert isinstance(whole, EntryScreen)
+        text = ["".join(span.text for span in line) for line in whole.body.lines]
+        assert any("3 of 3" in line for line in text)
+        assert [line.split()[:2] for line in text[-3:]] == [
+            ["INFO", "memory"],
+            ["INFO", "stats"],
+            ["DBSIZE", text[-1].split()[1]],
+        ]
 
 
 async def test_an_entry_is_shown_as_a_whole() -> None:
@@ -179,44 +208,56 @@ def test_lines_fit_and_are_safe(key: bytes, width: int) -> None:
     log = every_kind(key)
     layout = layout_log(width)
     lines = [header_line(layout), summary_line(log, 0, key.decode("latin-1"), width)]
-    lines += [entry_line(entry, layout) for entry in log.entries]
+    lines += [row_line([entry], layout) for entry in log.entries]
+    lines.append(row_line(log.entries, layout))
     for line in lines:
         assert line_width(line) <= max(width, 3)
         check_text("".join(span.text for span in line))
-    for entry in log.entries:
-        for line in entry_lines(entry, max(width, 20)):
+    for row in (*([entry] for entry in log.entries), log.entries):
+        for line in whole_lines(row, max(width, 20)):
             check_text("".join(span.text for span in line))
 
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from(["sent", "answered", "follow"]), st.sampled_from([b"abc", b"xyz"])), max_size=60
+        st.tuples(st.sampled_from(["sent", "asked", "later", "answered", "follow"]), st.sampled_from([b"abc", b"xyz"])),
+        max_size=60,
     ),
     st.sampled_from(["", "abc", "!abc", "PTTL", "facts", "!", "waiting"]),
     st.integers(1, 12),
 )
 def test_rows_that_followed_are_those_of_a_new_filter(steps: list[tuple[str, bytes]], needle: str, most: int) -> None:
-    log = CommandLog(most_entries=most)
+    log, now_s = CommandLog(most_entries=most), 0.0
     lane, owed = log.open_lane("interactive"), 0
     rows = LogRows(log, needle)
     for what, key in steps:
-        if what == "sent":
-            lane.sent([guard.pttl(key)], Purpose.FACTS)
+        if what in ("sent", "asked"):
+            lane.sent([guard.pttl(key)], Purpose.FACTS if what == "sent" else Purpose.SERVER)
+            log.entries[-1].at_s = now_s
             owed += 1
+        elif what == "later":
+            now_s += 2 * TOGETHER_S
         elif what == "answered" and owed:
             lane.answered([1], 0)
             owed -= 1
         else:
-            before = [rows[line].number for line in range(len(rows))]
+            before = [row[-1].number for row in rows]
             gone = rows.follow()
             assert gone == sum(number <= log.dropped for number in before)
     rows.follow()
     fresh = LogRows(log, needle)
     for _ in fresh.load():
         pass
-    assert [rows[line] for line in range(len(rows))] == [fresh[line] for line in range(len(fresh))]
+    assert [*rows] == [*fresh] == [rows[line] for line in range(len(rows))]
     if not needle:
-        assert len(fresh) == len(log.entries)
+        assert [entry for row in rows for entry in row] == [*log.entries]
+    for row in rows:
+        assert len(row) == 1 or {(entry.purpose, entry.at_s) for entry in row} == {(Purpose.SERVER, row[0].at_s)}
+    for one, other in pairwise(rows) if not needle else ():
+        assert one[0].purpose is not Purpose.SERVER or (one[0].purpose, one[0].at_s) != (
+            other[0].purpose,
+            other[0].at_s,
+        )
 
 
 async def test_a_file_that_fails_is_said_once() -> None:

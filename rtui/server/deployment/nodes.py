@@ -24,6 +24,7 @@ from rtui.server import guard
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.topology import (
     Node,
+    Shard,
     SlotRanges,
     Topology,
     TopologyChange,
@@ -32,7 +33,7 @@ from rtui.server.deployment.topology import (
     topology_change,
 )
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
-from rtui.server.wire.connection import Connection, Logins
+from rtui.server.wire.connection import Connection, Logins, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.replies import ServerError
@@ -103,10 +104,11 @@ class SeedFinder:
 class Deployment:
     """The servers behind a target; `open` it once, `close` it at the end. Everything runs on one event loop."""
 
-    def __init__(self, target: Target, log: CommandLog | None = None, *, connection: Connection | None = None) -> None:
-        """`connection` is the one to the target, where there is one; raises TargetError for unusable credentials."""
-        self._seeds = None if connection is not None or target.sentinels is not None else SeedFinder(target)
-        self.home = connection_to(target, log, locator=self._seeds) if connection is None else connection
+    def __init__(self, target: Target, log: CommandLog | None = None, *, home: Connection | None = None) -> None:
+        """`home` is the connection to one server that is asked alone; raises TargetError for unusable credentials."""
+        is_alone = home is not None or target.only_node
+        self._seeds = None if is_alone or target.sentinels is not None else SeedFinder(target)
+        self.home = connection_to(target, log, locator=self._seeds) if home is None else home
         """The connection to what the user named: the one server, or any node of the cluster."""
         self.log = self.home.log
         self.topology: Topology | None = None
@@ -117,6 +119,7 @@ class Deployment:
         """Grows whenever the topology has changed."""
         self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
+        self._is_alone = is_alone
         self._home_node = ("", -1)
         """The id of the home connection's node, and the generation of the connection that it was asked on."""
         self._nodes: OrderedDict[str, Connection] = OrderedDict()
@@ -125,6 +128,11 @@ class Deployment:
         self._watch: ClusterWatch | None = None
         self._looking: asyncio.Task[TopologyChange] | None = None
         self._closing: set[asyncio.Task[None]] = set()
+
+    @classmethod
+    def over(cls, connection: Connection) -> Deployment:
+        """Return that of one connection, which leads to one server for all that is asked."""
+        return cls(connection.target, home=connection)
 
     @property
     def is_cluster(self) -> bool:
@@ -157,7 +165,7 @@ class Deployment:
         Raises ConnectFailure where the user insists on a cluster and there is none.
         """
         target, server = self.home.target, self.home.server
-        if target.only_node or not (target.cluster or server.cluster_enabled):
+        if self._is_alone or not (target.cluster or server.cluster_enabled):
             return
         if server.cluster_enabled is False:
             happened = f"{target.label} is no node of a cluster."
@@ -230,6 +238,11 @@ class Deployment:
         node = self._node(node_id)
         return SafeText("") if node is None else node.label
 
+    def link_of(self, node_id: str) -> State | None:
+        """Return the state of the connection to a node; None where none was wanted so far."""
+        found = self._nodes.get(node_id)
+        return None if found is None else found.link
+
     def _node(self, node_id: str) -> Node | None:
         nodes = () if self.topology is None else self.topology.nodes
         return next((node for node in nodes if node.id == node_id), None)
@@ -242,18 +255,27 @@ class Deployment:
         if self.topology is None:
             return (ServerNode(self.home, label=self.home.target.label),)
         limit = asyncio.Semaphore(OPENED_AT_ONCE)
-        shards = [shard for shard in self.topology.shards if shard.slots]
-        self._scanned |= {shard.primary.id for shard in shards}
 
-        async def opened(node_id: str) -> Connection:
+        async def opened(shard: Shard) -> ServerNode:
             async with limit:
-                return await self.connection_of(node_id)
+                return await self._scanned_node(shard)
 
-        connections = await asyncio.gather(*(opened(shard.primary.id) for shard in shards))
-        return tuple(
-            ServerNode(connection, shard.primary.id, shard.primary.label, shard.slots)
-            for shard, connection in zip(shards, connections, strict=True)
-        )
+        return tuple(await asyncio.gather(*(opened(shard) for shard in self.topology.shards if shard.slots)))
+
+    async def _scanned_node(self, shard: Shard) -> ServerNode:
+        """Return what to scan of a shard, tried once."""
+        self._scanned.add(shard.primary.id)
+        connection = await self.connection_of(shard.primary.id)
+        return ServerNode(connection, shard.primary.id, shard.primary.label, shard.slots)
+
+    async def first_scanned(self) -> ServerNode:
+        """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
+        if self.topology is None:
+            return ServerNode(self.home, label=self.home.target.label)
+        home = self.topology.shard_of(self._home_node[0])
+        shards = [shard for shard in self.topology.shards if shard.slots]
+        shard = home if home is not None and home.slots else shards[0]
+        return await self._scanned_node(shard)
 
     def owner_of(self, key: bytes) -> str:
         """Return the id of the node that serves a key's slot; empty where there is one server only.

@@ -7,7 +7,7 @@ point here follows from the name alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -69,9 +69,18 @@ class KeyReferences:
 
 @for_purpose(Purpose.REFERENCES)
 async def key_references(
-    connection: Connection, registry: Registry, facts: KeyFacts, preview: Preview, *, capabilities: Capabilities
+    connection: Connection,
+    registry: Registry,
+    facts: KeyFacts,
+    preview: Preview,
+    *,
+    capabilities: Capabilities,
+    presence: Callable[[Iterable[bytes]], Awaitable[dict[bytes, Presence]]] | None = None,
 ) -> KeyReferences:
-    """Return the references of a key by the page of its value that is shown. Raises ConnectionLost."""
+    """Return the references of a key by the page of its value that is shown. Raises ConnectionLost.
+
+    `presence` says whether names are keys where those are on other servers as well.
+    """
     key = facts.key
     index = None if facts.is_gone else registry.matcher.match(key)
     wanted = _Wanted()
@@ -91,10 +100,10 @@ async def key_references(
         wanted.incoming.append((found.key, source_text(found.reference), found.value))
     wanted.cut()
     names = [name for name, *_ in (*wanted.outgoing, *wanted.twins, *wanted.incoming)]
-    presence = await are_there(Querier(connection, capabilities), names)
+    found_there = await (are_there(Querier(connection, capabilities), names) if presence is None else presence(names))
 
     def links(rows: Iterable[_Row]) -> tuple[Link, ...]:
-        return tuple(Link(name, source, value, presence[name]) for name, source, value in dict.fromkeys(rows))
+        return tuple(Link(name, source, value, found_there[name]) for name, source, value in dict.fromkeys(rows))
 
     return KeyReferences(
         links(wanted.outgoing), links(wanted.twins), links(wanted.incoming), tuple(wanted.notes), bool(references)

@@ -121,7 +121,7 @@ class Checked:
     accepts: Callable[[bytes], bool] = field(repr=False)
     bounds: tuple[str, ...] = ()
     is_secret: bool = False
-    """Whether it is a password, or the name of a renamed command: never shown."""
+    """Whether it is a password, which is never shown."""
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
         """Take one argument that the function accepts."""
@@ -245,7 +245,6 @@ class CommandGroup(enum.Enum):
     TIMESERIES = "timeseries"
     BLOOM = "bloom"
     CLUSTER = "cluster"
-    RENAMED = "renamed"
     SENTINEL = "sentinel"
 
 
@@ -287,12 +286,11 @@ class Spec:
 
     words: tuple[bytes, ...] = field(init=False)
     has_secret: bool = field(init=False)
-    """Whether an argument is never shown."""
+    """Whether an argument is a password."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.name.encode().split(b" ")))
-        single = (element.element if isinstance(element, Repeated) else element for element in self.shape)
-        is_secret = any(isinstance(element, Checked) and element.is_secret for element in single)
+        is_secret = any(isinstance(element, Checked) and element.is_secret for element in self.shape)
         object.__setattr__(self, "has_secret", is_secret)
 
     @property

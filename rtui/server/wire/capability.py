@@ -74,6 +74,14 @@ _PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TR
 _ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
 """Error codes of a command that the server has run."""
 
+_ELSEWHERE: Final = {
+    "MOVED": "another node of the cluster serves its slot",
+    "ASK": "its slot is being moved to another node of the cluster",
+    "TRYAGAIN": "its slot is being moved to another node of the cluster",
+    "CLUSTERDOWN": "the cluster is down",
+}
+"""What errors mean by which a node of a cluster refuses a question about a key."""
+
 _REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
 """Words with which proxies and managed services refuse a command."""
 
@@ -259,6 +267,13 @@ def unknown_from(error: ServerError) -> Unknown:
         return Unknown(Reason.DENIED, f"this key: {error.text}")
     if error.code == "WRONGTYPE":
         return Unknown(Reason.GONE, "another key, of another type, has its name now")
+    if error.code in _ELSEWHERE:
+        return Unknown(Reason.FAILED, f"{_ELSEWHERE[error.code]} ({error})")
+    return _unknown_by_text(error)
+
+
+def _unknown_by_text(error: ServerError) -> Unknown:
+    """Return why a value is unknown where the code of the error does not tell."""
     text = error.text.lower()
     if "no such key" in text:
         return Unknown(Reason.GONE, error.text)

@@ -50,6 +50,8 @@ class ServerIdentity:
     primary_link_up: bool | None = None
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
+    cluster_epoch: int | None = None
+    """Grows with each failover and each slot that has changed hands."""
     maxmemory_policy: SafeText | None = None
     used_memory_bytes: int | None = None
     maxmemory_bytes: int | None = None
@@ -135,6 +137,7 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         keys = re.match(r"keys=([0-9]{1,19})(?:,|$)", value, re.ASCII)
         if index is not None and keys is not None:
             databases[int(index[1])] = int(keys[1])
+    cluster = parse_info(cluster_info)
     return ServerIdentity(
         product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
         product_name=None if name is None else display_text(name),
@@ -144,7 +147,8 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         role=None if role is None else "primary" if role == "master" else "replica",
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
         cluster_enabled=(None if mode is None else mode == "cluster") if enabled is None else enabled != 0,
-        cluster_known_nodes=parse_number(parse_info(cluster_info), "cluster_known_nodes"),
+        cluster_known_nodes=parse_number(cluster, "cluster_known_nodes"),
+        cluster_epoch=parse_number(cluster, "cluster_current_epoch"),
         maxmemory_policy=None if policy is None else display_text(policy),
         used_memory_bytes=parse_number(fields, "used_memory"),
         maxmemory_bytes=parse_number(fields, "maxmemory"),

@@ -11,9 +11,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
 from rtui.tui.find.found_rows import COLUMNS, FoundRows
-from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, Piece, display_text, prose
+from rtui.tui.kit.layout import LEAST_REASON, Piece, display_text, prose
 from rtui.tui.kit.status_lines import (
-    NAME,
     SEARCH,
     STATES,
     bar_line,
@@ -22,7 +21,7 @@ from rtui.tui.kit.status_lines import (
     progress_bar,
     speed_pieces,
 )
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, line_width, literal
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal
 
 FILE_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -33,13 +32,6 @@ FILE_HINT: Final[Line] = (
 """Stands in the footer while the name of a file is typed."""
 
 MIN_QUERY_CELLS: Final = 20
-
-
-def title_line(label: SafeText, width: int) -> Line:
-    """Return the title bar: which server, and that nothing is written."""
-    name = Span(cut_middle(label, max(8, width - 32)), Role.STRONG)
-    badge = Span(literal("READ-ONLY"), Role.GOOD)
-    return clip((*NAME, name, BETWEEN, badge, BETWEEN, Span(literal("keys found"), Role.MUTED)), width)
 
 
 def query_line(rows: FoundRows, width: int) -> Line:

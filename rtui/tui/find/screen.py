@@ -40,7 +40,7 @@ from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.sorting import SortScreen
-from rtui.tui.kit.status_lines import link_words, run_action_of, title_action_of
+from rtui.tui.kit.status_lines import link_words, over_title, run_action_of, title_action_of
 from rtui.tui.kit.styled_text import Role, literal
 from rtui.tui.kit.table_rows import write_names, write_table
 
@@ -177,7 +177,9 @@ class FindScreen(RunScreen[bytes | None]):
 
     def on_mount(self) -> None:
         """Show what there is, find out what the search costs, and begin to poll."""
-        self.title_bar.set_line(lambda width: find_lines.title_line(self._label, width))
+        self.title_bar.set_line(
+            lambda width: over_title(self._label, self.session.target.db, literal("keys found"), width)
+        )
         self.search.prepare()
         self.show_changes()
         self.call_after_refresh(self.view.show, self.rows)

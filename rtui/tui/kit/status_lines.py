@@ -20,7 +20,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online, State
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.target import Mark
-from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, bar, display, display_text, fitted
+from rtui.tui.kit.layout import BETWEEN, LEAST_REASON, Piece, ago, bar, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, joined, line_width, literal
 
 MIN_LABEL_CELLS: Final = 20
@@ -28,6 +28,9 @@ MIN_LABEL_CELLS: Final = 20
 
 IDENTITY_CELLS: Final = 60
 """The identity keeps so much of the line when figures want more."""
+
+LEAST_LABEL_CELLS: Final = 8
+"""A server label is not cut below this where it stands over another screen's rows."""
 
 NAME: Final[Line] = (Span(literal(" rtui"), Role.BADGE), Span(literal("  ")))
 """The left end of the bar."""
@@ -47,7 +50,9 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
         pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
     if server.role:
         pieces.append(Piece(4, (Span(display_text(server.role), Role.MUTED),)))
-    if server.cluster_note:
+    if status.nodes:
+        pieces.append(Piece(1, (_cluster_span(status),)))
+    elif server.cluster_note:
         pieces.append(Piece(1, (Span(display_text(server.cluster_note), Role.WARN),)))
     pieces.append(Piece(2, (Span(SafeText(f"db{status.db}"), Role.MUTED),)))
     pieces.append(Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)))
@@ -61,6 +66,25 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     who = clip(fitted(pieces, room), room)
     blank = width - line_width(NAME) - line_width(who) - line_width(figures) - 1
     return clip((*NAME, *who, gap(blank), *figures, gap(1)), width)
+
+
+def _cluster_span(status: BrowsingStatus) -> Span:
+    """Return how many nodes of a cluster are asked for their keys, or how many of them can't be reached."""
+    lost = sum(isinstance(node.link, Lost) and node.link.reason is not None for node in status.nodes)
+    if lost:
+        return Span(SafeText(f"{lost} of {counted(len(status.nodes), 'node')} can't be reached"), Role.WARN)
+    return Span(SafeText(f"cluster of {counted(len(status.nodes), 'node')}"), Role.MUTED)
+
+
+def over_title(label: SafeText, db: int | None, what: SafeText, width: int) -> Line:
+    """Return the title bar of a screen over the tree: the server, its database unless all are meant, what is shown."""
+    others = [Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)), Piece(1, (Span(what, Role.MUTED),))]
+    if db is not None:
+        others.insert(0, Piece(2, (Span(SafeText(f"db{db}"), Role.MUTED),)))
+    room = width - line_width(NAME)
+    rest = line_width((*fitted(others, room), BETWEEN))
+    name = Piece(0, (Span(cut_middle(label, max(LEAST_LABEL_CELLS, room - rest)), Role.STRONG),))
+    return clip((*NAME, *fitted([name, *others], room)), width)
 
 
 _MARKS: Final = {

@@ -19,7 +19,8 @@ LOG_COMMANDS: Final = (
     _entries("last", ("end", "G"), "Latest", "Move to the latest entry, and stay on what comes.", footer=5),
     _entries(
         "open", ("enter", "right", "l"), "Whole entry",
-        "Show the whole entry: all commands of it with their arguments, bytes and times.",
+        "Show the whole entry: all commands of it with their arguments, bytes and times. What is asked at once about "
+        "the server is one entry here.",
         when=(Condition.HAS_ROWS,), footer=1,
     ),
     _log(

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
-from rtui.server.guard.command import unpack_requests
-from rtui.server.wire.command_log import CommandLog, LogEntry
+from rtui.server.wire.command_log import CommandLog, LogEntry, sent_requests
 from rtui.tui.kit.layout import Piece, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, joined, left, line_width, literal, right, wrap
+from rtui.tui.log.log_rows import Row
 
 NAME_LIMIT: Final = 120
 """Characters of an argument in a row at most."""
@@ -45,19 +47,23 @@ class LogLayout:
     ms: int = 0
 
 
-def layout_log(width: int) -> LogLayout:
-    """Return the columns for a width: the command, then time, milliseconds, purpose, bytes and the connection."""
+COLUMN_CELLS: Final = {
+    "ms": MS_CELLS,
+    "time": TIME_CELLS,
+    "purpose": PURPOSE_CELLS,
+    "received": BYTES_CELLS,
+    "out": BYTES_CELLS,
+    "connection": CONNECTION_CELLS,
+}
+"""The columns beside the command, those first that stay where there is little room."""
+
+
+def layout_log(width: int, columns: Sequence[str] = tuple(COLUMN_CELLS)) -> LogLayout:
+    """Return those of these columns that fit into a width beside the command."""
     room = width - 2 - min(MIN_COMMAND_CELLS, max(1, width - 2))
-    wanted = {
-        "ms": MS_CELLS,
-        "time": TIME_CELLS,
-        "purpose": PURPOSE_CELLS,
-        "received": BYTES_CELLS,
-        "out": BYTES_CELLS,
-        "connection": CONNECTION_CELLS,
-    }
     kept = {}
-    for name, cells in wanted.items():
+    for name in columns:
+        cells = COLUMN_CELLS[name]
         if cells + GAP_CELLS > room:
             break
         kept[name] = cells
@@ -72,8 +78,31 @@ def header_line(layout: LogLayout) -> Line:
     return _row(layout, [(title, Role.MUTED) for title in (*titles, *figures)])
 
 
-def entry_line(entry: LogEntry, layout: LogLayout) -> Line:
-    """Return the row of an entry."""
+def in_sum(row: Row) -> LogEntry:
+    """Return the entry of a row; of several, one with what they have come to together."""
+    first = row[0]
+    if len(row) == 1:
+        return first
+    sent = Counter[str]()
+    for one in row:
+        sent.update(one.sent)
+    return replace(
+        first,
+        sent=dict(sent),
+        request=b"",
+        bytes_out=sum(one.bytes_out for one in row),
+        bytes_in=sum(one.bytes_in for one in row),
+        replies=sum(one.replies for one in row),
+        owed=sum(one.owed for one in row),
+        ms=max(1000 * (one.sent_s - first.sent_s) + one.ms for one in row),
+        error=next((one.error for one in row if one.error), ""),
+        is_over=all(one.is_over for one in row),
+    )
+
+
+def row_line(row: Row, layout: LogLayout) -> Line:
+    """Return the line of a row."""
+    entry = in_sum(row)
     outcome = entry.outcome
     role = {"lost": Role.WARN, "error": Role.WARN}.get(outcome, Role.TEXT)
     command = command_text(entry)
@@ -112,7 +141,7 @@ def command_text(entry: LogEntry) -> SafeText:
     if entry.is_secret:
         return joined([SafeText(entry.counts_text), REDACTED], " ")
     if entry.commands == 1 and not entry.is_sum:
-        return _request_text(next(unpack_requests(entry.request)), NAME_LIMIT)
+        return _request_text(next(sent_requests(entry.request)), NAME_LIMIT)
     return SafeText(entry.counts_text)
 
 
@@ -179,8 +208,9 @@ OUTCOMES: Final = {
 """What became of a command, for the view of one entry."""
 
 
-def entry_lines(entry: LogEntry, width: int) -> list[Line]:
-    """Return all that is known of an entry."""
+def whole_lines(row: Row, width: int) -> list[Line]:
+    """Return all that is known of a row: of its entry, or of several together and of each of them."""
+    entry = in_sum(row)
     at = datetime.fromtimestamp(entry.at_s, UTC).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3]
     outcome = OUTCOMES[entry.outcome]
     if entry.error:
@@ -201,14 +231,20 @@ def entry_lines(entry: LogEntry, width: int) -> list[Line]:
     lines: list[Line] = [()]
     for name, text in facts:
         lines.append((gap(1), Span(left(name, 12), Role.MUTED), Span(cut(text, width - 14))))
-    lines += [(), *_sent_lines(entry, width)]
+    lines += [(), *(_sent_lines(entry, width) if len(row) == 1 else _each_lines(row, width))]
     return lines
+
+
+def _each_lines(row: Row, width: int) -> list[Line]:
+    """Return the entries of a row, each in a line with its bytes and its time."""
+    layout = layout_log(width, ("ms", "received", "out"))
+    return [header_line(layout), *(row_line([entry], layout) for entry in row)]
 
 
 def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
     """Return the commands of an entry, with their arguments where they are kept."""
     if entry.is_secret:
-        why = literal("Its arguments are secret, such as a password, so they are not kept.")
+        why = literal("Its arguments hold a password, so they are not kept.")
         return [
             *_wrapped(joined([SafeText(entry.counts_text), REDACTED], " "), width),
             (),
@@ -220,7 +256,7 @@ def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
             lines.append((gap(1), Span(left(SafeText(name), 20)), Span(right(humanize.count(count), 14))))
         return [*lines, (), *prose(SUM, width, Role.MUTED)]
     lines = []
-    for argv in unpack_requests(entry.request):
+    for argv in sent_requests(entry.request):
         lines += _wrapped(_request_text(argv, WHOLE_LIMIT), width)
     if entry.is_cut:
         kept, size = humanize.count(len(entry.request)), humanize.count(entry.bytes_out)

@@ -12,9 +12,8 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.guard.command import unpack_requests
 from rtui.server.redis_cli_commands import sent_line
-from rtui.server.wire.command_log import CommandLog, LogEntry
+from rtui.server.wire.command_log import CommandLog, sent_requests
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput
 from rtui.tui.kit.choice import CardScreen
@@ -22,13 +21,13 @@ from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.history import LogPlace
-from rtui.tui.kit.layout import BETWEEN
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.status_lines import NAME
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, literal
+from rtui.tui.kit.status_lines import over_title
+from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.log.commands import LOG_COMMANDS
 from rtui.tui.log.entries import LogView
-from rtui.tui.log.log_lines import empty_lines, entry_lines, header_line, layout_log, summary_line
+from rtui.tui.log.log_lines import empty_lines, header_line, layout_log, summary_line, whole_lines
+from rtui.tui.log.log_rows import Row
 
 FILTER_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -40,17 +39,17 @@ FILTER_HINT: Final[Line] = (
 
 
 class EntryScreen(CardScreen[None]):
-    """Shows one entry; any of the usual keys closes it."""
+    """Shows the entries of one row; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
 
-    def __init__(self, entry: LogEntry) -> None:
-        super().__init__("Command", "entry")
-        self._entry = entry
+    def __init__(self, row: Row) -> None:
+        super().__init__("Command" if len(row) == 1 else "Commands", "entry")
+        self._row = row
 
     def lines(self, width: int) -> list[Line]:
-        """Return the entry as it is now."""
-        return entry_lines(self._entry, width)
+        """Return the row as it is now."""
+        return whole_lines(self._row, width)
 
 
 class LogScreen(CommandScreen[None]):
@@ -88,9 +87,7 @@ class LogScreen(CommandScreen[None]):
         self.show_changes()
 
     def _title(self, width: int) -> Line:
-        name = Span(cut_middle(self._shown_label, max(8, width - 32)), Role.STRONG)
-        badge = Span(literal("READ-ONLY"), Role.GOOD)
-        return clip((*NAME, name, BETWEEN, badge, BETWEEN, Span(literal("command log"), Role.MUTED)), width)
+        return over_title(self._shown_label, self._target.db, literal("command log"), width)
 
     def show_changes(self) -> None:
         """Show what has been sent since the last call."""
@@ -111,7 +108,7 @@ class LogScreen(CommandScreen[None]):
         """Show what it all came to, what stands in place of entries where there are none, and the commands."""
         rows, log = self.log_view.rows, self._log
         self.set_class(not len(rows), "-nothing")
-        self.summary.set_line(lambda width: summary_line(log, len(rows), rows.needle, width))
+        self.summary.set_line(lambda width: summary_line(log, rows.entries, rows.needle, width))
         self.nothing.set_content(lambda width: [] if len(rows) else empty_lines(log, rows.needle, width))
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), FILTER_HINT)
@@ -135,23 +132,24 @@ class LogScreen(CommandScreen[None]):
 
     @on(LogView.Opened)
     def _open_entry(self) -> None:
-        if (entry := self.log_view.entry) is not None:
-            self.app.push_screen(EntryScreen(entry))
+        if row := self.log_view.row:
+            self.app.push_screen(EntryScreen(tuple(row)))
 
     def action_copy(self) -> None:
-        """Copy the commands of the entry as lines for a shell, or say why there is nothing to copy."""
-        entry = self.log_view.entry
-        if entry is None:
+        """Copy the commands of the row as lines for a shell, or say why there is nothing to copy."""
+        row = self.log_view.row
+        if not row:
             return
+        entry = row[0]
         if entry.is_secret or entry.is_sum or entry.is_cut:
             why = (
-                literal("What it holds is secret, so it is not kept.") if entry.is_secret
+                literal("It holds a password, which is not kept.") if entry.is_secret
                 else literal("The commands of a bulk connection are counted, not kept one by one.") if entry.is_sum
                 else literal("It is too long: only its beginning is kept.")
             )  # fmt: skip
             self.notify(why, title="Nothing to copy", markup=False, timeout=4)
             return
-        copy_text(self, "\n".join(sent_line(self._target, argv) for argv in unpack_requests(entry.request)))
+        copy_text(self, "\n".join(sent_line(self._target, argv) for one in row for argv in sent_requests(one.request)))
 
     def action_filter(self) -> None:
         """Type a filter."""

@@ -23,6 +23,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import check_pattern
 from rtui.registry.registry import Registry
 from rtui.server.browsing import BrowsingSession
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Paste, Recording, RecordingError, Resize
@@ -91,7 +92,8 @@ class ReplayApp(RtuiApp):
     def _new_session(self) -> Session:
         connection = Connection(self.options.target, connect_timeout_s=FOREVER_S, reply_timeout_s=FOREVER_S)
         began_s = self.recording.header.began
-        return BrowsingSession(self.options, connection=connection, clock=lambda: began_s + self.clock.now_ms() / 1000)
+        deployment = Deployment.over(connection)
+        return BrowsingSession(self.options, deployment=deployment, clock=lambda: began_s + self.clock.now_ms() / 1000)
 
     @property
     def is_under_way(self) -> bool:

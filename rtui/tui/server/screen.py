@@ -22,10 +22,10 @@ from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import REST_S, CommandScreen
 from rtui.tui.kit.history import ClientsPlace
-from rtui.tui.kit.layout import BETWEEN, ago, prose, tab_line
+from rtui.tui.kit.layout import ago, prose, tab_line
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.status_lines import NAME
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, literal
+from rtui.tui.kit.status_lines import over_title
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, literal
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import Order, TableState
 from rtui.tui.server.clients_tables import TITLES, nothing_lines, summary_lines, tables
@@ -120,11 +120,9 @@ class ClientsScreen(CommandScreen[None]):
         self.flush_after(REST_S)
 
     def _title(self, width: int) -> Line:
-        name = Span(cut_middle(self._label, max(8, width - 46)), Role.STRONG)
-        line = (*NAME, name, BETWEEN, Span(literal("READ-ONLY"), Role.GOOD), BETWEEN)
         age = ago(None if self.callers is None else self._clock() - self.callers.at_s)
         what = SafeText(f"clients, asked {age}") if age else literal("clients")
-        return clip((*line, Span(what, Role.MUTED)), width)
+        return over_title(self._label, None, what, width)
 
     def action_refresh(self) -> None:
         """Ask now."""

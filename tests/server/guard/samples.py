@@ -38,7 +38,6 @@ EXAMPLES = {
     "end": (b"+",),
     "start": (b"-",),
     "service": (b"mymaster",),
-    "name": (b"get",),
 }
 """Arguments that fit, by what a manual calls them."""
 

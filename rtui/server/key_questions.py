@@ -1,0 +1,272 @@
+"""Questions about single keys, each sent to the server that has the key: facts of rows, of one key, pages of its value.
+
+In a cluster that is the primary of the key's slot. Rows are asked side by side at their nodes, and a node that can't be
+reached costs its own rows only. An answer that says that a slot is elsewhere has the topology looked at again, and the
+question is asked once more, there. ASKING is never sent: what is on its way from one node to another stays unknown, and
+is said to be.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
+
+from rtui.analysis.facts import NOT_ASKED, KeyFacts, LfuSettings, Reason, RowFacts, Unknown
+from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.known_key import KnownKey
+from rtui.server.facts.presence import Presence, are_there
+from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.facts.values import find_place, read_field, string_windows
+from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.scan.server_time import CostWatch
+from rtui.server.wire.capability import Capabilities, Querier
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost
+from rtui.server.wire.replies import ServerError
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
+    from rtui.server.facts.references import KeyReferences
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class AskedServer:
+    """A server with what asking it has taught; another connection to it may be one to another server."""
+
+    connection: Connection
+    capabilities: Capabilities = field(default_factory=Capabilities)
+    lfu: LfuSettings = LfuSettings()  # noqa: RUF009 - a frozen value
+    memory_watch: CostWatch = field(default_factory=CostWatch)
+    generation: int = 0
+    _lfu_read_of: object = None
+    """What the settings of the access counters were read of; they are read again when it is another."""
+
+    def forget_if_new(self) -> bool:
+        """Forget everything if the connection has been made anew since the last call, and return whether it was."""
+        if self.generation == self.connection.generation:
+            return False
+        self.generation = self.connection.generation
+        self.capabilities.forget()
+        self.lfu, self._lfu_read_of = LfuSettings(), None
+        self.memory_watch = CostWatch()
+        return True
+
+    async def read_lfu(self, rescans: int = 0) -> None:
+        """Read settings that hardly ever change: once a connection, again for a rescan or with another policy."""
+        now = self.connection.generation, self.connection.server.is_lfu, rescans
+        if now != self._lfu_read_of:
+            self.lfu = await lfu_settings(self.connection, self.capabilities)
+            self._lfu_read_of = now
+
+
+class KeyQuestions:
+    """Asks about keys, one server or many; each method may raise ConnectionLost where its key's server is lost."""
+
+    def __init__(self, deployment: Deployment, clock: Callable[[], float]) -> None:
+        """`clock` gives seconds since the epoch."""
+        self.home = AskedServer(deployment.home)
+        self._deployment, self._clock = deployment, clock
+        self._nodes: dict[str, AskedServer] = {}
+        self._known: KnownKey | None = None
+        """The key whose facts were asked for last, with what was sent for besides."""
+        self._looked_up: RowFacts | None = None
+        """The type of the name that was looked up last."""
+
+    def forget_looked_up(self) -> None:
+        """Forget what was learned of the key that was looked up: another server may answer now."""
+        self._looked_up = None
+
+    @for_purpose(Purpose.LOOKUP)
+    async def lookup(self, name: bytes) -> bool | None:
+        """Whether a key of exactly this name exists, by one TYPE; None when that is refused, now or earlier.
+
+        Raises GuardError for a name that is too long to be sent, and ConnectionLost.
+        """
+        command = guard.key_type(name)
+
+        async def ask(server: AskedServer) -> object:
+            return (await Querier(server.connection, server.capabilities).run(command))[0]
+
+        reply = await self._at_node(name, ask)
+        if isinstance(reply, ServerError):
+            return None
+        if isinstance(reply, bytes):
+            self._looked_up = RowFacts(name, reply, NOT_ASKED, NOT_ASKED, self._clock())
+        return reply != b"none"
+
+    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
+        """What the listed keys show, see `facts.key_facts.row_facts`."""
+
+        async def ask(server: AskedServer, some: Sequence[bytes]) -> dict[bytes, RowFacts]:
+            found = await row_facts(
+                server.connection, some, server.capabilities, with_more=with_more, clock=self._clock
+            )
+            return {one.key: one for one in found}
+
+        def lost(key: bytes, why: Unknown) -> RowFacts:
+            return RowFacts(key, why, why, why, self._clock(), why, why, why)
+
+        rows = await self._side_by_side(keys, ask, lost)
+        return [rows[key] for key in keys]
+
+    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
+        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
+        row = self._looked_up if row is None and self._looked_up is not None and self._looked_up.key == key else row
+
+        async def ask(server: AskedServer) -> KeyFacts:
+            if server is not self.home and server.connection.server.is_lfu:
+                await server.read_lfu()
+            self._known = None if row is None else KnownKey(row, self._clock())
+            facts = await key_facts(
+                server.connection,
+                key,
+                server.capabilities,
+                known=self._known,
+                lfu=server.lfu,
+                watch=server.memory_watch,
+                clock=self._clock,
+            )
+            return replace(facts, node=server.connection.target.label) if self._deployment.is_cluster else facts
+
+        try:
+            return await self._at_node(key, ask)
+        except ConnectionLost as failed:
+            if not self._deployment.is_cluster:
+                raise
+            why = _unreached(failed)
+            return KeyFacts(key, self._clock(), why, why, why, why, why, why, why)
+
+    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
+        """Read one page of a key's value."""
+
+        async def ask(server: AskedServer) -> Preview:
+            known, self._known = self._known, None
+            return await key_preview(server.connection, facts, page, capabilities=server.capabilities, known=known)
+
+        return await self._at_node(facts.key, ask)
+
+    @for_purpose(Purpose.PREVIEW)
+    async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
+        """Return the page that begins at a typed place in a value, or why there is none."""
+        now_s = self._clock()
+
+        async def ask(server: AskedServer) -> Page | Unknown:
+            return await find_place(server.connection, facts, text, capabilities=server.capabilities, now_s=now_s)
+
+        return await self._at_node(facts.key, ask)
+
+    @for_purpose(Purpose.PREVIEW)
+    async def read_field(self, facts: KeyFacts, name: bytes) -> bytes | Unknown:
+        """Return the whole value of one field of a hash, or why it is not read."""
+
+        async def ask(server: AskedServer) -> bytes | Unknown:
+            return await read_field(server.connection, facts, name, capabilities=server.capabilities)
+
+        return await self._at_node(facts.key, ask)
+
+    async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
+        """Yield a whole string piece by piece."""
+        server = await self._server_of(self._deployment.owner_of(facts.key))
+        async for window in string_windows(server.connection, facts, capabilities=server.capabilities):
+            yield window
+
+    async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
+        """Return what a key points to and who should point to it."""
+        from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
+
+        server = await self._server_of(self._deployment.owner_of(facts.key))
+        return await key_references(
+            server.connection,
+            registry,
+            facts,
+            preview,
+            capabilities=server.capabilities,
+            presence=self.presence if self._deployment.is_cluster else None,
+        )
+
+    async def presence(self, names: Iterable[bytes]) -> dict[bytes, Presence]:
+        """Return of each name whether it is a key, or why that is not known."""
+
+        async def ask(server: AskedServer, some: Sequence[bytes]) -> dict[bytes, Presence]:
+            return await are_there(Querier(server.connection, server.capabilities), some)
+
+        return await self._side_by_side(list(dict.fromkeys(names)), ask, lambda _, why: why)
+
+    async def _server_of(self, node_id: str) -> AskedServer:
+        """Return the node of a cluster, or the only server; raises ConnectionLost for one that is gone."""
+        connection = await self._deployment.connection_of(node_id)
+        if connection is self.home.connection:
+            return self.home
+        found = self._nodes.get(node_id)
+        if found is None or found.connection is not connection:
+            found = self._nodes[node_id] = AskedServer(connection, generation=connection.generation)
+        found.forget_if_new()
+        return found
+
+    async def _look(self) -> None:
+        """Look at the cluster again; where no node answers, what is known of it stays."""
+        with contextlib.suppress(ConnectFailure):
+            await self._deployment.look()
+
+    async def _at_node(self, key: bytes, ask: Callable[[AskedServer], Awaitable[T]]) -> T:
+        """Ask about a key at its node; where that sends elsewhere or can't be reached, look again and ask once more."""
+        try:
+            server = await self._server_of(self._deployment.owner_of(key))
+            redirects = server.connection.redirects
+            found = await ask(server)
+            if server.connection.redirects == redirects:
+                return found
+        except ConnectionLost:
+            if not self._deployment.is_cluster:
+                raise
+        await self._look()
+        return await ask(await self._server_of(self._deployment.owner_of(key)))
+
+    async def _side_by_side(
+        self,
+        keys: Sequence[bytes],
+        ask: Callable[[AskedServer, Sequence[bytes]], Awaitable[dict[bytes, T]]],
+        lost: Callable[[bytes, Unknown], T],
+    ) -> dict[bytes, T]:
+        """Ask about keys, each at its node; of a node that can't be reached, `lost` makes the answers."""
+        if not self._deployment.is_cluster:
+            return await ask(self.home, keys)
+        answers: dict[bytes, T] = {}
+
+        async def ask_node(node_id: str, some: Sequence[bytes]) -> Sequence[bytes]:
+            """Put the answers of a node into `answers`; return the keys to be asked elsewhere."""
+            try:
+                server = await self._server_of(node_id)
+                redirects = server.connection.redirects
+                answers.update(await ask(server, some))
+            except ConnectionLost as failed:
+                answers.update((key, lost(key, _unreached(failed))) for key in some)
+                return some
+            return some if server.connection.redirects > redirects else ()
+
+        left = list(keys)
+        for is_last in (False, True):
+            by_node: dict[str, list[bytes]] = {}
+            for key in left:
+                try:
+                    by_node.setdefault(self._deployment.owner_of(key), []).append(key)
+                except ConnectionLost as failed:
+                    answers[key] = lost(key, _unreached(failed))
+            elsewhere = await asyncio.gather(*(ask_node(node_id, some) for node_id, some in by_node.items()))
+            left = [key for some in elsewhere for key in some]
+            if is_last or not left:
+                break
+            await self._look()
+        return answers
+
+
+def _unreached(failed: ConnectionLost) -> Unknown:
+    return Unknown(Reason.FAILED, f"its node can't be reached: {failed.happened.rstrip('.')}")

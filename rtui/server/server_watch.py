@@ -1,0 +1,140 @@
+"""Keeps what is shown of the servers fresh while a keyspace is browsed: memory, load, size, and the cluster's nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from rtui.server import guard
+from rtui.server.browsing_status import NodeStatus
+from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.key_questions import AskedServer
+from rtui.server.passes import Passes
+from rtui.server.scan.page import key_count
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.capability import Feature
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost
+from rtui.server.wire.identity import ServerIdentity
+
+REFRESH_EVERY_S: Final = 3.0
+"""How often the server is asked for memory and load."""
+
+NODES_A_ROUND: Final = 100
+"""Of a larger cluster each round takes as much longer, so that the answers cost no more."""
+
+
+class ServerWatch:
+    """Asks every few seconds, while `run` runs; everything else may be read at any time."""
+
+    def __init__(self, deployment: Deployment, home: AskedServer, passes: Passes) -> None:
+        self.size: int | None = None
+        """Keys of the database by the servers' own count; None where one does not tell."""
+        self.revision = 0
+        """Grows when the size has changed."""
+        self.rescans = 0
+        """What hardly ever changes is asked again when this has grown."""
+        self._deployment, self._home, self._passes = deployment, home, passes
+        self._nodes: Sequence[ServerNode] = ()
+        self._sizes: dict[str, int | None] = {}
+        """Keys of each node."""
+        self._epoch: object = None
+        """By what the home node numbers the cluster's configurations; with another one the topology is looked at."""
+
+    @property
+    def identity(self) -> ServerIdentity:
+        """The home server, with memory and load of all nodes of a cluster together where all are known."""
+        server = self._deployment.home.server
+        if not self._deployment.is_cluster or not self._nodes:
+            return server
+        nodes = [one.connection.server for one in self._nodes]
+        return replace(
+            server,
+            used_memory_bytes=_total([one.used_memory_bytes for one in nodes]),
+            maxmemory_bytes=_total([one.maxmemory_bytes or None for one in nodes]),
+            ops_per_s=_total([one.ops_per_s for one in nodes]),
+        )
+
+    @property
+    def nodes(self) -> tuple[NodeStatus, ...]:
+        """Each node of a cluster that is asked for its keys, now; none for one server."""
+        topology = self._deployment.topology
+        shards = () if topology is None else topology.shards
+        scan = self._passes.shown.scan
+        progress = {} if scan is None or topology is None else {one.id: one for one in scan.nodes}
+        return tuple(
+            NodeStatus(
+                shard.primary.id,
+                shard.primary.label,
+                shard.slots,
+                self._deployment.link_of(shard.primary.id),
+                self._sizes.get(shard.primary.id),
+                progress.get(shard.primary.id),
+            )
+            for shard in shards
+            if shard.slots
+        )
+
+    @for_purpose(Purpose.SERVER)
+    async def run(self) -> None:
+        """Probe the capabilities, and refresh memory, load and size every few seconds."""
+        while True:
+            with contextlib.suppress(ConnectionLost):
+                await self._refresh()
+            await asyncio.sleep(REFRESH_EVERY_S * max(1.0, len(self._nodes) / NODES_A_ROUND))
+
+    async def _refresh(self) -> None:
+        connection, capabilities = self._home.connection, self._home.capabilities
+        await connection.online()
+        await capabilities.probe(connection)
+        await self._home.read_lfu(self.rescans)
+        if capabilities.allows(Feature.INFO):
+            await connection.refresh()
+        await self._follow_cluster()
+        if not capabilities.allows(Feature.DBSIZE):
+            return
+        shown = self._passes.shown
+        scanned = shown if shown.progress.state is ScanState.DONE else None
+        size = await (self._total_size() if self._deployment.is_cluster else self._size_of(connection))
+        if scanned is not None and size is not None:
+            scanned.observe_size(size)
+        if size is not None and size != self.size:
+            self.size = size
+            self.revision += 1
+
+    async def _size_of(self, connection: Connection) -> int | None:
+        (reply,) = await connection.run(guard.dbsize())
+        self._home.capabilities.record(Feature.DBSIZE, reply)
+        return key_count(reply)
+
+    async def _total_size(self) -> int | None:
+        """Ask all nodes that are online for their keys, memory and load, and return the keys of all."""
+
+        async def ask(one: ServerNode) -> None:
+            self._sizes[one.id] = None
+            with contextlib.suppress(ConnectionLost):
+                if one.connection.is_online:
+                    await one.connection.refresh()
+                    self._sizes[one.id] = await self._size_of(one.connection)
+
+        self._nodes = await self._deployment.scanned()
+        await asyncio.gather(*map(ask, self._nodes))
+        return _total([self._sizes[one.id] for one in self._nodes])
+
+    async def _follow_cluster(self) -> None:
+        """Look at the topology again where the home node tells of another configuration."""
+        server = self._home.connection.server
+        now = self._home.connection.generation, server.cluster_epoch, server.cluster_known_nodes
+        if self._deployment.is_cluster and self._epoch not in (None, now):
+            with contextlib.suppress(ConnectFailure):
+                await self._deployment.look()
+        self._epoch = now
+
+
+def _total(parts: Sequence[int | None]) -> int | None:
+    """Return the sum; None where a part is not known."""
+    return None if None in parts else sum(part for part in parts if part is not None)

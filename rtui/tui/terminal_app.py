@@ -1,0 +1,221 @@
+"""What stands between screens and the terminal: filters of what is painted, keys one by one, themes, chosen keys."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+from textual import events, on
+from textual.actions import ActionParseResult
+from textual.app import App
+from textual.dom import DOMNode
+from textual.driver import Driver
+from textual.filter import LineFilter, Monochrome
+from textual.message import Message
+from textual.screen import Screen
+from textual.theme import Theme, ThemeProvider
+from textual.timer import Timer
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.options import BrowseOptions
+from rtui.tui.contents import all_css, command_sets
+from rtui.tui.kit import garbage
+from rtui.tui.kit.command import CHOSEN_KEYS, choose_keys
+from rtui.tui.kit.command_screen import CommandScreen, HoldKeypresses, PaletteScreen, failure_text, is_reachable
+from rtui.tui.kit.layout import TERMINAL, display_text
+from rtui.tui.kit.settings import SettingsFile
+from rtui.tui.kit.terminal import (
+    AsciiFilter,
+    ConsoleFilter,
+    KeySerialiser,
+    SanitisingFilter,
+    forget_screen,
+    terminal_driver,
+)
+from rtui.tui.kit.themes import DEFAULT_THEME, VARIABLE_DEFAULTS, Palette, load_themes
+
+if TYPE_CHECKING:
+    from rtui.server.recording.recorder import Recorder
+    from rtui.tui.kit.input_recording import InputRecording
+
+REDRAW_AFTER_S: Final = 0.05
+"""The whole terminal is painted again so long after it was last resized."""
+
+
+class TerminalApp(App[int]):
+    """An application in a terminal, whatever its screens show."""
+
+    ESCAPE_TO_MINIMIZE = False
+    ALLOW_SELECT = False
+    """Text is copied by commands; Textual's selection fails on a click at a notice that has just gone."""
+
+    def __init__(
+        self, options: BrowseOptions, palette: Palette, settings: SettingsFile | None, recorder: Recorder | None
+    ) -> None:
+        """`palette` is what the terminal can show; `recorder` records the input."""
+        self.settings = SettingsFile() if settings is None else settings
+        is_ascii = options.ascii_only or self.settings.settings.ascii
+        self._line_filters: tuple[LineFilter, ...] = (
+            SanitisingFilter(),
+            *([AsciiFilter()] if is_ascii else [ConsoleFilter()] if options.on_console else []),
+            *([Monochrome()] if options.no_color else []),
+        )
+        super().__init__()
+        TERMINAL.ascii_only = is_ascii
+        self.options = options
+        self._messages: list[tuple[str, SafeText]] = []
+        """What to notify the user of at first: titles and texts."""
+        if self.settings.failure is not None:
+            self._messages.append(("Settings", self.settings.failure))
+        self.recorder = recorder
+        self._recording: InputRecording | None = None
+        if recorder is not None:
+            from rtui.tui.kit.input_recording import InputRecording  # noqa: PLC0415 - few sessions are recorded
+
+            self._recording = InputRecording(recorder, self)
+        self._redraw_timer: Timer | None = None
+        self._idle_timer: Timer | None = None
+        self._key_at_s = 0.0
+        """When a key was pressed last, on the clock of the event loop."""
+        self._keys = KeySerialiser(self, monotonic)
+        self._register_themes(palette)
+        self._choose_keys()
+
+    def on_mount(self) -> None:
+        """Say what of the settings can't be used, and begin to look after memory and the recording."""
+        for title, message in self._messages:
+            self.notify(message, title=title, severity="warning", markup=False)
+        self._idle_timer = self.set_interval(garbage.IDLE_S, garbage.collect_all)
+        self.theme_changed_signal.subscribe(self, self._remember_theme)
+        if self._recording is not None:
+            self._recording.watch()
+
+    def get_driver_class(self) -> type[Driver]:
+        """Use the platform's driver, writing only differences and reporting input at once."""
+        return self.extend_driver(super().get_driver_class())
+
+    def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
+        """Return the class of a driver for this application."""
+        return terminal_driver(driver_class, self.before_message)
+
+    def before_message(self, message: Message) -> None:
+        """Learn of a message of the terminal before it is handled; called from the thread that reads the terminal."""
+
+    def get_line_filters(self) -> Sequence[LineFilter]:
+        """Add the filters that keep hostile characters from the terminal, last."""
+        return [*super().get_line_filters(), *self._line_filters]
+
+    def get_theme_variable_defaults(self) -> dict[str, str]:
+        """Return the variables that themes may set beyond Textual's own."""
+        return dict(VARIABLE_DEFAULTS)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handle keys one after the other; ignore a key that arrives while the application shuts down."""
+        if isinstance(event, events.Key) and not self.screen_stack:
+            return
+        if not isinstance(event, events.Key) or event.is_forwarded:
+            if isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded:
+                self._record(event)
+            await super().on_event(event)
+        elif self._keys.accept(event):
+            self._record(event)
+            self._key_at_s = asyncio.get_running_loop().time()
+            if self._idle_timer is not None:
+                self._idle_timer.reset()
+            target = self.focused or self.screen
+            await super().on_event(event)
+            self._keys.follow(event, target)
+
+    @on(HoldKeypresses)
+    def _hold_keypresses(self, event: HoldKeypresses) -> None:
+        self._keys.hold(event.is_over)
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """The screens that show through the one on top: none where that is opaque.
+
+        Textual also counts the one under an opaque screen, and paints the whole terminal when anything changes there.
+        """
+        is_covered = bool(self._screen_stack) and self._screen_stack[-1].styles.background.a == 1
+        return [] if is_covered else super()._background_screens
+
+    async def run_action(
+        self,
+        action: str | ActionParseResult,
+        default_namespace: DOMNode | None = None,
+        namespaces: Mapping[str, DOMNode] | None = None,
+    ) -> bool:
+        """Run an action, unless the user can't act on its node: the screen is not ready, not on top, or gone.
+
+        Actions of commands name the screen or widget that owns them, such as `tree.expand`.
+        """
+        node = self if default_namespace is None else default_namespace
+        if not is_reachable(node):
+            return False
+        if isinstance(self.screen, CommandScreen):
+            namespaces = {**self.screen.action_owners, **(namespaces or {})}
+        return await super().run_action(action, default_namespace, namespaces)
+
+    def on_resize(self, event: events.Resize) -> None:
+        """Paint everything again once the terminal keeps its size.
+
+        Textual paints nothing when a terminal comes back to its size before the size in between was handled, though
+        both changes moved or cleared cells.
+        """
+        self._record(event)
+        if self._redraw_timer is not None:
+            self._redraw_timer.stop()
+        self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
+
+    def post_display_hook(self) -> None:
+        """Collect the garbage of a frame once it is painted."""
+        garbage.collect_soon()
+
+    def action_redraw(self) -> None:
+        """Paint everything again: something else has written to the terminal."""
+        if self.screen_stack:
+            forget_screen(self._driver)
+            self.screen.refresh(layout=True)
+
+    def _record(self, event: events.Event) -> None:
+        """Record an input."""
+        if self._recording is not None:
+            self._recording.add(event)
+
+    def _fatal_error(self) -> None:
+        """Exit with a short message instead of a traceback that shows values."""
+        error = self._exception
+        if error is not None:
+            self._exit_renderables.append(Text(failure_text(error)))
+        self._close_messages_no_wait()
+
+    def action_theme(self) -> None:
+        """Choose another theme."""
+        self.push_screen(PaletteScreen(providers=[ThemeProvider], placeholder="Search for themes…"))
+
+    def _register_themes(self, palette: Palette) -> None:
+        """Register the themes that parse; keep messages about the others."""
+        found = load_themes(all_css, palette=palette)
+        for theme in found.themes:
+            self.register_theme(theme)
+        self._messages += [("Theme", display_text(str(error))) for error in found.errors]
+        wanted = self.options.theme or self.settings.settings.theme or DEFAULT_THEME
+        if wanted not in self.available_themes:
+            self._messages.append(("Theme", display_text(f"there is no theme called {wanted}")))
+            wanted = DEFAULT_THEME
+        self.theme = wanted
+
+    def _remember_theme(self, theme: Theme) -> None:
+        self.settings.choose("theme", theme.name)
+
+    def _choose_keys(self) -> None:
+        """Give commands the keys of the settings file."""
+        if keys := self.settings.settings.keys:
+            wrong = choose_keys(keys, command_sets())
+            self._messages += [("Keys", display_text(message)) for message in wrong]
+            self.set_keymap({name: ",".join(chosen) for name, chosen in CHOSEN_KEYS.items()})
+        else:
+            CHOSEN_KEYS.clear()

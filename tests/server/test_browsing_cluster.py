@@ -1,0 +1,167 @@
+"""Browsing sessions of real clusters: one tree of all nodes' keys, each key asked at its node."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.query.parsing import parse
+from rtui.keyspace.slots import key_slot
+from rtui.registry.load import read_registry
+from rtui.server.facts.preview.page import PreviewKind
+from rtui.server.key_search import Stage
+from rtui.server.scan.progress import ScanState
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
+from tests.server.targets import eventually, target_of
+from tests.server.test_browsing import browsing, until, whole
+
+KEYS = [b"shop:user:%d" % number for number in range(3_000)]
+
+VERSIONS = pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+ONE_VERSION = pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+
+
+@VERSIONS
+async def test_the_tree_has_the_keys_of_all_nodes(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(KEYS)
+    for seed in (cluster.members[0], cluster.members[-1]):  # a primary, a replica
+        async with browsing(target_of(seed.server), tmp_path) as session:
+            await whole(session)
+            assert session.store.keys == len(KEYS)
+            await until(session, lambda: session.status.total == len(KEYS))
+            status = session.status
+            assert [node.id for node in status.nodes] == [one.id for one in cluster.members if one.slots]
+            assert sum(node.keys or 0 for node in status.nodes) == len(KEYS)
+            assert {node.scan.state for node in status.nodes if node.scan is not None} == {ScanState.DONE}
+            assert status.progress.state is ScanState.DONE
+            assert status.notes == ()
+            rows = await session.row_facts(KEYS[:30], with_more=True)
+            assert [(row.key, row.type, row.ttl_ms) for row in rows] == [(key, b"string", NO_TTL) for key in KEYS[:30]]
+            for key in KEYS[:5]:
+                facts = await session.key_facts(key)
+                owner = next(one for one in cluster.members if one.slots and key_slot(key) in range(*one.slots))
+                assert facts.node.endswith(f":{owner.server.port}")
+                preview = await session.preview(facts)
+                assert preview.window is not None
+                assert preview.window.data == b"x"
+                assert await session.lookup(key)
+            assert await session.lookup(b"no such key") is False
+
+
+@ONE_VERSION
+async def test_a_search_asks_each_key_at_its_node(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(KEYS)
+    async with browsing(target_of(cluster.members[1].server), tmp_path) as session:
+        scanned = session.search(parse("ttl:none shop:user:1*"))
+        scanned.prepare()
+        await eventually(lambda: scanned.stage is Stage.OVER)
+        wanted = {key for key in KEYS if key.startswith(b"shop:user:1")}
+        assert {one.key for one in scanned.kept} == wanted
+        await whole(session)
+        await until(session, lambda: session.status.total == len(KEYS))
+        held = session.search(parse("type:string shop:user:1*"))
+        held.prepare()
+        await eventually(lambda: held.stage is Stage.OVER)
+        assert {one.key for one in held.kept} == wanted
+        assert (held.notes, held.failure) == (held.notes[:1], None)
+
+
+@ONE_VERSION
+async def test_references_are_looked_up_on_all_nodes(cluster: TestCluster, tmp_path: Path) -> None:
+    users = [b"user:%d" % number for number in range(20)]
+    cluster.fill(users)
+    client = cluster.client()
+    client.sadd("users", *(str(number) for number in range(25)))
+    client.close()
+    registry = read_registry(
+        """
+[[pattern]]
+pattern = "users"
+references = [{ from = "member", to = "user:{member}" }]
+[[pattern]]
+pattern = "user:{id}"
+"""
+    )
+    async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
+        facts = await session.key_facts(b"users")
+        preview = await session.preview(facts)
+        assert preview.kind is PreviewKind.SET
+        found = await session.references(registry, facts, preview)
+        assert {one.key for one in found.outgoing if one.is_there} == set(users)
+        assert found.dangling == 5
+
+
+@ONE_VERSION
+async def test_a_key_whose_slot_has_moved_is_asked_where_it_is_now(cluster: TestCluster, tmp_path: Path) -> None:
+    first, second, *_ = cluster.members
+    key = next(key for key in KEYS if first.slots and first.slots[0] <= key_slot(key) <= first.slots[1])
+    async with browsing(target_of(first.server), tmp_path) as session:
+        await whole(session)
+        assert (await session.key_facts(key)).is_gone
+        for member in (second, first):
+            member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", second.id)
+        try:
+            second.server.admin.set(key, b"there")
+            async with asyncio.timeout(20):  # until the node that is asked for the topology has heard of it
+                while (facts := await session.key_facts(key)).node != f"127.0.0.1:{second.server.port}":
+                    assert facts.type != b"string"
+            assert facts.type == b"string"
+            (row,) = await session.row_facts([key])
+            assert row.type == b"string"
+        finally:
+            second.server.admin.delete(key)
+            for member in (first, second):
+                member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", first.id)
+
+
+@ONE_VERSION
+async def test_a_key_on_its_way_is_said_to_be(cluster: TestCluster, tmp_path: Path) -> None:
+    first, second, *_ = cluster.members
+    key = next(key for key in KEYS if first.slots and first.slots[0] <= key_slot(key) <= first.slots[1])
+    second.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "IMPORTING", first.id)
+    first.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "MIGRATING", second.id)
+    try:
+        async with browsing(target_of(first.server), tmp_path) as session:
+            (row,) = await session.row_facts([key])
+            assert isinstance(row.type, Unknown)
+            assert "its slot is being moved" in row.type.detail
+            sent = {name for entry in session.log.entries for name in entry.sent}
+            assert "ASKING" not in sent
+    finally:
+        for member in (first, second):
+            member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "STABLE")
+
+
+@pytest.mark.slow
+async def test_a_node_that_is_down_costs_its_own_rows_only(tmp_path: Path) -> None:
+    with cluster_of(require("valkey-9.1")) as cluster:
+        cluster.fill(KEYS[:30])
+        last = cluster.members[2]
+        assert last.slots is not None
+        async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
+            await whole(session)
+            last.server.stop()
+            rows = await session.row_facts(KEYS[:30])
+        down = [row for row in rows if key_slot(row.key) >= last.slots[0]]
+        assert down
+        assert all(isinstance(row.type, Unknown) and row.type.reason is Reason.FAILED for row in down)
+        assert all("can't be reached" in row.type.detail for row in down if isinstance(row.type, Unknown))
+        assert all(row.type == b"string" for row in rows if row not in down)
+
+
+async def test_numbered_databases_of_a_cluster(tmp_path: Path) -> None:
+    with cluster_of(require("valkey-9.1"), "--cluster-databases", "16") as cluster:
+        for member in cluster.members:
+            client = member.server.client(db=3)
+            for key in KEYS[:30]:
+                if member.slots and member.slots[0] <= key_slot(key) <= member.slots[1]:
+                    client.set(key, b"x")
+        async with browsing(target_of(cluster.members[0].server, db=3), tmp_path) as session:
+            await whole(session)
+            assert session.store.keys == 30
+            assert (await session.key_facts(KEYS[0])).type == b"string"
+            assert not await session.deployment.look()
