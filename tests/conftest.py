@@ -293,9 +293,9 @@ def redis810(pool: Pool) -> Server:
 
 @pytest.fixture
 def lfu_server(pool: Pool) -> Server:
-    """Valkey 9.1 with an LFU policy where each touch counts: OBJECT FREQ answers, OBJECT IDLETIME does not."""
-    policy = ("--maxmemory", "256mb", "--maxmemory-policy", "allkeys-lfu", "--lfu-log-factor", "0")
-    return pool.take("lfu", NEWEST, *policy)
+    """Valkey 9.1 with an LFU policy where each touch counts for ever: OBJECT FREQ answers, IDLETIME does not."""
+    policy = ("--maxmemory", "256mb", "--maxmemory-policy", "allkeys-lfu")
+    return pool.take("lfu", NEWEST, *policy, "--lfu-log-factor", "0", "--lfu-decay-time", "0")
 
 
 @pytest.fixture

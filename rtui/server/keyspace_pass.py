@@ -76,16 +76,17 @@ class Overview:
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
         def show(taken: Sample) -> Slices[None]:
-            self.sampled = self._tally.drawn
+            drawn = self._tally.drawn
             self.total = taken.total if share == 1.0 else None
             total, slicer = size if size is not None else self.total, Slicer()
             if total is None:
                 return
             number = total.value if isinstance(total, Estimate) else float(total)
-            population = max(self._tally.drawn, round(number))
+            population = max(drawn, round(number))
             for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
                 yield from slicer.pause()
                 self._store.expect(path, found.scaled(number))
+            self.sampled = drawn
 
         taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=show)
         for _ in show(taken):

@@ -332,7 +332,7 @@ async def test_frequencies_are_read_by_the_servers_own_settings(lfu_server: Serv
         await until(session, lambda: session.capabilities["CONFIG GET"].verdict is Verdict.YES)
         frequency = (await session.key_facts(b"a")).frequency
         assert isinstance(frequency, Frequency)
-        assert frequency.settings == LfuSettings(log_factor=0, decay_minutes=1, assumed=False)
+        assert frequency.settings == LfuSettings(log_factor=0, decay_minutes=0, assumed=False)
 
 
 async def test_a_rescan_counts_again(valkey: Server, tmp_path: Path) -> None:
@@ -393,7 +393,7 @@ async def test_settings_of_the_counters_are_asked_once_a_connection(
         await session.rescan()
         await until(session, lambda: asked(session, "CONFIG GET") == 4)
         await until(session, lambda: session.keys.home.lfu.decay_minutes == 7)
-        lfu_server.admin.config_set("lfu-decay-time", 1)
+        lfu_server.admin.config_set("lfu-decay-time", 0)
 
 
 async def test_the_number_of_databases_is_asked_when_it_is_wanted(server: Server, tmp_path: Path) -> None:

@@ -197,7 +197,8 @@ def lay_out_row(
         if _rest(width, [*fields, more[0]]) < max(WIDE_NAME_CELLS, wanted):
             fields, more = [*(field for field in fields if field.key is not TreeColumn.SIZE), more[0]], []
     for field in more:
-        if _rest(width, [*fields, field]) < max(WIDE_NAME_CELLS, min(longest, WIDE_LONG_NAME_CELLS)):
+        longest_shown = min(longest, WIDE_LONG_NAME_CELLS) if fields else 0
+        if _rest(width, [*fields, field]) < max(WIDE_NAME_CELLS, longest_shown):
             break
         fields.append(field)
     while len(fields) > 1 and _rest(width, fields) < wanted:

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.keyspace.rows.ordering import Sort
@@ -82,6 +82,7 @@ def test_a_name_that_a_small_terminal_shows_is_not_cut_harder_in_a_larger_one(
 
 
 @given(st.integers(0, 300), columns, st.integers(0, 600))
+@example(46, frozenset({TreeColumn.IDLE}), 35)
 def test_the_first_place_stays_however_long_names_are(width: int, enabled: frozenset[TreeColumn], longest: int) -> None:
     assert bool(lay_out_row(width, enabled, longest).fields) == bool(lay_out_row(width, enabled).fields)
 
