@@ -14,9 +14,8 @@ from importlib import import_module
 from typing import Final
 
 AHEAD: Final = (
-    "rtui.analysis.query.completion",
-    "rtui.tui.kit.vocabulary",
     "rtui.tui.kit.query_hints",
+    "rtui.tui.kit.vocabulary",
     "rtui.analysis.aggregate.aggregates",
     "rtui.server.inspection.pipeline",
     "rtui.server.analysis_run",

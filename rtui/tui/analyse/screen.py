@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
@@ -14,20 +13,16 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
-from rtui.analysis.formats.json import ReportFormatError
-from rtui.analysis.humanize import keys
-from rtui.analysis.report.document import CoverageKind, Report
+from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
+from rtui.server.analysis_session import AnalysisSource
 from rtui.server.guard.evidence import Consent
-from rtui.server.hot.report import HOT_EVERY_S
-from rtui.server.kept_reports import KeptReports, read_kept
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.wire.connection import Online
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
-from rtui.tui.analyse.comparing import NO_EARLIER, NOTHING_KEPT, against_line, choices, earlier
+from rtui.tui.analyse.comparing import against_line
+from rtui.tui.analyse.comparing_screen import ComparingScreen
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
 from rtui.tui.analyse.hot_session import HotKeys, HotSessionScreen
 from rtui.tui.analyse.icicle_colours import Colouring
@@ -35,28 +30,22 @@ from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import PanelStates, following
 from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.analyse.panel_watch import PanelWatch
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
-from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.history import Leaving, PanelPlace
-from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner, run_action_of, title_action_of
-from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
 from rtui.tui.kit.table_rows import SUFFIXES, write_table
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
     from rtui.registry.registry import Registry
-    from rtui.server.saved_analysis import SavedAnalysis
 
 
-class AnalyseScreen(RunScreen[bytes | None]):
+class AnalyseScreen(ComparingScreen):
     """Shows an analysis in panels; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE, Owner.PANEL)
@@ -89,12 +78,10 @@ class AnalyseScreen(RunScreen[bytes | None]):
         self.findings = LatestFindings(None if registry is None else registry.rules, registry)
         self.view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
         self.report: Report | None = None
-        """The report that is shown, None while it has no keys."""
         self.filter_input = FilterInput("part of a name", id="filter")
         self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
         self._label = label
         self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
-        self._watch: PanelWatch | None = None
         self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
 
@@ -137,6 +124,10 @@ class AnalyseScreen(RunScreen[bytes | None]):
 
     def on_resize(self) -> None:
         """Divide the new height between chart and table."""
+        self.show_again()
+
+    def show_again(self) -> None:
+        """Show everything again, whatever has changed."""
         self._seen, self._shown = -1, None
         self.call_after_refresh(self.flush)
 
@@ -148,12 +139,12 @@ class AnalyseScreen(RunScreen[bytes | None]):
         if now != self._shown or (before != self._seen and self.report is None):
             self._show_panel()
         if status.is_live or before != self._seen:
-            self._show_bars()
+            self.show_bars()
             if self.banner.show_warning(analyse_banner(status.outdated, status.age_s)):
                 self.on_resize()
             self.view.age(status.hot_since_s)
             self.hot_keys.refresh(status)
-            self._go_on_watching(status)
+            self.go_on_watching(status)
         if status.is_live:
             self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
@@ -164,19 +155,14 @@ class AnalyseScreen(RunScreen[bytes | None]):
         self.report = report if report is not None and report.head.coverage.keys else None
         if self.report is not None:
             self.view.show(self.report, holds_order=status.is_under_way or self._watch is not None)
-            self._look_for_findings(self.report)
+            self.look_for_findings(self.report)
         elif report is not None and status.progress.state is not ScanState.FAILED:
             self.view.show_lines(lambda width: screen_lines.empty_lines(report, width))
         else:
             self.view.show_lines(lambda width: screen_lines.offer_lines(status, width))
         self._show_commands()
 
-    def _look_for_findings(self, report: Report) -> None:
-        if self.view.panel.id == FindingsPanel.id:
-            again = partial(self.view.show_again, FindingsPanel.id)
-            self.findings.look(self, report, self.view.states.baseline, again)
-
-    def _show_bars(self) -> None:
+    def show_bars(self) -> None:
         """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self.shows_cost
         now_s = asyncio.get_running_loop().time()
@@ -226,149 +212,9 @@ class AnalyseScreen(RunScreen[bytes | None]):
         }
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
 
-    def action_begin(self, *, estimate: bool = False) -> None:
-        """Read every key, or a sample; ask first where an analysis was left in an earlier run to go on later."""
-        if Condition.READY not in self.conditions:
-            return
-        if self.source.may_have_left and not estimate:
-            self.run_worker(
-                self._begin_or_go_on(), group="begin", exclusive=True, exit_on_error=False, description="begin"
-            )
-        else:
-            self.source.begin(estimate=estimate)
-            self.show_soon()
-
-    async def _begin_or_go_on(self) -> None:
-        """Ask whether an analysis that was left is to go on; begin anew where it can't, and say why."""
-        left = await self.source.left_before()
-
-        def begin(saved: SavedAnalysis | None) -> None:
-            if Condition.READY in self.conditions:
-                self.source.begin(saved=saved)
-                self.show_soon()
-
-        def chosen(choice: int | None) -> None:
-            if choice == 1:
-                self.run_worker(self.source.forget_left(), exit_on_error=False, description="forget")
-            if choice is not None:
-                begin(left if choice == 0 and not isinstance(left, str) else None)
-
-        if left is None or isinstance(left, str):
-            if left is not None:
-                self.notify(left, title="A new analysis", markup=False, timeout=10)
-                await self.source.forget_left()
-            begin(None)
-        else:
-            self.app.push_screen(ChoiceScreen(left.title, screen_lines.GO_ON_OR_ANEW), chosen)
-
-    def action_estimate(self) -> None:
-        """Read a sample; ask first where an estimate would replace exact figures."""
-        report = self.report
-        if report is None or report.head.coverage.kind is not CoverageKind.EXACT:
-            self.action_begin(estimate=True)
-        elif Condition.READY in self.conditions:
-
-            def chosen(choice: int | None) -> None:
-                if choice == 1:
-                    self.action_begin(estimate=True)
-
-            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
-            self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
-
-    def action_columns(self) -> None:
-        """Choose what the next analysis asks of which keys."""
-        if Condition.READY in self.conditions:
-            choices = screen_lines.column_choices(self.source.given_columns)
-
-            def chosen(choice: int | None) -> None:
-                if choice is not None:
-                    self.source.choose_columns(choices[choice][0])
-                    self._shown = None
-                    self.show_soon()
-                    if self.report is not None:
-                        self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
-
-            self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
-
-    def action_watch(self) -> None:
-        """Ask the same again and again, and show what has changed each time; or end that."""
-        status, report = self.source.status, self.report
-        if self._watch is not None:
-            self._end_watch()
-        elif self.view.panel.shows_hot_keys and self.source.reports_hot_keys:
-            text = f"The hot keys are asked every {HOT_EVERY_S:g} s while they are shown."
-            self.notify(text, markup=False, timeout=5)
-        elif report is None or status.is_under_way:
-            self.notify("There are no complete figures to be asked again yet.", markup=False, timeout=4)
-        else:
-            self._watch = PanelWatch(report, status.cost.server_us / 1e6, self._loop_s)
-        self.show_soon()
-
-    @property
-    def _loop_s(self) -> float:
-        return asyncio.get_running_loop().time()
-
-    def _end_watch(self) -> None:
-        """Watch no more; what it was compared with goes, unless the user chose that."""
-        watch, self._watch = self._watch, None
-        if watch is not None and watch.before is not None and self.view.states.baseline is watch.before:
-            self._compare_with(None)
-        self.view.table.flash(is_on=False)
-
-    def _go_on_watching(self, status: AnalysisStatus) -> None:
-        """Take the report of a pass that has ended, and begin the next one when it is due."""
-        watch, report = self._watch, self.report
-        if watch is None or status.is_under_way:
-            return
-        if status.progress.state is not ScanState.DONE or report is None:
-            self._end_watch()
-            return
-        if watch.settle(self._loop_s):
-            self.view.table.flash(is_on=False)
-        before = watch.before
-        if watch.learn(report, status.cost.server_us / 1e6, self._loop_s):
-            if self.view.states.baseline is before:
-                self._compare_with(watch.before)
-            self.view.table.flash(is_on=True)
-        elif watch.is_due(self._loop_s) and isinstance(status.link, Online):
-            self.source.begin_again()
-
-    def action_compare(self) -> None:
-        """Choose an earlier report to show the changes since, or show them no more."""
-        if self._watch is not None:
-            self._end_watch()
-        if self.view.states.baseline is not None:
-            self._compare_with(None)
-        elif self.report is None or self.source.kept is None:
-            self.notify("There is nothing to compare yet." if self.report is None else NOTHING_KEPT, markup=False)
-        else:
-            work = self._choose_earlier(self.source.kept, self.report)
-            self.run_worker(work, group="earlier", exclusive=True, exit_on_error=False, description="earlier reports")
-
-    async def _choose_earlier(self, kept: KeptReports, shown: Report) -> None:
-        """List the earlier reports, and compare with the one that is chosen."""
-        found = await asyncio.to_thread(earlier, kept, shown)
-        if not found:
-            self.notify(NO_EARLIER, markup=False, timeout=5)
-            return
-        texts = await asyncio.to_thread(choices, found, self.clock())
-        chosen = await self.app.push_screen_wait(ChoiceScreen(literal("What has changed since"), texts))
-        if chosen is not None:
-            try:
-                self._compare_with(await asyncio.to_thread(read_kept, found[chosen].file))
-            except (OSError, ReportFormatError) as error:
-                self.notify(display_text(str(error), limit=200), title="Not read", severity="error", markup=False)
-
-    def _compare_with(self, baseline: Report | None) -> None:
-        self.view.compare(baseline)
-        if self.report is not None:
-            self._look_for_findings(self.report)
-        self._show_bars()
-        self.on_resize()
-
     def show_soon(self) -> None:
         """Show what a command has changed."""
-        self._show_bars()
+        self.show_bars()
         self.flush_after(AT_ONCE_S)
 
     def action_show_panel(self, panel_id: str) -> None:
@@ -388,7 +234,7 @@ class AnalyseScreen(RunScreen[bytes | None]):
         self.action_leave_filter()
         self.view.states.put(place.panel_id, place.state)
         self._show_panel()
-        self._show_bars()
+        self.show_bars()
 
     def action_next_panel(self, step: int = 1) -> None:
         """Show the panel so many places after this one."""

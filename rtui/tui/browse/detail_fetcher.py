@@ -1,13 +1,10 @@
-"""Fetches what is shown of the row under the cursor: facts and a page of the value, or what lies in a namespace.
-
-What lies directly below a namespace is counted without opening it, which would make the store larger.
-"""
+"""Fetches what is shown of the row under the cursor: facts and a page of the value, or what lies in a namespace."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import Counter, deque
+from collections import deque
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,19 +13,17 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.facts import KeyFacts, Reason, RowFacts, Unknown
 from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.namespace import Namespace
-from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.segments import Separators
-from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
+from rtui.tui.browse.child_counts import FEW_ASKED, ChildCounts, CountedState, count_children
 from rtui.tui.browse.document import Document, open_document
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import REASONS
+from rtui.tui.browse.value_matches import matches
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import display_text
 
@@ -37,88 +32,8 @@ if TYPE_CHECKING:
     from rtui.server.facts.references import KeyReferences
     from rtui.tui.browse.schema import LevelDetail
 
-GROWTH: Final = 1.125
-"""During a scan a namespace is counted again when it has grown by this factor."""
-
-LARGEST: Final = 200
-"""Only so many of the largest namespaces are listed."""
-
-MOST_KEYS: Final = 200_000
-"""Unopened namespaces of more keys are not counted just because the cursor rests on them."""
-
-FEW_ASKED: Final = 100
-"""Namespaces of no more keys are asked how big these are when the cursor rests on them: as many as rows on a screen."""
-
-BATCH: Final = 2_048
-"""How many children are handled between two checks of the clock."""
-
-
-@dataclass(frozen=True, slots=True)
-class ChildCount:
-    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
-
-    label: bytes
-    keys: float
-    is_estimate: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ChildCounts:
-    """The namespaces directly below one, largest first, and the keys directly below, when it had `of` keys in all."""
-
-    parts: tuple[ChildCount, ...] = ()
-    namespaces: int = 0
-    keys: int = 0
-    of: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CountedState:
-    """The state in which a namespace was counted: how many keys it had, and whether it was open."""
-
-    node: Namespace
-    keys: int
-    opened: bool
-    complete: bool
-    """Whether the scan had seen every key."""
-
-    def is_due(self, last: CountedState) -> bool:
-        """Return whether to count again: on any change of totals, and after a scan, when few keys are asked."""
-        if self.node is not last.node or self.opened != last.opened:
-            return True
-        if not self.complete:
-            return self.keys > last.keys * GROWTH
-        return self.keys != last.keys or (not last.complete and 0 < self.keys <= FEW_ASKED)
-
-
-def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
-    """Count what lies directly below, in slices; None where that is not known or would take long."""
-    slicer, of, kept = Slicer(), node.count, node.suffixes
-    if node.listed:
-        found: list[tuple[float, int]] = []
-        for start in range(0, len(node.labels), BATCH):
-            ordinals = range(start, min(start + BATCH, len(node.labels)))
-            found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
-            found = sorted(found)[:LARGEST]
-            yield from slicer.pause()
-        parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
-        return ChildCounts(parts, len(node.labels), node.key_total, of)
-    if node.dropped or of > MOST_KEYS or kept is None:
-        return None
-    counts: Counter[bytes] = Counter()
-    brace_before = node.brace_before
-    batches = [unpack_inline(kept)] if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
-    for names in batches:
-        cut = separators.split_batch(names, brace_before=brace_before)
-        counts.update(head + separator if separator else b"" for head, separator, _ in cut)
-        yield from slicer.pause()
-    keys = counts.pop(b"", 0)
-    parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
-    return ChildCounts(parts, len(counts), keys, of)
-
-
 MOST_BIGGEST: Final = 8
-"""So many of them are shown."""
+"""So many of the biggest keys of a small namespace are shown."""
 
 REST_S: Final = 0.06
 """The cursor must rest so long on a row before the server is asked, so that moving past keys costs nothing."""
@@ -130,45 +45,8 @@ GRACE_S: Final = 0.15
 UNDECODED: Final = frozenset({PreviewKind.HYPERLOGLOG, PreviewKind.BITMAP})
 """What strings may be that is no encoded value."""
 
-MOST_FOUND: Final = 100
-"""A page of what was found ends with so many matches,"""
-
-MOST_LOOKED_AT: Final = 100_000
-"""or when so many elements were looked at,"""
-
 MOST_LEFT: Final = 50
 """So many places in a value can be gone back to."""
-
-MOST_BYTES_LOOKED_AT: Final = 16 << 20
-"""in a string so many bytes."""
-
-
-def is_enough(found: Preview) -> bool:
-    """Return whether what was found so far is shown as a page, and the next one is fetched only when it is wanted."""
-    count = len(found.rows) if found.elements is None else found.elements
-    most = MOST_LOOKED_AT if found.type != STRING.name else MOST_BYTES_LOOKED_AT
-    return count >= MOST_FOUND or found.looked_at >= most or found.refusal is not None
-
-
-def with_more(found: Preview, more: Preview) -> Preview:
-    """Return what was found so far with what was found behind it; the page stays the first one."""
-    elements = None if found.elements is None else found.elements + (more.elements or 0)
-    wide = found if len(found.columns) >= len(more.columns) else more
-    rows = (*found.rows, *more.rows)
-    if found.columns != more.columns:
-        rows = tuple((*row, None)[: len(wide.columns)] for row in rows)
-    window, kind = (more.window, more.kind) if more.window is not None else (found.window, found.kind)
-    return replace(
-        found,
-        columns=wide.columns,
-        rows=rows,
-        elements=elements,
-        window=window,
-        kind=kind,
-        looked_at=found.looked_at + more.looked_at,
-        next_page=more.next_page,
-        refusal=more.refusal,
-    )
 
 
 def may_be_encoded(beginning: bytes) -> bool:
@@ -436,9 +314,14 @@ class DetailFetcher:
             self.detail = replace(self.detail, facts=facts)
             preview = await self._session.preview(facts, page)
         if page.find is not None:
-            async for found in self._matches(facts, preview):
+            loop = asyncio.get_running_loop()
+            shown_at_s = loop.time()
+            async for found in matches(self._session, facts, preview):
                 preview = found
                 self.detail = replace(self.detail, preview=preview, document=None)
+                if loop.time() - shown_at_s > GRACE_S:
+                    shown_at_s = loop.time()
+                    self._on_change(self.detail)
         document, at_s = await self._document(facts, preview), self._session.clock()
         before = self.detail.preview
         is_same = before is not None and (before.page, before.rows, before.window) == (
@@ -449,20 +332,6 @@ class DetailFetcher:
         references = self.detail.references if is_same else None
         page_read = replace(self.detail, preview=preview, value_at_s=at_s, document=document)
         self.detail = self._last_read = replace(page_read, references=references, is_fetching_page=False)
-
-    async def _matches(self, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
-        """Yield what was found so far, each time with more, and show it as it grows."""
-        loop = asyncio.get_running_loop()
-        shown_at_s = loop.time()
-        while preview.next_page is not None and preview.window is None and not is_enough(preview):
-            more = await self._session.preview(facts, preview.next_page)
-            preview = with_more(preview, more)
-            yield preview
-            if loop.time() - shown_at_s > GRACE_S:
-                shown_at_s = loop.time()
-                self._on_change(replace(self.detail, preview=preview))
-            if more.refusal is not None:
-                return
 
     async def _document(self, facts: KeyFacts, preview: Preview) -> Document | None:
         """Return what the bytes of a string mean, all of them read where they are few; None for other types."""

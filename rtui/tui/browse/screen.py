@@ -5,18 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
-from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
-from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
@@ -30,40 +27,24 @@ from rtui.tui.browse.panes import Panes
 from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
+from rtui.tui.browse.tree_filter import TreeFilter
 from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.browse.tree_places import TreePlaces
 from rtui.tui.browse.tree_search import TreeSearch
 from rtui.tui.browse.value_commands import SHARED
-from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_prompt import prompt_hint
-from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput, LinkedBar
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
-from rtui.tui.kit.history import TreePlace
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_action_of, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.completion import Vocabulary
     from rtui.registry.registry import Registry
-    from rtui.tui.browse.schema import LevelDetail
-
-FILTER_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" goes to exactly that key, or scans the server for a glob"), Role.MUTED),
-    Span(literal("  down"), Role.ACCENT),
-    Span(literal(" moves into the list"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" shows all"), Role.MUTED),
-)
-"""Stands in the footer while a filter is typed."""
-
-FILTER_PLACEHOLDER: Final = "name, part of one, a glob such as user:*:cart, or terms such as ttl:none size>1M"
 
 COVERED: Final = frozenset({*(f"{Owner.BROWSE}.{one}" for one in SHARED.values()), f"{Owner.BROWSE}.columns"})
 """Commands that are not in the footer while the value has the keyboard: its own have their keys."""
@@ -84,7 +65,7 @@ ROW_FACTS: Final = "row facts"
 """The group of the workers that fetch the facts of rows."""
 
 
-class BrowseScreen(CommandScreen[None]):
+class BrowseScreen(TreePlaces):
     """Binds a session to the tree, the details and the bars."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.BROWSE, Owner.DETAIL, Owner.SCAN, Owner.APP)
@@ -114,7 +95,6 @@ class BrowseScreen(CommandScreen[None]):
         self.title_bar = LinkedBar(title_action_of, id="title")
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner("browse.rescan")
-        self.filter_input = QueryLine(FILTER_PLACEHOLDER, self._vocabulary, self.settings, session.target)
         self._label = label
         self._shown = NOTHING_SHOWN
         self._ticked_at_s = 0.0
@@ -124,6 +104,7 @@ class BrowseScreen(CommandScreen[None]):
         self._told_log_failure = False
         self.pane_watch = PaneWatch(session, self.tree_pane, self.detail_pane, self.status_bar)
         self.search = TreeSearch(session, self.tree_pane, self.detail_pane, self._run, self._show_all_again)
+        self.filter_input = TreeFilter(session, self.search, self.settings, self._run, self.action_leave_filter)
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -135,11 +116,6 @@ class BrowseScreen(CommandScreen[None]):
         yield self.filter_input
         yield self.status_bar
         yield self.footer_bar
-
-    @property
-    def focus_home(self) -> Widget:
-        """The tree, or the details where they may be all that is shown."""
-        return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.view
 
     def on_mount(self) -> None:
         """Show what there is and begin to poll."""
@@ -174,7 +150,7 @@ class BrowseScreen(CommandScreen[None]):
             self._generation = status.generation  # after a reconnection: it may be another server
             self.tree_pane.invalidate_facts()
             self.detail_pane.fetcher.refresh(at_once=True)
-        self._offer_commands()
+        self.offer_commands()
         is_working = names.is_searching or self.tree_pane.ranking.is_under_way or self.tree_pane.schema.is_reading
         is_at_rest = before == self._shown and self.status_bar.is_at_rest and not is_working
         self.flush_after(REST_S if is_at_rest else FLUSH_S)
@@ -222,7 +198,7 @@ class BrowseScreen(CommandScreen[None]):
     def _follow_level(self) -> None:
         if self.tree_pane.is_schema:
             self.detail_pane.fetcher.show_level(self.level)
-            self._offer_commands()
+            self.offer_commands()
 
     @on(SchemaView.Chosen)
     def _list_level(self) -> None:
@@ -232,17 +208,13 @@ class BrowseScreen(CommandScreen[None]):
     @on(KeyTree.Chosen)
     def _choose_key(self) -> None:
         self.leave_place()
-        self._enter_detail()
-
-    def _enter_detail(self) -> None:
-        self.add_class("-reading")
-        self.set_focus(self.detail_pane.body)
+        self.enter_detail()
 
     @on(KeyTree.Jumping)
     def _show_jump(self, event: KeyTree.Jumping) -> None:
         prompt = Span(literal(" jump to "), Role.MUTED)
         self._jump = () if event.typed is None else (prompt, Span(display_text(event.typed + "_"), Role.ACCENT))
-        self._offer_commands()
+        self.offer_commands()
 
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
@@ -265,7 +237,7 @@ class BrowseScreen(CommandScreen[None]):
             self._listed_facts = facts
             self.pane_watch.learn(facts)
             self.tree_pane.put_facts([facts.row])
-        self._offer_commands()
+        self.offer_commands()
 
     # the schema
 
@@ -277,20 +249,8 @@ class BrowseScreen(CommandScreen[None]):
             self.tree_pane.show_schema()
         if not self.detail_pane.value.has_keyboard:
             self.set_focus(self.tree_pane.view)
-        self._offer_commands()
+        self.offer_commands()
         self.flush_after(AT_ONCE_S)
-
-    @property
-    def level(self) -> LevelDetail | None:
-        """The level of the schema under the cursor; None without one, and where the names are shown."""
-        from rtui.analysis.query.query import query_of  # noqa: PLC0415 - with all that adds up
-        from rtui.tui.browse.schema import LevelDetail  # noqa: PLC0415
-
-        view, pane = self.tree_pane.schema.view, self.tree_pane
-        schema = None if view.model is None or not pane.is_schema else view.model.schema
-        if schema is None or view.cursor is None:
-            return None
-        return LevelDetail(schema, view.cursor, query_of(*self.search.needle_terms()))
 
     # watching
 
@@ -312,193 +272,11 @@ class BrowseScreen(CommandScreen[None]):
     def action_filter(self) -> None:
         """Type a filter."""
         self.filter_input.open()
-        self._offer_commands()
-
-    def _vocabulary(self) -> Vocabulary:
-        """Return what is known of the keyspace, for the completion of queries."""
-        from rtui.tui.kit.vocabulary import vocabulary_of  # noqa: PLC0415 - with all that adds up
-
-        analysed = self.session.analysed
-        return vocabulary_of(self.session.store, None if analysed is None else analysed.report)
-
-    def action_leave_filter(self) -> None:
-        """Close the line of the filter and go into what was found so far."""
-        self.filter_input.close()
-        self.set_focus(self.tree_pane.view)
-        self._offer_commands()
-
-    @on(FilterInput.Changed)
-    def _filter_changes(self, event: FilterInput.Changed) -> None:
-        """Search the names that are loaded while a filter is typed; a glob or a query has to wait for Enter."""
-        if not self.filter_input.is_open:
-            return
-        self.filter_input.show_hint()
-        if self.filter_input.is_query:
-            if self.search.needle is not None:
-                self.search.show_names(b"")
-        elif not self.filter_input.is_glob:
-            self.search.show_names(event.value.encode("utf-8", "surrogateescape"))
-        self._offer_commands()
-
-    @on(FilterInput.Submitted)
-    def _filter_typed(self, event: FilterInput.Submitted) -> None:
-        line, text = self.filter_input, event.value.encode("utf-8", "surrogateescape")
-        is_query, reading = line.is_query, line.reading
-        if is_query and reading.problems:
-            self.search.hold_keypresses(self._run(partial(self._look_up_or_mark, text), "filter"))
-            return
-        self.action_leave_filter()
-        if is_query:
-            self.post_message(KeysWanted(reading.query))
-        elif text:
-            looking_up = self._run(partial(self.search.look_up, text, is_glob=line.is_glob), "filter")
-            self.search.hold_keypresses(looking_up)
-
-    async def _look_up_or_mark(self, text: bytes) -> None:
-        """Go to the key of exactly this name; where there is none, go to what is wrong with the query."""
-        if await self.session.lookup(text):
-            self.action_leave_filter()
-            await self.search.look_up(text)
-        elif self.filter_input.reading.problems:
-            problem = self.filter_input.reading.problems[0]
-            self.filter_input.cursor_position = min(problem.span.end, len(self.filter_input.value))
-            self.notify(problem.sentence, severity="warning", markup=False, timeout=5)
-
-    @on(ValuePane.Followed)
-    def _follow_row(self, event: ValuePane.Followed) -> None:
-        """Go to what a row beside the tree leads to; Escape comes back to it."""
-        item = event.item
-        if item.kind is ItemKind.BY_SIZE:
-            self.action_keys(sort="size")
-        elif item.behind is not None:
-            self.post_message(KeysWanted(item.behind.query, item.behind.note))
-        elif item.data is not None:
-            here = self.place
-            self.leave_place()
-            if self.detail_pane.is_among_references:
-                self.detail_pane.trail.follow(here, item.data)
-                self.search.go_to(item.data)
-                return
-            self._leave_detail()
-            if item.kind is ItemKind.KEY:
-                self.go_to_key(item.data, here)
-            else:
-                self.tree_pane.reveal_namespace(item.data)
-                self.search.returns_to = here
-            self._offer_commands()
-
-    @on(ValuePane.Left)
-    def _leave_detail(self) -> None:
-        """Give the keyboard back to the tree."""
-        self.remove_class("-reading")
-        self.set_focus(self.tree_pane.view)
-
-    def action_keys(self, sort: str | None = None) -> None:
-        """List the keys of the namespace or level under the cursor, of those that the tree shows.
-
-        With a column to sort by, it is those that come first by that.
-        """
-        if self.tree_pane.is_schema:
-            if (level := self.level) is not None:
-                self.post_message(KeysWanted(level.behind.query, level.behind.note, sort=sort))
-            return
-        row = self.tree_pane.key_tree.cursor
-        if row is None or row.kind is not RowKind.NAMESPACE:
-            return
-        self.post_message(KeysWanted(self.search.query_of(row), sort=sort))
+        self.offer_commands()
 
     def action_clear_filter(self) -> None:
         """Clear the filter: show everything again."""
         self.search.clear()
-
-    def action_focus_next_pane(self) -> None:
-        """Focus the other pane."""
-        if self.detail_pane.value.has_keyboard:
-            self._leave_detail()
-        else:
-            self.detail_pane.value.close_prompt()
-            self._enter_detail()
-
-    async def action_back(self) -> None:
-        """Go back one step."""
-        if self.filter_input.is_open:
-            self.action_leave_filter()
-            self.search.show_names(b"")
-        elif self.tree_pane.ranking.stop():
-            self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
-        elif self.detail_pane.value.go_back():
-            self._offer_commands()
-        elif self.detail_pane.is_among_references and (
-            origin := self.detail_pane.trail.back(self.detail_pane.detail.key)
-        ):
-            self.show_place(origin)
-        elif self.detail_pane.value.has_keyboard or self.has_class("-reading"):
-            self._leave_detail()
-        elif self.tree_pane.is_schema:
-            self.action_schema()
-        elif self.search.returns_to:
-            before, self.search.returns_to = self.search.returns_to, ""
-            if isinstance(before, TreePlace):
-                self.show_place(before)
-            else:
-                await self.run_action(before)
-        elif self.search.needle is not None:
-            self.search.show_names(b"")
-        elif self.search.can_clear:
-            self.search.clear()
-
-    @property
-    def cursor_place(self) -> tuple[bool, bytes] | None:
-        """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
-        return self.tree_pane.key_tree.cursor_place
-
-    def move_to_place(self, place: tuple[bool, bytes]) -> None:
-        """Move to the row of that place, if it is listed."""
-        self.tree_pane.key_tree.move_to_place(place)
-
-    def return_from_analysis(self, key: bytes | None) -> None:
-        """Go to the key that was chosen in the analysis, opening what it lies in; None: stay."""
-        if key is not None:
-            self.go_to_key(key, "app.analyse")
-
-    def go_to_key(self, key: bytes, returns_to: str | TreePlace = "") -> None:
-        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then, or goes to that place."""
-        self.search.go_to(key)
-        self.search.returns_to = returns_to
-
-    # places
-
-    @property
-    def place(self) -> TreePlace:
-        """The row under the cursor, and whether its details have the keyboard."""
-        row, needle = self.tree_pane.key_tree.cursor, self.search.needle
-        is_reading = self.detail_pane.value.has_keyboard or self.has_class("-reading")
-        if self.tree_pane.is_schema:
-            level = self.tree_pane.schema.view.cursor
-            return TreePlace(is_reading=is_reading, needle=needle, level=() if level is None else level.path)
-        if row is None:
-            return TreePlace(is_reading=is_reading, needle=needle)
-        return TreePlace(row.key(), row.kind is RowKind.NAMESPACE, is_reading, needle)
-
-    def show_place(self, place: TreePlace) -> None:
-        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
-        self.filter_input.close()
-        self.search.returns_to = ""
-        pane = self.tree_pane
-        if place.needle != self.search.needle:
-            self.search.show_names(place.needle or b"")
-        if place.level is not None:
-            pane.show_schema(place.level)
-        else:
-            pane.hide_schema()
-        if place.name is not None:
-            (pane.reveal_namespace if place.is_namespace else pane.reveal)(place.name)
-        if place.is_reading:
-            self._enter_detail()
-        else:
-            self.remove_class("-reading")
-            self.set_focus(pane.view)
-        self._offer_commands()
 
     # columns, copying and commands
 
@@ -582,11 +360,12 @@ class BrowseScreen(CommandScreen[None]):
         }
         return frozenset(condition for condition, holds in found.items() if holds)
 
+    @on(FilterInput.Changed)
     @on(events.DescendantFocus)
-    def _offer_commands(self) -> None:
+    def offer_commands(self) -> None:
         """Show what can be done at the moment with what has the keyboard."""
         if self.filter_input.is_open:
-            self.footer_bar.show_commands((), QUERY_HINT if self.filter_input.is_query else FILTER_HINT)
+            self.footer_bar.show_commands((), self.filter_input.keys_hint)
             return
         prompt = self.detail_pane.value.prompt
         if prompt.is_open:

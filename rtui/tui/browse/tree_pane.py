@@ -1,35 +1,27 @@
-"""The left half of the screen: the tree under its header, or why it is empty, and the work on its rows.
-
-Opening, sorting and searching rows may take longer than a frame. Their first slice is done at once, so that small work
-needs no iteration of the event loop, and the rest in a worker between other things.
-"""
+"""The left half of the screen: the tree under its header, or why it is empty, and going to rows of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 from textual.worker import Worker
 
-from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
-from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, VisibleRows
-from rtui.keyspace.slices import Slices, only_while
-from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.rows.rows import Row
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS, SORTS, sort_names
-from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
+from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.reopening import Reopening
 from rtui.tui.browse.row_facts import RowFactsCache
-from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
+from rtui.tui.browse.row_weights import RowWeights
+from rtui.tui.browse.rows_pane import RowsPane
 from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_rows import ShownRows
@@ -37,12 +29,10 @@ from rtui.tui.browse.tree_header import TreeHeader
 from rtui.tui.browse.tree_lines import Totals, notice_lines
 from rtui.tui.browse.tree_rows import TreeRows
 from rtui.tui.browse.tree_schema import TreeSchema
-from rtui.tui.kit.choice import ChoiceScreen
-from rtui.tui.kit.command_screen import HoldKeypresses, Work, drive
+from rtui.tui.kit.command_screen import HoldKeypresses, drive
 from rtui.tui.kit.layout import MARGIN, ago, prose
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.settings import SortName
-from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.styled_text import Role, literal
 
 if TYPE_CHECKING:  # they are imported with all that adds up
@@ -51,10 +41,8 @@ if TYPE_CHECKING:  # they are imported with all that adds up
 FACTS_REST_S = 0.1
 """Rows must be in view for so long before their facts are fetched."""
 
-_DONE: Final = object()
 
-
-class TreePane(Vertical):
+class TreePane(RowsPane):
     """Shows the rows of a session's store, or of the names in it that a text is in."""
 
     BLANK = True
@@ -68,31 +56,18 @@ class TreePane(Vertical):
             self.keys = keys
             self.with_more = with_more
 
-    class Sorted(Message):
-        """The user has chosen what rows are sorted by."""
-
-        def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
-            super().__init__()
-            self.sort = sort
-            self.is_reversed = is_reversed
-
     def __init__(self, session: Session, sort: SortName = "keys", *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self._weights = RowWeights()
+        weights = RowWeights()
         order, is_reversed = Sort(sort.removeprefix("-")), sort.startswith("-")
-        self.names = ShownRows(session.store, order, self._weights, is_reversed=is_reversed)
+        names = ShownRows(session.store, order, weights, is_reversed=is_reversed)
         self._facts = RowFactsCache(session.clock)
-        self.key_tree = KeyTree(self.names.rows, self._facts, self._weights, id="tree")
-        self.ranking = KeyRanking(session, self._weights, self._spawn, self._keys_arranged)
+        super().__init__(session, names, weights, KeyTree(names.rows, self._facts, weights, id="tree"), id)
         self.header = TreeHeader()
         self._notice = LinePanel(id="notice")
-        self._session = session
         self._shown_age = literal("")
         """How old the figures of an analysis were said to be."""
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
-        self._reopening: Reopening | None = None
-        """Opens again what was open before the scan began anew."""
         run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")
         self.schema = TreeSchema(
             session, self.names, self.key_tree, run=run, totals=self.totals, on_change=self._schema_changed
@@ -132,7 +107,7 @@ class TreePane(Vertical):
         """Show the rows of the keyspace, or of what its names are filtered by."""
         self.key_tree.workers.cancel_node(self.key_tree)
         self.key_tree.show(self.names.rows, None if self.names.needle is not None else self.names.cursor)
-        self._show_header()
+        self.show_header()
 
     def totals(self) -> Totals:
         """Return what the figures of the rows are measured against."""
@@ -151,7 +126,7 @@ class TreePane(Vertical):
     def update_rows(self) -> None:
         """Show the rows that have come into the store since; if there are none, why."""
         self.key_tree.totals = self.totals()
-        self._refresh_rows()
+        self.refresh_rows()
         self._reopen()
         self._show_notice()
 
@@ -185,7 +160,7 @@ class TreePane(Vertical):
         if figures is not before:
             self._weights.figures = figures
             self.key_tree.show_figures(figures)
-        self._show_header()
+        self.show_header()
         shown = self._age_note()
         has_changed = figures is not before or shown != self._shown_age
         self._shown_age = shown
@@ -193,11 +168,6 @@ class TreePane(Vertical):
         return has_changed
 
     # the schema
-
-    @property
-    def is_schema(self) -> bool:
-        """Whether the schema is shown in the place of the tree of names."""
-        return self.schema.is_shown
 
     def show_schema(self, path: Sequence[Step] | None = None) -> None:
         """Show the schema in the place of the names, on the level of a path, or of the row under the cursor."""
@@ -224,7 +194,7 @@ class TreePane(Vertical):
     def _schema_changed(self) -> None:
         """Show over the rows, or in their place, what they are now."""
         self._show_notice()
-        self._show_header()
+        self.show_header()
 
     def reset_for_scan(self) -> None:
         """Forget facts and places of rows: another scan begins."""
@@ -234,7 +204,8 @@ class TreePane(Vertical):
         self._facts.forget()
         self._want_facts()
 
-    def _show_header(self) -> None:
+    def show_header(self) -> None:
+        """Show over the rows what they are now."""
         if self.is_schema:
             order, is_filter = (self.names.rows.sort_order, self.names.rows.is_reversed), self.names.needle is not None
             layout = self.schema.view.row_layout
@@ -303,70 +274,16 @@ class TreePane(Vertical):
     @on(KeyTree.ViewChanged)
     def _view_changed(self, event: KeyTree.ViewChanged) -> None:
         event.stop()
-        self._show_header()
+        self.show_header()
         if self._facts_timer is not None:
             self._facts_timer.stop()
         self._facts_timer = self.set_timer(FACTS_REST_S, self._want_facts)
 
-    # opening, sorting and searching
+    # going to rows
 
     @on(KeyTree.Highlighted)
     def _cursor_moved(self) -> None:
-        self._show_header()
-
-    @on(KeyTree.OpenRequested)
-    def _open(self, event: KeyTree.OpenRequested) -> None:
-        """List the children of a namespace, or everything below it."""
-        event.stop()
-        self.key_tree.is_touched = True
-        rows, node = self.names.rows, event.node
-        if not self._is_current(node):
-            return
-        if rows.store.needs_scan(node):
-            self._spawn(partial(self._scan_and_open, node))
-        else:
-            self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if event.below else rows.expand(node))
-
-    async def _scan_and_open(self, node: Namespace) -> None:
-        """Scan the names of a namespace of which only the count was kept, then list its children."""
-        await self._session.open_namespace(node)
-        if self._is_current(node) and not self.names.rows.store.needs_scan(node):
-            self._begin(self.names.rows.expand(node))
-
-    def _begin(self, work: Slices[Any]) -> None:
-        """Do the first slice now and the rest in a worker."""
-
-        async def finish() -> None:
-            await drive(work)
-            self._refresh_rows()
-            self._rank_opened()
-
-        with self.key_tree.keeping_position():
-            has_more = next(work, _DONE) is not _DONE
-        if has_more:
-            self._spawn(finish)
-        else:
-            self._rank_opened()
-
-    def _is_current(self, node: Namespace) -> bool:
-        """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
-        self._refresh_rows()
-        return node.root is self.names.rows.store.root
-
-    def _refresh_rows(self) -> None:
-        """Show rows that have come or gone in the store."""
-        self._remember_open()
-        with self.key_tree.keeping_position():
-            pass
-
-    @on(KeyTree.SortRequested)
-    def _sort_requested(self, event: KeyTree.SortRequested) -> None:
-        event.stop()
-        sorts, now = list(SORTS), self.names.rows.sort_order
-        if event.step:
-            self.sort_by(sorts[(sorts.index(now) + event.step) % len(sorts)])
-        else:
-            self._reverse()
+        self.show_header()
 
     @on(TreeHeader.PathClicked)
     def _path_clicked(self, event: TreeHeader.PathClicked) -> None:
@@ -374,146 +291,9 @@ class TreePane(Vertical):
         row = self.names.rows.row_of(event.node)
         self.key_tree.call_later(self.key_tree.move_to_row, row)  # a message from here would not get beyond this pane
 
-    @on(TreeHeader.ColumnClicked)
-    def _column_clicked(self, event: TreeHeader.ColumnClicked) -> None:
-        event.stop()
-        if event.sort is self.names.rows.sort_order:
-            self._reverse()
-        elif len(self.key_tree.rows):
-            self.sort_by(event.sort)
-
     @on(SchemaView.Highlighted)
     def _level_chosen(self) -> None:
-        self._show_header()
-
-    def choose_sort(self) -> None:
-        """Choose from a list what rows are sorted by."""
-        sorts = list(SORTS)
-
-        def chosen(choice: int | None) -> None:
-            if choice is not None:
-                rows, sort = self.names.rows, sorts[choice]
-                self.sort_by(sort, is_reversed=sort is rows.sort_order and rows.is_reversed)
-
-        names = sort_names(is_analysed=self.key_tree.figures is not None)
-        self.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
-
-    def _reverse(self) -> None:
-        """Sort the other way round, by what is known of keys."""
-        rows = self.names.rows
-        self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
-
-    def sort_by(self, sort: Sort, *, is_reversed: bool = False) -> None:
-        """Sort the rows by something that is asked of the keys again, after a question if they are many."""
-        self._weights.forget()
-        self._sort_as(sort, is_reversed=is_reversed)
-
-    def _sort_as(self, sort: Sort, *, is_reversed: bool) -> None:
-        self.key_tree.is_touched = True
-        self.ranking.stop()
-        self._sort(self.names.rows.sort(sort, is_reversed=is_reversed))
-        self.schema.view.sort(sort, is_reversed=is_reversed)
-        self._show_header()
-        self.post_message(self.Sorted(sort, is_reversed=is_reversed))
-        if self.is_schema:
-            return
-        rows = self.names.rows
-        nodes = self.ranking.missing(rows)
-        keys = sum(node.key_total for node in nodes)
-        if keys > MOST_WEIGHED:
-            self.notify(too_many(keys), title="Keys are not sorted", markup=False)
-        elif keys > FEW_KEYS:
-            self._ask_before(rows, nodes, keys)
-        else:
-            self.ranking.begin(rows, nodes)
-
-    def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
-        """Say what it costs to sort so many keys, and begin if that is wanted."""
-        from rtui.server.key_column import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
-
-        sort = rows.sort_order
-
-        def chosen(choice: int | None) -> None:
-            if choice == 0 and rows is self.names.rows and rows.sort_order is sort:
-                self.ranking.begin(rows, nodes)
-
-        cost = cost_sentence(keys, sort, self._session.control.pace)
-        title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
-        self.app.push_screen(ChoiceScreen(title, [SafeText(f"Ask {cost}"), literal("Leave keys by name")]), chosen)
-
-    # opening again what was open before the store was emptied
-
-    def _remember_open(self) -> None:
-        """Remember what was open, and where the cursor was, when the store has been emptied since."""
-        rows, tree = self.names.rows, self.key_tree
-        closed, cursor, before = rows.take_closed(), tree.cursor, self._reopening
-        is_lost = cursor is not None and cursor.namespace.root is not rows.store.root and not tree.awaits_cursor
-        if not closed and not is_lost:
-            return
-        if before is not None and before.rows is rows:
-            closed += before.waiting
-            if tree.awaits_cursor:
-                before.waiting = closed
-                return
-        self._reopening = Reopening(rows, closed, cursor, tree.cursor_line - tree.scroll_offset.y)
-        tree.awaits_cursor = is_lost
-
-    def _reopen(self) -> None:
-        """Open what was open before, and go back to the row of the cursor, as far as they have come."""
-        reopening, tree = self._reopening, self.key_tree
-        complete = self._session.status.progress.state.is_over
-        if reopening is None or reopening.rows is not self.names.rows or not reopening.begins(complete=complete):
-            return
-
-        async def go_on() -> None:
-            row = await drive(reopening.work(complete=complete))
-            if reopening is not self._reopening or reopening.rows is not self.names.rows:
-                return
-            if row is not None and tree.awaits_cursor:
-                self._refresh_rows()
-                tree.place(reopening.rows.index_of(row) or 0, reopening.line)
-            if reopening.is_over:
-                self._reopening, tree.awaits_cursor = None, False
-                with tree.keeping_position():
-                    pass  # a row that has not come back is not waited for any longer
-            else:
-                self._refresh_rows()
-                self._reopen()
-
-        self._spawn(go_on)
-
-    def _rank_opened(self) -> None:
-        """Sort the keys of a namespace that was opened as the others, if they are few."""
-        rows = self.names.rows
-        nodes = self.ranking.missing(rows)
-        if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= FEW_KEYS:
-            self.ranking.begin(rows, nodes)
-
-    def _keys_arranged(self) -> None:
-        """Go with the cursor's row to its place among sorted keys."""
-        self.key_tree.rearranged()
-        self._show_header()
-
-    def sort_untouched(self) -> None:
-        """Sort again, unless the user has been here, or comes before that is done: then rows keep their places."""
-        tree = self.key_tree
-        self._remember_open()
-        if not tree.is_touched:
-            rows = self.names.rows
-            work = rows.sort(rows.sort_order, is_reversed=rows.is_reversed)
-            self._sort(only_while(lambda: not tree.is_touched, work))
-
-    def _sort(self, work: Slices[None]) -> None:
-        """Sort all rows; they move together, and the cursor stays with its row, or on the first while untouched."""
-
-        async def finish() -> None:
-            await drive(work)
-            self.key_tree.rearranged()
-
-        if next(work, _DONE) is _DONE:
-            self.key_tree.rearranged()
-        else:
-            self._spawn(finish)
+        self.show_header()
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:
@@ -554,7 +334,7 @@ class TreePane(Vertical):
 
         def go(row: Row | None) -> None:
             if row is not None:
-                self._refresh_rows()
+                self.refresh_rows()
                 self.key_tree.move_to_row(row)
 
         async def finish() -> None:
@@ -571,6 +351,3 @@ class TreePane(Vertical):
             self.key_tree.call_later(go, found.value)  # a message from here would not get beyond this pane
         else:
             self._search = self._spawn(finish)
-
-    def _spawn(self, work: Work) -> Worker[None]:
-        return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")

@@ -1,56 +1,42 @@
-"""The value of a key as one works with it: rows with a cursor, what was opened from them, and a line to type in.
-
-What is opened lies on what it was opened from, as a stack: a field, in its JSON a member that holds base64, in that
-again JSON. Escape goes back one step at a time.
-"""
+"""The value of a key as one works with it: finding in it and going to places, copying and writing what it holds."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.containers import Vertical
-from textual.message import Message
 
-from rtui.analysis.facts import Unknown
 from rtui.keyspace.slices import only_while
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
-from rtui.keyspace.types import HASH, STRING
-from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Meaning, Unread
+from rtui.keyspace.types import STRING
+from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find
 from rtui.server.facts.preview.places import PLACES
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
-from rtui.tui.browse.detail_lines import Tab, body_rows
-from rtui.tui.browse.document import Document, next_choice, open_document
-from rtui.tui.browse.preview_lines import cell_text
+from rtui.tui.browse.detail_lines import Tab
+from rtui.tui.browse.opened_value import OpenedValue
 from rtui.tui.browse.session import Session
-from rtui.tui.browse.shown_value import Opened, ShownValue
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
 from rtui.tui.browse.value_copies import copied_bytes, copied_text, element_command, value_copies
 from rtui.tui.browse.value_files import Output, outputs
 from rtui.tui.browse.value_prompt import Purpose, ValuePrompt
-from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
+from rtui.tui.browse.value_rows import ELSEWHERE, ItemKind
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.browse.value_writer import Run, ValueWriter
 from rtui.tui.kit.clipboard import choose_copy, copies, copy_text
 from rtui.tui.kit.command import Condition, Owner, bindings
 from rtui.tui.kit.command_screen import drive
-from rtui.tui.kit.layout import display, display_text
-from rtui.tui.kit.sorting import SortScreen
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import literal
 
-if TYPE_CHECKING:
-    from rtui.tui.browse.schema import LevelDetail
 
-
-class ValuePane(Vertical):
+class ValuePane(OpenedValue):
     """Shows the body of a detail and carries out what is asked of a value."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(VALUE_COMMANDS, Owner.VALUE)
@@ -58,30 +44,10 @@ class ValuePane(Vertical):
     ValuePane { height: 1fr; }
     """
 
-    class Changed(Message):
-        """What is shown of the value, or what can be done with it, has changed."""
-
-    class Followed(Message):
-        """A row was opened that leads elsewhere: to a key, a namespace or a list of keys."""
-
-        def __init__(self, item: Item) -> None:
-            super().__init__()
-            self.item = item
-
-    class Left(Message):
-        """The user goes back to the tree."""
-
     def __init__(self, session: Session, run: Run, fetcher: DetailFetcher, totals: Callable[[], Totals]) -> None:
-        super().__init__(id="value")
-        self.body = ValueView(id="detail-body")
+        super().__init__(session, run, totals)
         self.prompt = ValuePrompt()
-        self.value = ShownValue()
-        """What is shown of the value, and how."""
-        self._session, self._run, self._fetcher, self._totals = session, run, fetcher, totals
-        self.reference_rows: Callable[[Detail, int], Sequence[ValueRow]] | None = None
-        """Returns the rows of the tab of references; None without a registry."""
-        self.level_rows: Callable[[LevelDetail, int], Sequence[ValueRow]] | None = None
-        """Returns the rows of a level of the schema."""
+        self._fetcher = fetcher
         self._needle = ""
         """What was found last among the rows that are shown."""
         ask = partial(self._open_prompt, Purpose.WRITE, "the path of a file")
@@ -100,34 +66,7 @@ class ValuePane(Vertical):
         if not is_same_key:
             self._needle = ""
             self.close_prompt()
-        self._show_rows(is_same=is_same)
-
-    def _show_rows(self, *, is_same: bool = True) -> None:
-        references, level = self.reference_rows, self.value.detail.level
-        if level is not None and self.level_rows is not None:
-            self.body.show(partial(self.level_rows, level), is_same=is_same)
-            self.post_message(self.Changed())
-            return
-        if self.value.tab is Tab.REFERENCES and references is not None and self.value.detail.key is not None:
-            self.body.show(partial(references, self.value.detail), is_same=is_same)
-            self.post_message(self.Changed())
-            return
-        rows = partial(
-            body_rows,
-            self.value.detail,
-            self.value.tab,
-            self._totals(),
-            order=self.value.order,
-            document=self.value.decoded,
-            opened=self.value.trail,
-        )
-        self.body.show(lambda width: rows(width=width), is_same=is_same)
-        self.post_message(self.Changed())
-
-    @property
-    def has_keyboard(self) -> bool:
-        """Whether the rows have the keyboard: the next key is for them, though they may not know it yet."""
-        return self.screen.focused is self.body
+        self.show_rows(is_same=is_same)
 
     @property
     def conditions(self) -> dict[Condition, bool]:
@@ -147,144 +86,6 @@ class ValuePane(Vertical):
         event.stop()
         self.post_message(self.Changed())
 
-    # opening and folding
-
-    def action_open(self) -> None:
-        """Open what is under the cursor: an element decoded, a map or list of a decoded value unfolded."""
-        item = self.body.item
-        if item is None:
-            return
-        if item.kind in ELSEWHERE:
-            self.post_message(self.Followed(item))
-        elif item.can_fold:
-            self.action_fold_or_unfold()
-        elif item.kind is ItemKind.NODE and item.data is not None:
-            name = item.node.name.raw if item.node is not None and item.node.name is not None else b"value"
-            self._decode(item.data, display(name, limit=40))
-        elif item.kind is ItemKind.ELEMENT:
-            self._open_element(item)
-        elif item.kind is ItemKind.TEXT and item.data is not None and self.value.can_open(item):
-            self._decode(item.data, literal("line"))
-
-    @on(ValueView.Opened)
-    def _clicked(self, event: ValueView.Opened) -> None:
-        event.stop()
-        self.action_open()
-
-    def _open_element(self, item: Item) -> None:
-        """Open an element; the value of a field that was too large for the page is read now."""
-        title = _title(item)
-        facts, value = self.value.detail.facts, item.cell(Meaning.VALUE)
-        if item.data is not None:
-            self._decode(item.data, title)
-        elif isinstance(value, Unread) and facts is not None and facts.type == HASH.name and item.name is not None:
-            self._run(partial(self._read_field, item.name, title), "value")
-
-    async def _read_field(self, field: bytes, title: SafeText) -> None:
-        facts = self.value.detail.facts
-        if facts is None:
-            return
-        found = await self._session.read_field(facts, field)
-        if isinstance(found, Unknown):
-            self._say(display_text(found.detail or found.reason.value), title)
-        else:
-            await self._open_bytes(found, title, self._session.clock())
-
-    def _decode(self, data: bytes, title: SafeText) -> None:
-        self._run(partial(self._open_bytes, data, title), "value")
-
-    async def _open_bytes(self, data: bytes, title: SafeText, asked_at_s: float | None = None) -> None:
-        """Decode bytes in a thread and show them over what they were opened from; they may have been read just now."""
-        at_s = self.value.opened[-1].asked_at_s if asked_at_s is None and self.value.opened else asked_at_s
-        before = self.value.detail
-        document = await asyncio.to_thread(open_document, data)
-        if before is self.value.detail:
-            self.value.opened.append(Opened(title, document, self.body.cursor_line, self.body.item, at_s))
-            self._show_rows(is_same=False)
-
-    def _replace_document(self, document: Document, *, is_same: bool = True) -> None:
-        self.value.replace_document(document)
-        self._show_rows(is_same=is_same)
-
-    def action_fold_or_unfold(self) -> None:
-        """Fold or unfold the node under the cursor; elsewhere go down by a screenful, as pagers do."""
-        self._fold(None)
-
-    def action_fold(self) -> None:
-        """Fold the node under the cursor, or go to the one that holds it; elsewhere go back, to the tree at last."""
-        item, document = self.body.item, self.value.decoded
-        path = () if item is None or item.kind is not ItemKind.NODE else item.path
-        if item is not None and document is not None and item.can_fold and item.path not in document.folded:
-            self._fold(True)
-        elif path:
-            lines = (at for at, row in enumerate(self.body.rows) if row.item and row.item.path == path[:-1])
-            self.body.move_to(next(lines, self.body.cursor_line))
-        elif not self.go_back():
-            self.post_message(self.Left())
-
-    def action_unfold(self) -> None:
-        """Unfold the node under the cursor, or go to the first one in it; open what leads elsewhere."""
-        item, document = self.body.item, self.value.decoded
-        if item is not None and item.kind in ELSEWHERE:
-            self.action_open()
-        elif item is None or document is None or not item.can_fold:
-            return
-        elif item.path in document.folded:
-            self._fold(False)
-        else:
-            self.body.action_cursor_down()
-
-    def _fold(self, fold: bool | None) -> None:
-        item, document = self.body.item, self.value.decoded
-        if item is not None and document is not None and item.can_fold:
-            self._replace_document(document.toggled(item.path, fold=fold))
-        elif fold is None:
-            self.body.action_page_down()
-
-    def action_decode(self) -> None:
-        """Show the same bytes by the next choice of decoders."""
-        document = self.value.innermost
-        if document is not None:
-            self._run(partial(self._decode_otherwise, document), "value")
-
-    async def _decode_otherwise(self, document: Document) -> None:
-        following = await asyncio.to_thread(next_choice, document)
-        if document is self.value.innermost:
-            self._replace_document(following, is_same=False)
-
-    def _sort_by(self, number: int, *, is_reversed: bool = False) -> None:
-        self.value.sort_by(number, is_reversed=is_reversed)
-        self._show_rows()
-
-    def action_sort(self) -> None:
-        """Choose what the rows of the page, or of a decoded value the members of maps, are sorted by."""
-        value, (now, is_reversed) = self.value, self.value.sorted_by
-        sorts, shown = value.sorts, (value.preview, value.decoded)
-
-        def chosen(choice: int | None) -> None:
-            if choice is not None and shown == (value.preview, value.decoded):
-                self._sort_by(choice, is_reversed=choice == now and is_reversed)
-
-        if sorts:
-            self.app.push_screen(SortScreen(sorts, now), chosen)
-
-    def action_sort_step(self, step: int) -> None:
-        """Sort by the next of these, or the one before."""
-        if sorts := self.value.sorts:
-            self._sort_by((self.value.sorted_by[0] + step) % len(sorts))
-
-    def action_sort_reverse(self) -> None:
-        """Sort the other way round, what is as it is stored by its first column."""
-        if self.value.sorts:
-            now, is_reversed = self.value.sorted_by
-            self._sort_by(now or 1, is_reversed=not is_reversed)
-
-    @on(ValueView.SortRequested)
-    def _title_clicked(self, event: ValueView.SortRequested) -> None:
-        event.stop()
-        now, is_reversed = self.value.sorted_by
-        self._sort_by(event.column + 1, is_reversed=now == event.column + 1 and not is_reversed)
-
     # going back
 
     def go_back(self) -> bool:
@@ -293,7 +94,7 @@ class ValuePane(Vertical):
             return True
         if self.value.opened:
             line = self.value.opened.pop().line
-            self._show_rows(is_same=False)
+            self.show_rows(is_same=False)
             self.body.move_to(line)
             return True
         return self.has_keyboard and self._fetcher.go_back()
@@ -320,7 +121,7 @@ class ValuePane(Vertical):
         preview = self.value.preview
         syntax = PLACES.get(preview.type) if preview is not None and isinstance(preview.type, bytes) else None
         if syntax is None:
-            self._say(literal("a value of this type has no places to go to"), literal("Go to"))
+            self.say(literal("a value of this type has no places to go to"), literal("Go to"))
         else:
             self._open_prompt(Purpose.GO_TO, syntax.hint)
 
@@ -356,7 +157,7 @@ class ValuePane(Vertical):
         try:
             _ = find.pattern
         except PatternError as error:
-            self._say(display_text(str(error)), literal("Find"))
+            self.say(display_text(str(error)), literal("Find"))
             return
         self._fetcher.find(find)
 
@@ -372,7 +173,7 @@ class ValuePane(Vertical):
         rows = self.body.rows
         is_found = await drive(only_while(lambda: self.body.rows is rows, self.body.find_text(needle)))
         if is_found is False:
-            self._say(SafeText(f"{display_text(needle, limit=40)} is not in what is shown"), literal("Find"))
+            self.say(SafeText(f"{display_text(needle, limit=40)} is not in what is shown"), literal("Find"))
 
     # copying, writing and paging
 
@@ -384,7 +185,7 @@ class ValuePane(Vertical):
         elif item is not None and (data := copied_bytes(item)) is not None:
             copy_text(self, copied_text(data))
         elif item is not None and item.kind is ItemKind.ELEMENT:
-            self._say(literal("it was not read: Enter reads it"), literal("Nothing to copy"))
+            self.say(literal("it was not read: Enter reads it"), literal("Nothing to copy"))
 
     def action_copy_command(self) -> None:
         """Copy the redis-cli command that reads what is under the cursor, or what it was opened from."""
@@ -393,7 +194,7 @@ class ValuePane(Vertical):
         item = self.value.opened[0].source if self.value.opened else self.body.item
         line = element_command(self._session.target, self.value.preview, item)
         if line is None:
-            self._say(literal("no command reads just this"), literal("Nothing to copy"))
+            self.say(literal("no command reads just this"), literal("Nothing to copy"))
         else:
             copy_text(self, line)
 
@@ -426,15 +227,3 @@ class ValuePane(Vertical):
     def action_pager(self) -> None:
         """Choose what to show in the pager, and whether as safe text."""
         self._writer.choose_page(self._outputs())
-
-    def _say(self, text: SafeText, title: SafeText) -> None:
-        self.app.notify(text, title=title, severity="warning", markup=False)
-
-
-def _title(item: Item) -> SafeText:
-    """Return what an element is called: `field email`, `index 3`."""
-    for column, cell in zip(item.columns, item.cells, strict=False):
-        is_name = column.meaning is Meaning.NAME and any(one.meaning is Meaning.VALUE for one in item.columns)
-        if is_name or column.meaning is Meaning.INDEX:
-            return SafeText(f"{column.title} {cell_text(cell, column.meaning)}")
-    return literal("member")

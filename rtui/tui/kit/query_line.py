@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from rich.highlighter import Highlighter
@@ -38,9 +36,6 @@ if TYPE_CHECKING:
 
 MAX_QUERY: Final = 4096
 """No longer line can be typed, in characters."""
-
-IMPORT_AFTER_S: Final = 0.5
-"""The language is imported so long after the screen is shown, unless it is needed earlier."""
 
 QUERY_HINT: Final[Line] = (
     Span(literal(" enter"), Role.ACCENT),
@@ -139,11 +134,6 @@ class QueryLine(FilterInput):
         self._vocabulary, self._settings, self._target = vocabulary, settings, target
         self._tried: _Tried | None = None
         self._read: tuple[str, Reading] | None = None
-
-    def on_mount(self) -> None:
-        """Import the language soon."""
-        load = partial(import_module, "rtui.tui.kit.query_hints")
-        self.set_timer(IMPORT_AFTER_S, partial(self.run_worker, load, thread=True, group="import"))
 
     @property
     def saved(self) -> Mapping[str, str]:

@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind
-from rtui.tui.browse import tree_pane
+from rtui.tui.browse import rows_pane
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.tui.browsing import BrowseUser, browsing
 from tests.tui.fixed_session import COMPLETE, FixedSession, kind_of, memory_of
@@ -84,7 +84,7 @@ async def test_the_cursor_stays_on_its_key() -> None:
 
 
 async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_pane, "FEW_KEYS", 10)
+    monkeypatch.setattr(rows_pane, "FEW_KEYS", 10)
     async with browsing(FixedSession(COMPLETE, NAMES)) as user:
         await user.press("enter")
         user.screen.tree_pane.sort_by(Sort.MEMORY)
@@ -108,7 +108,7 @@ async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch
 
 
 async def test_more_keys_than_can_be_remembered_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_pane, "MOST_WEIGHED", 40)
+    monkeypatch.setattr(rows_pane, "MOST_WEIGHED", 40)
     async with browsing(FixedSession(COMPLETE, NAMES), notifications=True) as user:
         await user.press("enter")
         await sort_by(user, Sort.TTL)

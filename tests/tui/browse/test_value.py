@@ -31,7 +31,6 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.browse.detail_fetcher import with_more
 from rtui.tui.browse.preview_lines import position_text
 from rtui.tui.browse.value_files import (
     LONGEST_LINE_BYTES,
@@ -44,6 +43,7 @@ from rtui.tui.browse.value_files import (
     write_file,
     write_for_pager,
 )
+from rtui.tui.browse.value_matches import with_more
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.layout import display

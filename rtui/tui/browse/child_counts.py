@@ -1,0 +1,91 @@
+"""What lies directly below a namespace, counted in slices; nothing is opened, which would make the store larger."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace.slices import Slicer, Slices
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import unpack_inline
+from rtui.keyspace.text.segments import Separators
+
+GROWTH: Final = 1.125
+"""During a scan a namespace is counted again when it has grown by this factor."""
+
+LARGEST: Final = 200
+"""Only so many of the largest namespaces are listed."""
+
+MOST_KEYS: Final = 200_000
+"""Unopened namespaces of more keys are not counted just because the cursor rests on them."""
+
+FEW_ASKED: Final = 100
+"""Namespaces of no more keys are asked how big these are when the cursor rests on them: as many as rows on a screen."""
+
+BATCH: Final = 2_048
+"""How many children are handled between two checks of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCount:
+    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
+
+    label: bytes
+    keys: float
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCounts:
+    """The namespaces directly below one, largest first, and the keys directly below, when it had `of` keys in all."""
+
+    parts: tuple[ChildCount, ...] = ()
+    namespaces: int = 0
+    keys: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CountedState:
+    """The state in which a namespace was counted: how many keys it had, and whether it was open."""
+
+    node: Namespace
+    keys: int
+    opened: bool
+    complete: bool
+    """Whether the scan had seen every key."""
+
+    def is_due(self, last: CountedState) -> bool:
+        """Return whether to count again: on any change of totals, and after a scan, when few keys are asked."""
+        if self.node is not last.node or self.opened != last.opened:
+            return True
+        if not self.complete:
+            return self.keys > last.keys * GROWTH
+        return self.keys != last.keys or (not last.complete and 0 < self.keys <= FEW_ASKED)
+
+
+def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
+    """Count what lies directly below, in slices; None where that is not known or would take long."""
+    slicer, of, kept = Slicer(), node.count, node.suffixes
+    if node.listed:
+        found: list[tuple[float, int]] = []
+        for start in range(0, len(node.labels), BATCH):
+            ordinals = range(start, min(start + BATCH, len(node.labels)))
+            found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
+            found = sorted(found)[:LARGEST]
+            yield from slicer.pause()
+        parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+        return ChildCounts(parts, len(node.labels), node.key_total, of)
+    if node.dropped or of > MOST_KEYS or kept is None:
+        return None
+    counts: Counter[bytes] = Counter()
+    brace_before = node.brace_before
+    batches = [unpack_inline(kept)] if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
+    for names in batches:
+        cut = separators.split_batch(names, brace_before=brace_before)
+        counts.update(head + separator if separator else b"" for head, separator, _ in cut)
+        yield from slicer.pause()
+    keys = counts.pop(b"", 0)
+    parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
+    return ChildCounts(parts, len(counts), keys, of)
