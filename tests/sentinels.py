@@ -77,7 +77,7 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
             stack.callback(process.wait)
             stack.callback(process.kill)
             client = stack.enter_context(redis.Redis(port=port))
-            _wait_answers(client)
+            wait_answers(client)
             clients.append(client)
             ports.append(port)
         service = Watched([primary, replica], clients, ports)
@@ -85,7 +85,8 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
         yield service
 
 
-def _wait_answers(client: redis.Redis) -> None:
+def wait_answers(client: redis.Redis) -> None:
+    """Wait until a Sentinel answers."""
     until = time.monotonic() + START_TIMEOUT_S
     while True:
         try:

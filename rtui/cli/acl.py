@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import click
 
-from rtui.server.guard.acl import ON_REQUEST_GROUPS, OPTIONAL_GROUPS, AclError, Release, acl_line, parse_release
+from rtui.server.guard.acl import (
+    ON_REQUEST_GROUPS,
+    OPTIONAL_GROUPS,
+    AclError,
+    Release,
+    acl_line,
+    parse_release,
+    sentinel_acl_line,
+)
 from rtui.server.guard.spec import CommandGroup
 
 DEFAULT_RELEASE = "redis-7.2"
@@ -34,6 +42,7 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
 @click.option("--user", default="rtui", show_default=True, metavar="NAME", help="Name of the user.")
 @click.option("--hash", "sha256", metavar="SHA256", help="SHA-256 of the password in hex, instead of a placeholder.")
 @click.option("--cluster", is_flag=True, help="Allow what a node of a cluster is asked.")
+@click.option("--sentinel", is_flag=True, help="The user of a Sentinel instead, with the commands that Sentinels have.")
 @click.option(
     "--with",
     "also",
@@ -56,6 +65,7 @@ def command(
     sha256: str | None,
     *,
     cluster: bool,
+    sentinel: bool,
     also: tuple[str, ...],
     without: tuple[str, ...],
 ) -> None:
@@ -68,8 +78,13 @@ def command(
         release = parse_release(DEFAULT_RELEASE)
         click.echo(f"for {DEFAULT_RELEASE} and later and for every Valkey; name another server with --for", err=True)
     groups = {CommandGroup(name) for name in also} | ({CommandGroup.CLUSTER} if cluster else set())
+    if sentinel and (groups or without):
+        raise click.UsageError("A Sentinel has none of what --cluster, --with and --without are about.")
     try:
-        line = acl_line(release, user=user, sha256=sha256, groups=groups, without=list(map(CommandGroup, without)))
+        if sentinel:
+            line = sentinel_acl_line(release, user=user, sha256=sha256)
+        else:
+            line = acl_line(release, user=user, sha256=sha256, groups=groups, without=list(map(CommandGroup, without)))
     except AclError as error:
         raise click.UsageError(str(error)) from None
     click.echo(line)

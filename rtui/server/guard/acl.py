@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -18,6 +18,9 @@ SUBCOMMANDS_CHECKED: Final[Version] = (7, 0)
 
 NOT_OF_SERVERS: Final = frozenset({CommandGroup.SENTINEL})
 """Groups that only Sentinels know: a rule with them makes a server refuse the line."""
+
+_OF_SENTINELS: Final = frozenset({"AUTH", "HELLO", "PING", "INFO", "CLIENT SETNAME", "CLIENT SETINFO"})
+"""What Sentinels know and are asked beside the commands of their own group."""
 
 REQUIRED_GROUPS: Final = frozenset({CommandGroup.CONNECTION, CommandGroup.KEYSPACE})
 """Groups without which nothing can be browsed."""
@@ -81,11 +84,6 @@ def acl_line(
     or its SHA-256 in hex. Key patterns are read-only where the server has such; commands that it takes for writers are
     allowed in a selector of their own. Raises AclError.
     """
-    if not _USER.fullmatch(user):
-        raise AclError("a user name has letters, digits and the characters _ . @ + -")
-    if sha256 is not None and not _SHA256.fullmatch(sha256):
-        raise AclError("a SHA-256 is 64 hexadecimal digits in lower case")
-    password = ">PASSWORD" if sha256 is None else f"#{sha256}"
     specs = granted(release, groups=groups, without=without)
     if release.version < SUBCOMMANDS_CHECKED:
         rules = ["~*", "-@all", *_unique(specs)]
@@ -93,6 +91,27 @@ def acl_line(
         others = _unique(spec for spec in specs if spec.has_write_key_spec)
         selector = [f"(~* -@all {' '.join(others)})"] if others else []
         rules = ["%R~*", "%R~", "-@all", *_unique(spec for spec in specs if not spec.has_write_key_spec), *selector]
+    return _line(user, sha256, rules)
+
+
+def sentinel_acl_line(release: Release, *, user: str = "rtui", sha256: str | None = None) -> str:
+    """Write the line of the minimal user for a Sentinel of that release, which has no keys. Raises AclError."""
+    specs = (
+        spec
+        for spec in TABLE
+        if spec.group is CommandGroup.SENTINEL
+        or (spec.name in _OF_SENTINELS and release.knows(spec))
+        or _is_tried_on_old(release, spec)
+    )
+    return _line(user, sha256, ["-@all", *_unique(specs)])
+
+
+def _line(user: str, sha256: str | None, rules: Sequence[str]) -> str:
+    if not _USER.fullmatch(user):
+        raise AclError("a user name has letters, digits and the characters _ . @ + -")
+    if sha256 is not None and not _SHA256.fullmatch(sha256):
+        raise AclError("a SHA-256 is 64 hexadecimal digits in lower case")
+    password = ">PASSWORD" if sha256 is None else f"#{sha256}"
     return " ".join(["ACL", "SETUSER", user, "reset", "on", password, "resetchannels", *rules])
 
 
@@ -106,13 +125,17 @@ def granted(
     denied what the server does not have.
     """
     left_out = NOT_OF_SERVERS | (ON_REQUEST_GROUPS - frozenset(groups)) | (frozenset(without) - REQUIRED_GROUPS)
-    is_old = release.version < SUBCOMMANDS_CHECKED
     return [
         spec
         for spec in TABLE
-        if spec.group not in left_out
-        and (release.knows(spec) or (is_old and spec.group is CommandGroup.CONNECTION and len(spec.words) > 1))
+        if spec.group not in left_out and (release.knows(spec) or _is_tried_on_old(release, spec))
     ]
+
+
+def _is_tried_on_old(release: Release, spec: Spec) -> bool:
+    """Whether a connection tries a subcommand before it knows that the server is too old, and a rule may name it."""
+    is_old = release.version < SUBCOMMANDS_CHECKED
+    return is_old and spec.group is CommandGroup.CONNECTION and len(spec.words) > 1
 
 
 def _unique(specs: Iterable[Spec]) -> list[str]:

@@ -1,0 +1,91 @@
+"""Sentinels on the command line: the line of their user, and their own port in the place of a server's."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+from click.testing import CliRunner
+
+from rtui.cli.acl import command
+from rtui.cli.main import run
+from rtui.server.deployment.sentinel import PrimaryFinder
+from rtui.server.wire.command_log import CommandLog
+from rtui.server.wire.target import parse_target
+from tests.conftest import require
+from tests.sentinels import SERVICE, wait_answers
+from tests.servers import _die_with_parent, free_port
+
+
+@dataclass(slots=True)
+class Alone:
+    """A Sentinel of a service that nobody serves."""
+
+    version: str
+    port: int
+    admin: redis.Redis
+
+
+@pytest.fixture(params=["redis-6.2", "redis-7.0", "redis-8.10", "valkey-9.1"])
+def sentinel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Alone]:
+    port = free_port()
+    settings = (f"port {port}", "bind 127.0.0.1", f"dir {tmp_path}", f"sentinel monitor {SERVICE} 127.0.0.1 6 1")
+    (tmp_path / "sentinel.conf").write_text("\n".join(settings) + "\n")
+    with ExitStack() as stack:
+        process = subprocess.Popen(
+            [require(request.param).path, tmp_path / "sentinel.conf", "--sentinel"],
+            stdout=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
+        )
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        admin = stack.enter_context(redis.Redis(port=port))
+        wait_answers(admin)
+        yield Alone(request.param, port, admin)
+
+
+def test_the_user_may_ask_what_is_asked_and_nothing_else(sentinel: Alone) -> None:
+    result = CliRunner().invoke(command, ["--sentinel", "--for", sentinel.version])
+    assert result.exit_code == 0, result.output
+    sentinel.admin.execute_command(*result.stdout.strip().replace("PASSWORD", "pw").split(" "))
+    target = parse_target(f"sentinel://127.0.0.1:{sentinel.port}/{SERVICE}")
+    assert target.sentinels is not None
+    log = CommandLog()
+
+    async def locate() -> Any:
+        assert target.sentinels is not None
+        known = parse_target(f"redis://rtui:pw@127.0.0.1:{sentinel.port}")
+        sentinels = type(target.sentinels)(SERVICE, target.sentinels.addresses, known.user, known.password)
+        finder = PrimaryFinder(target, sentinels, log)
+        found = await finder.locate()
+        await finder.close()
+        return found
+
+    assert asyncio.run(locate()).port == 6
+    assert {"SENTINEL MASTERS", "CLIENT NO-TOUCH"} <= {name for entry in log.entries for name in entry.counts}
+    assert not [entry for entry in log.entries if entry.error == "NOPERM"]
+    assert sentinel.admin.execute_command("ACL", "LOG") == []
+    with redis.Redis(port=sentinel.port, username="rtui", password="pw") as user:  # noqa: S106 - of this test
+        for line in ("SENTINEL RESET *", f"SENTINEL REMOVE {SERVICE}", "SENTINEL FLUSHCONFIG", "ACL LIST", "SHUTDOWN"):
+            with pytest.raises(redis.exceptions.NoPermissionError):
+                user.execute_command(*line.split())
+
+
+@pytest.mark.parametrize("words", [["--cluster"], ["--with", "health"], ["--without", "server"]])
+def test_what_a_sentinel_has_not(words: list[str]) -> None:
+    assert CliRunner().invoke(command, ["--sentinel", *words]).exit_code == 2
+
+
+def test_its_own_port_explains_itself_to_each_command(sentinel: Alone, capfd: pytest.CaptureFixture[str]) -> None:
+    for name, rest, code in (("report", [], 1), ("find", ["in:x"], 1), ("patterns", [], 1), ("check", [], 3)):
+        assert run([name, f"127.0.0.1:{sentinel.port}", *rest]) == code
+        said = capfd.readouterr().err
+        assert "This is a Sentinel" in said
+        assert f"sentinel://127.0.0.1:{sentinel.port}/{SERVICE}" in said
