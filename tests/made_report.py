@@ -11,6 +11,8 @@ from rtui.analysis.columns import SAMPLED_COLUMNS
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
 from rtui.analysis.report.document import (
     BigReport,
+    ClusterNode,
+    ClusterReport,
     ColumnReport,
     ColumnState,
     CostReport,
@@ -35,6 +37,7 @@ from rtui.analysis.report.document import (
     Stats,
     Summary,
     TypeReport,
+    UncoveredSlots,
 )
 from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
 from rtui.analysis.report.members import DAY_S, HOUR_S, Figure
@@ -375,6 +378,42 @@ def sampled_report() -> Report:
     scope = replace(exact.head.scope, columns=SAMPLED_COLUMNS)
     hot = replace(exact.hot, source=HotSource.IDLE, about="time since the last use, to the second")
     return replace(exact, head=replace(exact.head, scope=scope, columns=columns), summary=summary, hot=hot)
+
+
+def clustered_report() -> Report:
+    """The same of three nodes, one of which was lost: it had the hash tag that loads a slot."""
+    exact = made_report()
+    thirds = ((0, 5_460), (5_461, 10_922), (10_923, 16_383))
+    keys = (180_000, 620_000, 200_000)
+    nodes = tuple(
+        ClusterNode(
+            id=f"{at}" * 40,
+            label=f"10.0.0.{at + 1}:6379",
+            role="primary",
+            product="valkey",
+            version="9.1.0",
+            slots=(slots,),
+            keys=held,
+            memory_bytes=held * 1_740,
+            memory_known_keys=held,
+            no_ttl_share=0.25 * at,
+            fraction=0.8 if at == 1 else 1.0,
+            cost=exact.head.cost,
+            failure="the connection was lost" if at == 1 else "",
+        )
+        for at, (slots, held) in enumerate(zip(thirds, keys, strict=True))
+    )
+    lost = UncoveredSlots((thirds[1],), nodes[1].label, nodes[1].failure)
+    reason = f"slots 5461–10922 of {nodes[1].label} were not covered (the connection was lost)"
+    coverage = replace(exact.head.coverage, kind=CoverageKind.PARTIAL, fraction=2 / 3, total_keys=None, reason=reason)
+    server = replace(exact.head.server, role="cluster", cluster_enabled=True)
+    slots = replace(exact.summary.slots, owned=((0, 16_383),))
+    return replace(
+        exact,
+        head=replace(exact.head, server=server, coverage=coverage),
+        summary=replace(exact.summary, slots=slots),
+        cluster=ClusterReport(nodes, (lost,)),
+    )
 
 
 def partial_report() -> Report:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from math import floor, isfinite
@@ -46,6 +46,15 @@ YEAR_MS: Final = 365 * DAY_MS
 def count(value: int, mark: Mark = Mark.EXACT) -> SafeText:
     """Return a whole number with separators of thousands: `≥ 286,423`."""
     return SafeText(f"{mark}{value:,}")
+
+
+def slots(ranges: Sequence[tuple[int, int]], most: int = 3) -> str:
+    """Return ranges of slots, the first `most` of them: `slots 0–5460, 9000 and 2 more ranges`."""
+    named = [f"{first}" if first == last else f"{first}–{last}" for first, last in ranges[:most]]
+    more = len(ranges) - len(named)
+    rest = f" and {counted(more, 'more range')}" if more else ""
+    is_one = len(ranges) == 1 and ranges[0][0] == ranges[0][1]
+    return f"{'slot' if is_one else 'slots'} {', '.join(named)}{rest}"
 
 
 def counted(number: int, singular: str, mark: Mark = Mark.EXACT, *, plural: str = "") -> SafeText:

@@ -16,7 +16,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
@@ -91,12 +91,14 @@ async def run_analysis(
     """Do what `analyse` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    connection = connection_to(target, log)
+    deployment = Deployment(target, log)
+    connection = deployment.home
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
-            await connection.open()
+            await deployment.open()
             left = None if file is None else file.left_before(options, connection.server.run_id, time.time())
-            analysis = AnalysisRun(connection, options, left if isinstance(left, SavedAnalysis) else None)
+            saved = left if isinstance(left, SavedAnalysis) else None
+            analysis = AnalysisRun(connection, options, saved, find_nodes=deployment.scanned)
             interrupts.stop = partial(end_analysis, analysis, file)
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
@@ -115,7 +117,7 @@ async def run_analysis(
             task.uncancel()
             return Result(is_interrupted=True)
         finally:
-            await connection.close()
+            await deployment.close()
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")

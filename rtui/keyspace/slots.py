@@ -7,6 +7,7 @@ that `{user:1}:cart` and `{user:1}:orders` share a slot.
 from __future__ import annotations
 
 from binascii import crc_hqx
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -79,3 +80,14 @@ def explain(key: bytes) -> SlotExplanation:
     hashed = hashed_bytes(key)
     crc = crc16(hashed)
     return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag=tag)
+
+
+def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Return ranges of slots, given as first and last ones, in order and without gaps that could be closed."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted(ranges):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return tuple(joined)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from msgspec import MsgspecError, structs
 
@@ -14,39 +14,39 @@ from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.columns import Columns, columns_for
-from rtui.analysis.report.document import KeySizes, Report, Scope
+from rtui.analysis.report.document import Report, Scope
 from rtui.keyspace.slices import Steps
+from rtui.keyspace.slots import joined_ranges
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.continuation import Continuation
-from rtui.server.engine import is_compiled
+from rtui.server.deployment.nodes import ServerNode
+from rtui.server.deployment.topology import SlotRanges
 from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
-from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, complete_largest, prove_longest
-from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.report_head import coverage_of, head, key_sizes, memory_bound
+from rtui.server.inspection.cluster_report import cluster_report, covered
+from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
+from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.report_head import coverage_of, head, joined_key_sizes
 from rtui.server.inspection.sample_pass import SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
-from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
-from rtui.server.scan.page import ScanFilter, SizeSnapshot, disagreement, take_snapshot, too_many_gone
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
-if TYPE_CHECKING:
-    from rtui.server.engine._scan import ScanEngine
-
 T = TypeVar("T")
+
+FindNodes: TypeAlias = Callable[[], Awaitable[Sequence[ServerNode]]]
+"""Returns the nodes of a cluster to analyse, or the only server; raises an RtuiError."""
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -66,6 +66,9 @@ LAST_S: Final = 30.0
 LATER: Final = SafeText("it is to go on later")
 """Why a pass has ended that was saved."""
 
+NOT_IN_A_CLUSTER: Final = SafeText("Slots of a cluster may be at other nodes by then, where positions mean nothing.")
+"""Why the analysis of a cluster can't be left."""
+
 NO_ESTIMATE: Final = {
     Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
     Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
@@ -73,20 +76,21 @@ NO_ESTIMATE: Final = {
 """Why there is no estimate of a node of a newer cluster, or of a server that is not known to be Redis or Valkey."""
 
 
-def _compiled(separators: Sequence[bytes]) -> Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None:
-    """Return what lets the compiled engine inspect; None where it was not built or turned off, or can't do it."""
-    if not is_compiled(separators):
-        return None
-    from rtui.server.inspection.compiled_inspection import CompiledInspection  # noqa: PLC0415 - there if it was built
-
-    return CompiledInspection
-
-
 class AnalysisRun:
     """One analysis over a connection that is open; `run` it once. Everything else may be called at any time."""
 
-    def __init__(self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None = None) -> None:
-        """Go on with one that was saved, if any; raises PatternError or GuardError for a filter beyond the bounds."""
+    def __init__(
+        self,
+        connection: Connection,
+        options: AnalysisOptions,
+        saved: SavedAnalysis | None = None,
+        *,
+        find_nodes: FindNodes | None = None,
+    ) -> None:
+        """Go on with one that was saved, if any; raises PatternError or GuardError for a filter beyond the bounds.
+
+        `find_nodes` returns, once the connection is online, the nodes of its cluster that are inspected in its place.
+        """
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
         self.control = RunControl(options.pace)
@@ -97,37 +101,26 @@ class AnalysisRun:
         filters = (options.separators, options.match, options.key_type)
         self._scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         self._only = ScanFilter(options.match, options.key_type)
-        self._capabilities = Capabilities()
         self._is_sample = False
         """Whether the keys are a random sample."""
         self.continuation = Continuation(connection, options, saved)
         """What of it is of earlier runs, and what is saved for a later one."""
         self._findings = self._new_findings()
-        self._plan = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
-        self._pipeline = InspectionPipeline(
-            self._plan,
-            self._findings,
-            on_server=self._read_server,
-            own_reads=connection.own_reads,
-            compile_to=_compiled(options.separators),
-        )
+        self._find_nodes = find_nodes
+        self._nodes = [self._inspection_of(ServerNode(connection))]
+        """The nodes that are inspected, one at least."""
         self._work: Scan | SamplePass | None = None
-        self._size: int | None = None
         self._most_bytes: int | None = None
         """What all keys can have at most; asked for estimates only."""
-        self._slots: tuple[tuple[int, int], ...] | None = None
-        self._keysizes: tuple[KeySizes, ...] = ()
-        self.hot = HotKeyReporter(connection, self._capabilities)
+        self.hot = HotKeyReporter(connection, self._nodes[0].capabilities)
         """The hot keys of the report, and when they were asked for."""
-        self._extra_commands = 0
         self._failure: SafeText | None = None
-        self._before: SizeSnapshot | None = None
-        """The size of the database when the scan began, None where DBSIZE is denied."""
-        self._counted_on: ServerIdentity | None = None
-        """The server that `_before` is of."""
         self._notes: list[SafeText] = []
         """What a reader of the figures has to know beside the notes of the scan."""
         self._is_ended = False
+
+    def _inspection_of(self, node: ServerNode) -> NodeInspection:
+        return NodeInspection(node, self._findings, self._options.separators)
 
     @property
     def revision(self) -> int:
@@ -152,7 +145,7 @@ class AnalysisRun:
         """What it has cost so far."""
         cost = Cost() if self._work is None else self._work.cost
         cost = self.continuation.cost + cost
-        return replace(cost, commands=cost.commands + self._extra_commands)
+        return replace(cost, commands=cost.commands + sum(node.extra_commands for node in self._nodes))
 
     @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:
@@ -194,6 +187,8 @@ class AnalysisRun:
         """Why the pass can't be left and go on in a later run; None where it can."""
         if self._failure is not None or self.control.is_stopped:
             return SafeText("It has ended.")
+        if any(node.node.id for node in self._nodes):
+            return NOT_IN_A_CLUSTER
         return self.continuation.why_not(self._work if self._findings.keys else None)
 
     def go_on_later(self, file: AnalysisFile) -> None:
@@ -203,11 +198,12 @@ class AnalysisRun:
 
     async def _save(self) -> None:
         """Write down all that is known; raises an RtuiError with the reason if that can't be."""
-        self._pipeline.settle()
+        (node,) = self._nodes  # `why_not_later` has ruled out several
+        node.pipeline.settle()
         aggregates = await _in_slices(self._findings.saved())
         notes = [str(note.value) for note in self.progress.notes if note is not ScanNote.REPEATS]
         content = self.continuation.content(
-            self._work, self._pipeline, aggregates, cost=self.cost, before=self._before, notes=notes
+            self._work, node.pipeline, aggregates, cost=self.cost, before=node.before, notes=notes
         )
         await self.continuation.save(content)
 
@@ -230,58 +226,61 @@ class AnalysisRun:
 
     async def _inspect(self) -> None:
         await self._connection.online()
-        self._connection.forget_denied()
-        await self._capabilities.probe(self._connection)
-        await self._read_server(self._connection)
-        work = self._work = await self._new_work()
+        found = () if self._find_nodes is None else await self._find_nodes()
+        if [node.connection for node in found] != [self._connection]:
+            self._nodes = [self._inspection_of(node) for node in found] or self._nodes
+        failures = await asyncio.gather(*(failure_of(node.begin(), name="rtui node") for node in self._nodes))
+        for node, failure in zip(self._nodes, failures, strict=True):
+            node.failure = None if failure is None else failure.happened
+        asked = [node for node in self._nodes if node.failure is None]
+        if not asked:
+            raise next(failure for failure in failures if failure is not None)
+        if self._nodes[0].connection is not self._connection or len(asked) > 1:
+            (first, *others) = [(node.connection, node.capabilities) for node in asked]
+            self.hot = HotKeyReporter(*first, others)
+        work = self._work = await self._new_work(asked)
         self._revision += 1
         await work.run()
 
-    @for_purpose(Purpose.SERVER)
-    async def _read_server(self, server: CommandRunner) -> None:
-        """Ask for the size of the database and what the server knows of all keys; raises ConnectionLost."""
-        capabilities = self._capabilities
+    @property
+    def _owned_slots(self) -> SlotRanges | None:
+        """The slots of all nodes; None where those of one are not known."""
+        found = [node.slots for node in self._nodes]
+        return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
 
-        async def snapshot() -> SizeSnapshot | None:
-            return await take_snapshot(server) if capabilities.allows(Feature.DBSIZE) else None
+    @property
+    def _size(self) -> int | None:
+        """Keys that the nodes count in all; None where one does not tell."""
+        sizes = [node.size for node in self._nodes]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
 
-        _, self._keysizes, now = await asyncio.gather(  # in one round trip
-            self.hot.read_lfu_settings(), key_sizes(server, capabilities, self._connection.target.db), snapshot()
-        )
-        if now is not None and (self._counted_on is None or not self._counted_on.is_like(server.server)):
-            self._before, self._counted_on = now, server.server
-        self._size = None if now is None else now.size
-
-    async def _new_work(self) -> Scan | SamplePass:
+    async def _new_work(self, nodes: Sequence[NodeInspection]) -> Scan | SamplePass:
         """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
 
         A sample draws keys before their types are known, so keys of one type are always scanned.
         """
-        dialect = dialect_of(self._connection.server)
+        size = self._size
         wanted = self._options.estimate_keys
-        is_smaller = wanted is not None and (self._size is None or self._size > 2 * wanted)
+        is_smaller = wanted is not None and (size is None or size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.key_type is None:
-            if not can_sample(dialect):
-                why = f"{NO_ESTIMATE[dialect]} not reach every key with the same chance"
+            (node,) = nodes
+            if not can_sample(node.dialect):
+                why = f"{NO_ESTIMATE[node.dialect]} not reach every key with the same chance"
                 raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
             self._is_sample = True
             self._choose_columns(columns_for(self._options.columns, None).of_every_key())
             await self._read_memory_bound()
             return SamplePass(
-                self._connection, self._pipeline, keys=wanted, size=self._size, only=self._only, control=self.control
+                node.connection, node.pipeline, keys=wanted, size=size, only=self._only, control=self.control
             )
-        self._choose_columns(columns_for(self._options.columns, self._size))
-        node = ScanNode(self._connection, dialect, size=self._size, queries=self._pipeline)
+        self._choose_columns(columns_for(self._options.columns, size))
+        scanned = await asyncio.gather(*(node.scan_node() for node in nodes))
         if self.continuation.saved is not None:
-            node = await self._go_on(self.continuation.saved, node)
-        if dialect is Dialect.SLOTTED:
-            slots = await owned_slots(self._connection)
-            self._slots = None if slots is None else tuple(slots)
-            node = replace(node, slots=slots)
+            scanned = [await self._go_on(self.continuation.saved, nodes[0], scanned[0])]
         match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
-        return Scan([node], lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
+        return Scan(scanned, lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
 
-    async def _go_on(self, saved: SavedAnalysis, node: ScanNode) -> ScanNode:
+    async def _go_on(self, saved: SavedAnalysis, inspection: NodeInspection, node: ScanNode) -> ScanNode:
         """Take back what was saved, and return the node from where the scan of it stopped."""
         found = self.continuation.node(node)
         self._choose_columns(saved.columns)
@@ -289,28 +288,34 @@ class AnalysisRun:
             await _in_slices(self._findings.restore(saved.aggregates))
         except (NotSavedError, OverflowError, MsgspecError):
             raise RtuiError("It can't go on", SafeText("What was saved of the analysis is damaged.")) from None
-        self._pipeline.restore(saved.inspection)
-        self._before, self._counted_on = saved.before, self._connection.server
+        inspection.pipeline.restore(saved.inspection)
+        inspection.before, inspection.counted_on = saved.before, self._connection.server
         return found
 
     def _choose_columns(self, columns: Columns) -> None:
         """Ask these facts of these keys; before the first key is asked."""
-        self._plan.columns = columns
+        for node in self._nodes:
+            node.plan.columns = columns
         self._scope = structs.replace(self._scope, columns=columns)
-        self._findings = self._pipeline.findings = self._new_findings()
+        self._begin_findings()
 
     @for_purpose(Purpose.SERVER)
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
-        found = await memory_bound(self._connection, self._capabilities)
-        self._extra_commands += 2
-        if found is not None:
-            self._most_bytes = max(found, self._most_bytes or 0)
+        found = await asyncio.gather(*(node.read_memory_bound() for node in self._nodes))
+        if None not in found:
+            self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
     def _drop_findings(self, note: ScanNote) -> None:
         """Drop the findings: every key is delivered again."""
         self.continuation.forget()
-        self._findings = self._pipeline.findings = self._new_findings()
+        self._begin_findings()
+
+    def _begin_findings(self) -> None:
+        """Have all nodes count in one place, from nothing."""
+        self._findings = self._new_findings()
+        for node in self._nodes:
+            node.pipeline.findings = self._findings
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
@@ -325,47 +330,55 @@ class AnalysisRun:
 
     async def _finish(self) -> None:
         """Complete the facts of the largest keys, and make the last report even if that fails."""
-        self._pipeline.settle()
+        self._settle()
         for _ in self._findings.add_held():
             await asyncio.sleep(0)
-        failure = await failure_of(self._ask_last(), name="rtui last questions")
-        if failure is not None and self._failure is None:
-            self._notes.append(SafeText(f"What is asked at the end could not be had: {failure.happened}"))
+        questions = [
+            self._ask_last(node, found) for node, found in zip(self._nodes, self._found_by_node(), strict=True)
+        ]
+        if isinstance(self._work, SamplePass):
+            questions.append(self._read_memory_bound())
+        failures = await asyncio.gather(*(failure_of(_in_time(one), name="rtui last questions") for one in questions))
+        prove_longest([node.pipeline.late_lengths for node in self._nodes], self._findings.big)
+        if any(record.note == READ_BY_RTUI for record in self._findings.big.report().by_memory):
+            self._notes.append(SafeText(READ_BY_RTUI_NOTE))
+        failed = dict.fromkeys(failure.happened for failure in failures if failure is not None)
+        if self._failure is None:
+            self._notes += [SafeText(f"What is asked at the end could not be had: {happened}") for happened in failed]
         await self._publish(is_final=True)
 
-    async def _ask_last(self) -> None:
-        """Complete the largest keys and compare the counts; raises an RtuiError where the connection does not hold."""
-        if not self._connection.is_online:
-            return
-        try:
-            async with asyncio.timeout(LAST_S):
-                await self._check_count()
-                if isinstance(self._work, SamplePass):
-                    await self._read_memory_bound()
-                lane = await self._connection.bulk()
-                if lane.server.is_like(self._plan.server):  # another server knows nothing of these keys
-                    big, own_reads = self._findings.big, self._connection.own_reads
-                    self._extra_commands += await complete_largest(
-                        lane, self._plan, big.report(), big.learn, top=self._options.top, own_reads=own_reads
-                    )
-                    prove_longest(self._pipeline.late_lengths, big)
-                    if any(record.note == READ_BY_RTUI for record in big.report().by_memory):
-                        self._notes.append(SafeText(READ_BY_RTUI_NOTE))
-        except TimeoutError:
-            raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
+    async def _ask_last(self, node: NodeInspection, found: int) -> None:
+        """Compare the counts and complete the largest keys of a node; raises an RtuiError if it does not answer."""
+        if node.connection.is_online and node.failure is None:
+            await self._check_count(node, found)
+            await node.complete_largest(self._findings.big, self._options.top)
 
-    async def _check_count(self) -> None:
-        """Note what can't be right: another number of keys than the server counts, or more keys gone than can be."""
-        work, before, findings = self._work, self._before, self._findings
-        found = findings.keys + findings.unread_keys
+    def _found_by_node(self) -> list[int]:
+        """Return how many keys were found at each node: those of the slots that it serves."""
+        if len(self._nodes) == 1:
+            return [self._findings.keys + self._findings.unread_keys]
+        keys = self._findings.slots.report().keys
+        return [sum(sum(keys[first : last + 1]) for first, last in node.slots or ()) for node in self._nodes]
+
+    async def _check_count(self, node: NodeInspection, found: int) -> None:
+        """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
+        work, before, vanished = self._work, node.before, self._findings.vanished_keys
         is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self._only.is_open
-        is_suspect = findings.vanished_keys > 0 or (is_whole and before is not None and found != before.size)
-        if before is None or not is_suspect or not self._capabilities.allows(Feature.DBSIZE):
+        if before is None or not (vanished > 0 or (is_whole and found != before.size)):
             return
-        after, is_replica = await take_snapshot(self._connection), self._connection.server.role == "replica"
-        differs = disagreement(before, after, found, is_replica=is_replica) if is_whole else None
-        too_many = too_many_gone(before, after, findings.vanished_keys)
-        self._notes += [note for note in (differs, too_many) if note is not None]
+        after = await node.size_after()
+        if after is None:
+            return
+        notes = [disagreement(before, after, found, is_replica=node.is_replica) if is_whole else None]
+        if len(self._nodes) == 1:
+            notes.append(too_many_gone(before, after, vanished))
+        where = "" if len(self._nodes) == 1 else f"{node.label}: "
+        self._notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
+
+    def _settle(self) -> None:
+        """Have everything counted that is known."""
+        for node in self._nodes:
+            node.pipeline.settle()
 
     async def _report_now_and_then(self) -> None:
         """Publish a report again and again while the run goes on."""
@@ -374,7 +387,7 @@ class AnalysisRun:
         while True:
             await asyncio.sleep(pause_s)
             pause_s = REPORT_EVERY_S
-            self._pipeline.settle()
+            self._settle()
             if self._work is None or self._findings.revision == seen:
                 continue
             seen = self._findings.revision
@@ -388,20 +401,35 @@ class AnalysisRun:
         sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
         summary = await _in_slices(findings.summary(sampled))
         counted = findings.counted
+        self.hot.lfu = self._nodes[0].lfu_settings
         with contextlib.suppress(RtuiError):
             await self.hot.refresh(summary, at_last=is_final)
         if is_final:
             self._is_ended = True
             progress = self.progress
         size = self._size if self._only.is_open else None
+        slots = structs.replace(summary.slots, owned=self._owned_slots)
+        scans = work.nodes if isinstance(work, Scan) else ()
+        cluster = cluster_report(self._nodes, scans, slots, is_estimate=sampled is not None)
         coverage = coverage_of(counted, work, progress, size=size, why_ended=self.control.stop_reason)
+        coverage = covered(coverage, cluster, self.control.stop_reason)
         scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
         scope = structs.replace(self._scope, pace=self.control.pace.value)
         notes = (*self._connection.notes, *self.continuation.notes, *scanned, *self._notes)
-        heading = head(self._connection, self._pipeline, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
-        slots = structs.replace(summary.slots, owned=self._slots)
-        self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, self._keysizes)
+        pipelines = [node.pipeline for node in self._nodes]
+        heading = head(self._connection, pipelines, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
+        key_sizes = joined_key_sizes([node.key_sizes for node in self._nodes])
+        self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, key_sizes, cluster)
         self._revision += 1
+
+
+async def _in_time(asking: Coroutine[object, object, None]) -> None:
+    """Ask what is asked at the end; raises ConnectionLost where that takes too long."""
+    try:
+        async with asyncio.timeout(LAST_S):
+            await asking
+    except TimeoutError:
+        raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
 
 
 async def _in_slices(work: Steps[T]) -> T:

@@ -182,7 +182,13 @@ class BrowsingSession:
             kept = KeptReports(self.target.label, self.target.db, self._state_folder) if self._keep else None
             file = AnalysisFile(self.target.label, self.target.db, self._state_folder)
             self._analysis = AnalysisSession(
-                self.connection, options, self.passes.suspended, self.clock, kept, file=file
+                self.connection,
+                options,
+                self.passes.suspended,
+                self.clock,
+                kept,
+                file=file,
+                find_nodes=self.deployment.scanned,
             )
         return self._analysis
 

@@ -289,7 +289,9 @@ class Made:
 
     why_not_later = SafeText("It is made by hand.")
 
-    def __call__(self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None) -> Made:
+    def __call__(
+        self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None, *, find_nodes: object
+    ) -> Made:
         self.continuation = Continuation(connection, options, saved)
         return self
 

@@ -37,7 +37,10 @@ def skewed_tags(basis: Basis) -> Iterator[Draft]:
 def _skewed(basis: Basis, tag: SlotTag, portions: tuple[float, float], keys: Amount, memory: Amount | None) -> Finding:
     portion, of_what = (portions[0], "keys") if portions[0] >= portions[1] else (portions[1], "bytes")
     shown = display(b"{%s}" % tag.tag, limit=80)
-    title = f"Hash tag {shown} puts {keys.keys()} on slot {tag.slot}, {humanize.share(portion)} of all {of_what}"
+    cluster = basis.report.cluster
+    owner = None if cluster is None else cluster.owner_of(tag.slot)
+    slot = f"slot {tag.slot}" if owner is None else f"slot {tag.slot} of {owner.label}"
+    title = f"Hash tag {shown} puts {keys.keys()} on {slot}, {humanize.share(portion)} of all {of_what}"
     return Finding(
         rule=SKEW,
         severity=basis.severity(SKEW),

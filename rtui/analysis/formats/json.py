@@ -1,8 +1,9 @@
 """A report as JSON: writing it, reading it back, and its JSON Schema.
 
 The file is one object, in ASCII: `"format": "rtui report"`, `"schema"`, the version of what follows, and the members
-`head`, `summary`, `hot`, `keysizes` and `findings`. `report.schema.json`, beside this module, describes it for
-programs; it is generated from the Structs of `report/document.py`, which also validate what is read.
+`head`, `summary`, `hot`, `keysizes`, `cluster` (its nodes, null for a server alone) and `findings`.
+`report.schema.json`, beside this module, describes it for programs; it is generated from the Structs of
+`report/document.py`, which also validate what is read.
 
 * Units are in the names: `memory_bytes`, `ttl_ms`, `idle_s`, `made_at_s` (seconds since the epoch), `share_of_keys`
   (0 … 1). A member called `keys` is a number of keys, and a list of them in the lists of keys.
@@ -41,6 +42,7 @@ from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.finding import Finding
 from rtui.analysis.formats.json_v1 import from_v1
 from rtui.analysis.report.document import (
+    ClusterReport,
     Head,
     HotReport,
     KeySizes,
@@ -150,6 +152,7 @@ class FileContents(Struct, frozen=True):
     histograms: dict[str, tuple[int, ...]] = {}
     hot: HotReport = HotReport()
     keysizes: tuple[KeySizes, ...] = ()
+    cluster: ClusterReport | None = None
     findings: tuple[FindingEntry, ...] = ()
     """What is wrong, most costly first."""
 
@@ -204,7 +207,9 @@ def document(report: Report) -> dict[str, Any]:
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
     found = tuple(map(_finding, findings(report).findings))
-    file = FileContents(REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes, found)
+    file = FileContents(
+        REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes, report.cluster, found
+    )
     contents: dict[str, Any] = json_value(msgspec.to_builtins(file, builtin_types=(bytes,), enc_hook=list))
     return contents
 
@@ -244,7 +249,7 @@ def read_json(text: str | bytes) -> Report:
         if _version(text) == 1:
             text = msgspec.json.encode(from_v1(msgspec.json.decode(text)))
         file = msgspec.json.decode(text, type=FileContents, dec_hook=_read)
-        return Report(file.head, _summary(file.summary), file.hot, file.keysizes)
+        return Report(file.head, _summary(file.summary), file.hot, file.keysizes, file.cluster)
     except RecursionError as error:
         raise ReportFormatError("The file is nested too deep for a report") from error
     except (UnicodeDecodeError, UnicodeEncodeError) as error:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from rtui.analysis.humanize import keys
-from rtui.analysis.report.document import ColumnState, CoverageKind, Head, Node, NodeKind, Report
+from rtui.analysis.humanize import counted, keys
+from rtui.analysis.report.document import ClusterReport, ColumnState, CoverageKind, Head, Node, NodeKind, Report
 from rtui.analysis.report.readings import (
     Direction,
     FigureChange,
@@ -41,6 +41,9 @@ class Fate(StrEnum):
 
 LEAST_GROWTH: Final = 0.01
 """A namespace is listed as grown or shrunk where the change is at least this share of the larger of both numbers."""
+
+MOST_NODES: Final = 5
+"""So many nodes that came or went are named."""
 
 LEAST_POINTS: Final = 1
 """Its share of keys without TTL is listed as changed from so many percentage points on."""
@@ -216,8 +219,30 @@ def notes(before: Report, after: Report) -> Iterator[str]:
             yield f"The {what} differ: {wanted[0]} and {wanted[1]}."
     if first.depth != second.depth:
         yield "The depths differ: namespaces are compared as far down as both go."
+    yield from _nodes(before.cluster, after.cluster)
     yield from _gaps("first", before)
     yield from _gaps("second", after)
+
+
+def _nodes(before: ClusterReport | None, after: ClusterReport | None) -> Iterator[str]:
+    """Yield which nodes of a cluster came and went, and how many slots others serve."""
+    if before is None or after is None:
+        if before is not after:
+            only = "second" if before is None else "first"
+            yield f"Only the {only} report is of all nodes of a cluster."
+        return
+    first, second = ({node.id: node for node in cluster.nodes} for cluster in (before, after))
+    for what, came in (("are new", second.keys() - first.keys()), ("are gone", first.keys() - second.keys())):
+        labels = sorted(display_text({**first, **second}[one].label) for one in came)
+        if len(labels) == 1:
+            yield f"Node {labels[0]} {what.replace('are', 'is')}."
+        elif labels:
+            named = [*labels[:MOST_NODES], *(["…"] if len(labels) > MOST_NODES else [])]
+            yield f"{counted(len(labels), 'node')} {what}: {', '.join(named)}."
+    was, now = ({slot: node.id for node in one.nodes for slot in node.served} for one in (before, after))
+    moved = sum(was.get(slot) != now.get(slot) for slot in was.keys() | now.keys())
+    if moved:
+        yield f"{counted(moved, 'slot')} {'is' if moved == 1 else 'are'} served by another node."
 
 
 def _gaps(name: str, report: Report) -> Iterator[str]:

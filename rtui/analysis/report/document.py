@@ -9,7 +9,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeAlias
 
 from msgspec import Meta, Struct, field
 
@@ -416,7 +416,7 @@ class SlotsReport(Struct, frozen=True, gc=False):
     tags: tuple[SlotTag, ...] = ()
     """The heaviest hash tags, most keys first."""
     owned: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="owned_slots")
-    """Slots of the node that was asked, as inclusive pairs; None outside a cluster."""
+    """Slots of the nodes that were asked, as inclusive pairs; None outside a cluster."""
     unmeasured: SlotCounts | None = field(default=None, name="keys_without_memory")
     """Keys of each slot that its bytes leave out, since nobody knows theirs; None where there is no such key."""
 
@@ -427,6 +427,67 @@ class SlotsReport(Struct, frozen=True, gc=False):
         if self.memory_bytes is None or (keys and left_out >= keys):
             return None, False
         return sum(self.memory_bytes[first : last + 1]), not left_out
+
+
+SlotRanges: TypeAlias = tuple[tuple[SlotNumber, SlotNumber], ...]
+"""First and last slot of each range."""
+
+
+class ClusterNode(Struct, frozen=True, gc=False):
+    """A node of a cluster that was asked for the keys of its slots."""
+
+    id: Text
+    label: Text
+    """Host and port."""
+    role: Text = ""
+    product: Text = ""
+    version: Text = ""
+    slots: SlotRanges = ()
+    """The slots that it served when the analysis began."""
+    keys: Figure | None = None
+    """Those inspected in its slots, and those of which only the name is known; in an estimate what it counts itself."""
+    memory_bytes: Figure | None = None
+    """Of those whose memory is known; None in an estimate."""
+    memory_known_keys: Count = 0
+    no_ttl_share: Figure | None = None
+    """Of those keys whose TTL is known."""
+    fraction: Number | None = None
+    """Share of it that was scanned, 0 … 1; None where it is not known."""
+    cost: CostReport = CostReport()
+    failure: Text = ""
+    """Why not all of it was scanned; a safe sentence."""
+
+    @property
+    def slot_count(self) -> int:
+        """How many slots it served."""
+        return sum(last - first + 1 for first, last in self.slots)
+
+    @property
+    def served(self) -> Iterator[int]:
+        """The slots one by one."""
+        return (slot for first, last in self.slots for slot in range(first, last + 1))
+
+
+class UncoveredSlots(Struct, frozen=True, gc=False):
+    """Slots of which not all keys were seen."""
+
+    slots: SlotRanges
+    node: Text = ""
+    """Host and port of the node that serves them; empty where none does."""
+    reason: Text = ""
+    """A safe sentence."""
+
+
+class ClusterReport(Struct, frozen=True, gc=False):
+    """The cluster of a report on all of its nodes."""
+
+    nodes: tuple[ClusterNode, ...]
+    """In the order of their first slots."""
+    uncovered: tuple[UncoveredSlots, ...] = ()
+
+    def owner_of(self, slot: int) -> ClusterNode | None:
+        """Return the node that serves a slot, if one does."""
+        return next((node for node in self.nodes if any(first <= slot <= last for first, last in node.slots)), None)
 
 
 class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
@@ -464,3 +525,5 @@ class Report(Struct, frozen=True, gc=False):
     summary: Summary
     hot: HotReport = HotReport()
     keysizes: tuple[KeySizes, ...] = ()
+    cluster: ClusterReport | None = None
+    """None where one server was asked, be it one node of a cluster."""

@@ -19,8 +19,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.server import guard
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.closed_list import MAX_SLOTS
-from rtui.server.hot.hotkeys import server_source
-from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.hot.hotkeys import MAX_LISTED_KEYS, server_source
 from rtui.server.wire.capability import Capabilities, Feature, Querier
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
@@ -150,16 +149,23 @@ async def hot_report(
     lfu: LfuSettings,
     now_s: float,
     looked_since_s: float | None,
+    others: Sequence[Querier] = (),
 ) -> HotReport:
     """Ask the server for what it knows, and add what the inspected keys say themselves.
 
     The lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when rtui
-    began to read keys, are seconds since the epoch. Raises ConnectionLost.
+    began to read keys, are seconds since the epoch. `others` ask the other nodes of a cluster, each of which knows of
+    its own keys and slots. Raises ConnectionLost.
     """
-    querier = Querier(connection, capabilities)
+    queriers = Querier(connection, capabilities), *others
+    querier = queriers[0]
     server = connection.server
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
-    measured = await server_source(querier, now_s=now_s, looked_since_s=looked_since_s)
+    measured = _joined(
+        await asyncio.gather(
+            *(server_source(one, now_s=now_s, looked_since_s=looked_since_s) for one in queriers),
+        )
+    )
     counted = counted_source(
         summary,
         capabilities,
@@ -169,7 +175,11 @@ async def hot_report(
         now_s=now_s,
         own_reads=connection.own_reads if querier.touches else None,
     )
-    slots, missing = await slot_loads(querier)
+    loads = await asyncio.gather(*map(slot_loads, queriers))
+    missing = dict.fromkeys(text for _, texts in loads for text in texts)
+    slots = tuple(load for of_node, _ in loads for load in of_node)
+    if others:
+        slots = tuple(sorted(slots, key=_heaviest, reverse=True)[:MAX_SLOTS])
     nothing = HotReport(about="nothing tells which keys are hot")
     best = next((source for source in (measured, counted) if source.lists), nothing)
     return structs.replace(
@@ -183,6 +193,27 @@ async def hot_report(
     )
 
 
+def _joined(reports: Sequence[HotReport]) -> HotReport:
+    """Return what the nodes of a cluster measured in one report: its lists have the keys of all, hottest first."""
+    first = next((one for one in reports if one.lists), reports[0])
+    if len(reports) == 1:
+        return first
+    lists: dict[tuple[str, str], list[HotKey]] = {}
+    for one in (hot for report in reports for hot in report.lists):
+        lists.setdefault((one.title, one.unit), []).extend(one.keys)
+    ranked = (
+        HotList(*title, tuple(sorted(keys, key=lambda hot: (-hot.value, hot.record.key))[:MAX_LISTED_KEYS]))
+        for title, keys in lists.items()
+    )
+    better = dict.fromkeys(text for report in reports for text in report.better)
+    return structs.replace(first, better=tuple(better), lists=tuple(ranked))
+
+
+def _heaviest(load: SlotLoad) -> tuple[int, int]:
+    """Order slots by what the server orders them by: their time, where that is counted, else their keys."""
+    return load.values.get("cpu-usec", 0), load.values.get("key-count", 0)
+
+
 HOT_EVERY_S: Final = 5.0
 """How often the server is asked while an analysis runs."""
 
@@ -190,21 +221,23 @@ HOT_EVERY_S: Final = 5.0
 class HotKeyReporter:
     """Keeps the latest report of hot keys of one analysis."""
 
-    def __init__(self, connection: Connection, capabilities: Capabilities) -> None:
-        """The inspection of keys begins now."""
+    def __init__(
+        self,
+        connection: Connection,
+        capabilities: Capabilities,
+        others: Sequence[tuple[Connection, Capabilities]] = (),
+    ) -> None:
+        """The inspection of keys begins now; `others` are the other nodes of a cluster."""
+        self.lfu = LfuSettings()
+        """How access counters grow and fall."""
+        self._others = others
         self.report = HotReport()
         self._connection = connection
         self._capabilities = capabilities
-        self._lfu = LfuSettings()
         self._looked_since_s = time.time()
         self._asked_at = float("-inf")
         self.asked_at_s: float | None = None
         """When the report was asked for, in seconds since the epoch; None before that."""
-
-    @for_purpose(Purpose.SERVER)
-    async def read_lfu_settings(self) -> None:
-        """Read how access counters grow and fall; raises ConnectionLost."""
-        self._lfu = await lfu_settings(self._connection, self._capabilities)
 
     @for_purpose(Purpose.HOT)
     async def refresh(self, summary: Summary, *, at_last: bool = False) -> None:
@@ -217,8 +250,9 @@ class HotKeyReporter:
             self._connection,
             self._capabilities,
             summary,
-            lfu=self._lfu,
+            lfu=self.lfu,
             now_s=now_s,
             looked_since_s=self._looked_since_s,
+            others=[Querier(*other) for other in self._others if other[0].is_online],
         )
         self.asked_at_s = now_s

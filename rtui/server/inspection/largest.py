@@ -41,20 +41,31 @@ READ_BY_RTUI_NOTE: Final = (
 
 
 async def complete_largest(
-    lane: Lane, plan: InspectionPlan, big: BigReport, learn: Callable[..., None], *, top: int, own_reads: OwnReads
+    lane: Lane,
+    plan: InspectionPlan,
+    big: BigReport,
+    learn: Callable[..., None],
+    *,
+    top: int,
+    own_reads: OwnReads,
+    is_asked: Callable[[bytes], bool] | None = None,
 ) -> int:
     """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
 
     `learn` is called with a key and `length`, `encoding`, `idle_s`, `frequency` or `note`.
     Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
-    they are marked, and go into `own_reads`.
+    they are marked, and go into `own_reads`. Of a cluster's node only keys are asked for which `is_asked` holds.
     """
     asked = 0
     lists: Iterable[tuple[KeyRecord, ...]] = (big.by_memory[:top],)
     if plan.asks_lengths:
         lists = (*lists, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
     records = {record.key: record for records in lists for record in records}
-    lacking = [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
+    lacking = [
+        record
+        for record in records.values()
+        if len(record.key) <= MAX_BULK_KEY_BYTES and (is_asked is None or is_asked(record.key))
+    ]
     for start in range(0, len(lacking), PORTION):
         portion, commands = await _with_last_use(lane, plan, lacking[start : start + PORTION], learn, own_reads)
         asked += commands
@@ -118,11 +129,12 @@ def _questions(record: KeyRecord, plan: InspectionPlan) -> list[tuple[KeyRecord,
     return found
 
 
-def prove_longest(late_lengths: LateLengths, big: TopKeys) -> None:
+def prove_longest(late_lengths: Sequence[LateLengths], big: TopKeys) -> None:
     """Tell `big` how long the keys are at most whose length is not known, when all by memory have been asked.
 
-    Such a key has no more memory than the last one of the list by memory.
+    Such a key has no more memory than the last one of the list by memory. `late_lengths` are those of all nodes.
     """
     for key_type, records in big.report().by_type_memory.items():
         if len(records) >= big.top and all(record.length is not None for record in records):
-            big.bound_left_out(key_type, late_lengths.most_length(key_type, records[-1].memory_bytes))
+            least_bytes = records[-1].memory_bytes
+            big.bound_left_out(key_type, max(one.most_length(key_type, least_bytes) for one in late_lengths))

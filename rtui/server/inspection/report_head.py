@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
+
+from msgspec import structs
 
 from rtui import __version__
 from rtui.analysis.aggregate.aggregates import Counted
 from rtui.analysis.report.document import (
+    ColumnReport,
     ColumnState,
     CostReport,
     Coverage,
@@ -34,7 +38,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.identity import parse_identity, parse_info, parse_number
+from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, parse_number
 from rtui.server.wire.replies import Reply
 
 
@@ -88,41 +92,79 @@ def server_report(connection: Connection, plan: InspectionPlan | None = None) ->
 
 def head(
     connection: Connection,
-    pipeline: InspectionPipeline,
+    pipelines: Sequence[InspectionPipeline],
     *,
     scope: Scope,
     coverage: Coverage,
     cost: Cost,
     notes: Sequence[SafeText],
 ) -> Head:
-    """Return the head of a report that is made now; `notes` are those of the run itself."""
-    plan, own_reads = pipeline.plan, pipeline.own_read_keys
-    server, columns = server_report(connection, plan), plan.column_reports()
-    texts = [*map(str, plan.changes), *map(str, notes)]
-    for name, count in sorted(pipeline.unread.items()):
+    """Return the head of a report that is made now; `pipelines` are those of all nodes, `notes` those of the run."""
+    plans = [pipeline.plan for pipeline in pipelines]
+    is_one, plan = len(plans) == 1, plans[0]
+    server, columns = server_report(connection, plan if is_one else None), joined_columns(plans)
+    if not is_one:
+        server = structs.replace(server, **_sums([one.server for one in plans]), role="cluster")
+    texts = [*dict.fromkeys(str(change) for one in plans for change in one.changes), *map(str, notes)]
+    unread: Counter[str] = sum((pipeline.unread for pipeline in pipelines), Counter())
+    for name, count in sorted(unread.items()):
         answers = "answer" if count == 1 else "answers"
         texts.append(f"{count:,} {answers} to {name} made no sense: these facts are unknown.")
+    own_reads = sum(pipeline.own_read_keys for pipeline in pipelines)
     if own_reads == 1:
         texts.append("The idle time of 1 key is that before rtui itself read it.")
     elif own_reads:
         texts.append(f"The idle times of {own_reads:,} keys are those before rtui itself read them.")
-    if columns["memory"].state is ColumnState.COMPLETE and not counts_sizes(plan.server.product, plan.server.version):
+    samples_sizes = any(not counts_sizes(one.server.product, one.server.version) for one in plans)
+    if columns["memory"].state is ColumnState.COMPLETE and samples_sizes:
         texts.append(SAMPLED_NOTE)
-    if server.role == "replica":
+    if any(one.server.role == "replica" for one in plans):
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
-    if plan.server.cluster_note is not None:
+    if is_one and plan.server.cluster_note is not None:
         texts.append(f"Only what this node holds: {plan.server.cluster_note}.")
     return Head(
         made_at_s=time.time(),
         server=server,
         scope=scope,
         coverage=coverage,
-        cost=CostReport(**{name: getattr(cost, name) for name in CostReport.__struct_fields__}),
+        cost=cost_report(cost),
         columns=columns,
         notes=tuple(texts),
         rtui_version=__version__,
-        engine="compiled" if pipeline.is_compiled else "pure",
+        engine="compiled" if pipelines[0].is_compiled else "pure",
     )
+
+
+def _sums(servers: Sequence[ServerIdentity]) -> dict[str, int | None]:
+    """Return what the memory of all nodes, and its limits, add up to; None where one is not known."""
+    names = ("used_memory_bytes", "maxmemory_bytes")
+    of_all = {name: [getattr(server, name) for server in servers] for name in names}
+    return {name: sum(sizes) or None if all(sizes) else None for name, sizes in of_all.items()}
+
+
+def cost_report(cost: Cost) -> CostReport:
+    """Return a cost as a report has it."""
+    return CostReport(**{name: getattr(cost, name) for name in CostReport.__struct_fields__})
+
+
+def joined_columns(plans: Sequence[InspectionPlan]) -> dict[str, ColumnReport]:
+    """Return of which keys each fact is asked at the nodes of these plans; where they differ, of some."""
+    if len(plans) == 1:
+        return plans[0].column_reports()
+    found = [plan.column_reports() for plan in plans]
+    return {name: _joined_column([one[name] for one in found]) for name in found[0]}
+
+
+def _joined_column(columns: Sequence[ColumnReport]) -> ColumnReport:
+    differing = Counter((column.state, column.reason) for column in columns)
+    if len(differing) == 1:
+        return columns[0]
+    reasons = (
+        f"{reason or state} at {count:,} of {len(columns):,} nodes"
+        for (state, reason), count in differing.items()
+        if state is not ColumnState.COMPLETE
+    )
+    return ColumnReport(ColumnState.SOME, "; ".join(reasons))
 
 
 _NAME: Final = re.compile(r"db([0-9]{1,10})_(distrib_[a-z0-9_]{1,50})", re.ASCII)
@@ -149,6 +191,16 @@ def parse_key_sizes(reply: Reply, db: int) -> tuple[KeySizes, ...]:
             bins = sorted((int(match[1]) * _UNITS[match[2]], int(match[3])) for match in matches)
             found += [KeySizes(name[2], tuple(bins))] if bins else []
     return tuple(found)
+
+
+def joined_key_sizes(of_nodes: Sequence[tuple[KeySizes, ...]]) -> tuple[KeySizes, ...]:
+    """Return the histograms of all nodes as one of each name; none where a node keeps none."""
+    if len(of_nodes) == 1:
+        return of_nodes[0]
+    counted: dict[str, Counter[int]] = {}
+    for one in (one for sizes in of_nodes for one in sizes):
+        counted.setdefault(one.name, Counter()).update(dict(one.bins))
+    return tuple(KeySizes(name, tuple(sorted(bins.items()))) for name, bins in counted.items()) if all(of_nodes) else ()
 
 
 TABLE_ENTRY_BYTES: Final = 32

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import (
     BigReport,
+    ClusterNode,
     ColumnReport,
     Head,
     KeyRecord,
@@ -22,6 +23,7 @@ from rtui.analysis.report.document import (
     Stats,
     Summary,
     TypeReport,
+    UncoveredSlots,
 )
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, LENGTH_EDGES, TTL_EDGES_S, Figure, Name, Text
 from rtui.keyspace.slots import SLOTS
@@ -115,6 +117,12 @@ summaries = st.builds(
     folded=numbers,
 )
 st.register_type_strategy(Summary, summaries)
+slot_numbers = st.integers(0, SLOTS - 1)
+slot_ranges = st.lists(st.tuples(slot_numbers, slot_numbers), max_size=3).map(tuple)
+cluster_nodes = st.builds(ClusterNode, label=texts, slots=slot_ranges, keys=figures, cost=..., failure=texts)
+st.register_type_strategy(ClusterNode, cluster_nodes)
+uncovered = st.builds(UncoveredSlots, slots=slot_ranges, node=texts, reason=texts)
+st.register_type_strategy(UncoveredSlots, uncovered)
 st.register_type_strategy(SlotLoad, st.builds(SlotLoad, slot=st.integers(0, SLOTS - 1)))
 
 

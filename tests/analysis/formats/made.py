@@ -32,7 +32,15 @@ from rtui.analysis.report.registered import (
     RegistryReport,
     UnregisteredReport,
 )
-from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report, sampled_report
+from tests.made_report import (
+    clustered_report,
+    denied_report,
+    empty_report,
+    estimate_report,
+    made_report,
+    partial_report,
+    sampled_report,
+)
 
 _EVERY_BYTE: Final = bytes(range(256))
 _HOSTILE_NAMES: Final = (
@@ -138,5 +146,6 @@ MADE: Final[dict[str, Report]] = {
     "denied": denied_report(),
     "empty": empty_report(),
     "hostile": hostile_report(),
+    "clustered": clustered_report(),
     "registered": registered_report(),
 }

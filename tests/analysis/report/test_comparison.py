@@ -11,9 +11,20 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange, compare
-from rtui.analysis.report.document import Coverage, CoverageKind, Node, NodeKind, Report, Scope, Summary
+from rtui.analysis.report.document import (
+    ClusterNode,
+    ClusterReport,
+    Coverage,
+    CoverageKind,
+    Node,
+    NodeKind,
+    Report,
+    Scope,
+    Summary,
+)
 from rtui.analysis.report.readings import Direction, FigureChange, Reading, reading
 from tests.made_report import (
+    clustered_report,
     denied_report,
     empty_report,
     estimate_report,
@@ -312,3 +323,25 @@ def test_a_change_of_less_than_a_hundredth_is_counted_but_not_listed(keys: int, 
     diff = compare(report(node(b"a", (10_000, 10_000, 0))), report(node(b"a", (keys, keys, 0))))
     assert found(diff, "a").fate is fate
     assert found(diff, "a").memory.direction is not Direction.UNCLEAR
+
+
+def test_nodes_that_came_and_went_and_slots_that_moved() -> None:
+    before = clustered_report()
+    assert before.cluster is not None
+    first, second, third = before.cluster.nodes
+    took_over = replace(first, slots=((0, 5_461),)), replace(second, slots=((5_462, 10_922),))
+    replacing = replace(third, id="f" * 40, label="10.0.0.9:6379")
+
+    def said(*nodes: ClusterNode) -> list[str]:
+        return [*compare(before, replace(before, cluster=ClusterReport(nodes))).notes][:-2]
+
+    assert said(first, second, third) == []
+    assert said(*took_over, third) == ["1 slot is served by another node."]
+    assert said(first, second, replacing) == [
+        "Node 10.0.0.9:6379 is new.",
+        "Node 10.0.0.3:6379 is gone.",
+        "5,461 slots are served by another node.",
+    ]
+    assert said(first)[0] == "2 nodes are gone: 10.0.0.2:6379, 10.0.0.3:6379."
+    alone = compare(made_report(), before).notes
+    assert "Only the second report is of all nodes of a cluster." in alone

@@ -9,9 +9,10 @@ from rtui.analysis import humanize
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Head, Report
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report
 from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, no_ttl
 from rtui.analysis.report.tables.keys import big_keys, hot_keys, hot_slots, longer_keys
+from rtui.analysis.report.tables.nodes import nodes
 from rtui.analysis.report.tables.registered import coverage_of, registry_tables
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import Column, Table, Unit
@@ -29,7 +30,7 @@ from rtui.keyspace.text.display import display, display_text
 
 def about(report: Report) -> Table:
     """Return the head of the report in words, a line each."""
-    rows = tuple((what, text) for what, text in _lines(report.head) if text)
+    rows = tuple((what, text) for what, text in _lines(report) if text)
     if report.summary.registry is not None:
         rows += (("registry", coverage_of(report.summary.registry)),)
     columns = (Column("what", "", Unit.TEXT, 12), Column("said", "", Unit.TEXT))
@@ -80,14 +81,17 @@ def _sample(coverage: Coverage) -> str:
     return f"{humanize.count(coverage.keys)} of {humanize.written_keys(coverage.total_keys)} keys, chosen at random"
 
 
-def _lines(head: Head) -> Iterator[tuple[str, str]]:
+def _lines(report: Report) -> Iterator[tuple[str, str]]:
     """Yield headings and texts, some empty."""
+    head, cluster = report.head, report.cluster
     server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
     engine = f" ({head.engine} engine)" if head.engine else ""
     by = f" by rtui {head.rtui_version}{engine}" if head.rtui_version else ""
     yield "made", f"{humanize.moment(head.made_at_s)} UTC{by}"
     named = " · ".join(part for part in (f"{server.product} {server.version}".strip(), server.role) if part)
     yield "server", " · ".join(part for part in (server.label, named, f"db{server.db}") if part)
+    if cluster is not None:
+        yield "cluster", f"{humanize.counted(len(cluster.nodes), 'node')} asked, each for the keys of its slots"
     if server.used_memory_bytes is not None:
         limit = f" of {humanize.size(server.maxmemory_bytes)}" if server.maxmemory_bytes else ""
         policy = server.maxmemory_policy or "policy not known"
@@ -148,6 +152,7 @@ def tables(report: Report) -> list[Table]:
         no_ttl(report),
         idle_histogram(report),
         frequency_histogram(report),
+        *([] if report.cluster is None else [nodes(report)]),
         slots(report, top=20),
         slot_tags(report),
         *([cluster_of(report, fewest_primaries)] if is_standalone and any(report.summary.slots.keys) else []),

@@ -1,0 +1,78 @@
+"""The table of the nodes of a cluster."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from rtui.analysis.report.document import ClusterNode, ClusterReport
+from rtui.analysis.report.tables.contents import tables
+from rtui.analysis.report.tables.nodes import FEW, MANY, nodes, standing
+from rtui.analysis.report.tables.table import AtLeast
+from rtui.keyspace.slots import SLOTS
+from tests.made_report import clustered_report, made_report
+
+
+def cluster(*keys: int) -> ClusterReport:
+    """Nodes with even parts of the slots."""
+    bounds = [SLOTS * at // len(keys) for at in range(len(keys) + 1)]
+    return ClusterReport(
+        tuple(
+            ClusterNode(str(at), f"10.0.0.{at}:6379", slots=((bounds[at], bounds[at + 1] - 1),), keys=held)
+            for at, held in enumerate(keys)
+        )
+    )
+
+
+def test_a_node_that_was_lost_has_at_least_what_was_seen_of_it() -> None:
+    table = nodes(clustered_report())
+    names = [column.id for column in table.columns]
+    rows = [dict(zip(names, row, strict=True)) for row in table.rows]
+    assert [row["node"] for row in rows] == ["10.0.0.1:6379", "10.0.0.2:6379", "10.0.0.3:6379"]
+    assert [row["keys"] for row in rows] == [180_000, AtLeast(620_000), 200_000]
+    assert [row["share_of_keys"] for row in rows] == [0.18, 0.62, 0.2]
+    assert rows[1]["times_even_keys"] == pytest.approx(0.62 * 3, rel=1e-3)
+    assert [row["standing"] for row in rows] == ["", "many keys", ""]
+    assert table.note == "Not covered: slots 5461–10922 of 10.0.0.2:6379, the connection was lost."
+
+
+def test_there_is_none_of_a_server_alone() -> None:
+    assert "nodes" in {table.id for table in tables(clustered_report())}
+    assert "nodes" not in {table.id for table in tables(made_report())}
+
+
+@pytest.mark.parametrize(
+    ("keys", "expected"),
+    [
+        ((100_000, 100_000, 100_000), ("", "", "")),
+        ((200_000, 100_000, 100_000), ("many keys", "", "")),
+        ((10_000, 100_000, 100_000), ("few keys", "many keys", "many keys")),
+        ((3, 0, 0), ("", "", "")),
+        ((0, 0, 0), ("", "", "")),
+        ((5_000,), ("",)),
+    ],
+    ids=["even", "many", "few", "chance", "empty", "one node"],
+)
+def test_nodes_that_stand_out(keys: tuple[int, ...], expected: tuple[str, ...]) -> None:
+    found = cluster(*keys)
+    assert tuple(standing(found, node) for node in found.nodes) == expected
+
+
+@given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
+def test_shares_add_up_and_only_what_is_uneven_stands_out(keys: list[int]) -> None:
+    found = cluster(*keys)
+    table = nodes(replace(made_report(), cluster=found))
+    at = [column.id for column in table.columns].index("times_even_keys")
+    times = [row[at] for row in table.rows]
+    if not any(keys):
+        assert times == [None] * len(keys)
+        return
+    shares = [
+        one * node.slot_count / SLOTS for one, node in zip(times, found.nodes, strict=True) if isinstance(one, float)
+    ]
+    assert sum(shares) == pytest.approx(1.0)
+    for node, one in zip(found.nodes, times, strict=True):
+        if isinstance(one, float) and FEW < one < MANY:
+            assert not standing(found, node)

@@ -1,0 +1,116 @@
+"""An analysis of all nodes of a cluster: one report, the same as of one server with all keys."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rtui.analysis.formats.json import read_json, write_json
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.server.analysis_run import AnalysisRun
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.options import AnalysisOptions
+from rtui.server.scan.pace import Pace
+from rtui.server.wire.target import Target
+from tests.clusters import TestCluster
+from tests.oracles.counted import facts
+from tests.oracles.keyspaces import grown
+from tests.server.targets import target_of
+from tests.servers import binaries, running
+
+KEYS = 2_500
+
+
+async def report_of(target: Target, **options: Any) -> Report:
+    """A report on all nodes of the cluster that a target is of, or on a server alone."""
+    deployment = Deployment(target)
+    await deployment.open()
+    try:
+        options = {"pace": Pace.FULL, **options}
+        analysis = AnalysisRun(deployment.home, AnalysisOptions(**options), find_nodes=deployment.scanned)
+        await analysis.run()
+    finally:
+        await deployment.close()
+    assert analysis.report is not None
+    return analysis.report
+
+
+def outline(report: Report) -> dict[Any, Any]:
+    """What the report says of every namespace, but for what passes with time and what every process counts anew."""
+    return {
+        tuple(node.step for node in path): (stats.keys, stats.no_ttl_keys, stats.ttl, {*stats.types}, stats.strings)
+        for path in report.summary.root.walk()
+        for stats in [path[-1].stats]
+    }
+
+
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_it_is_the_report_of_one_server_with_all_keys(
+    cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "pure":
+        monkeypatch.setenv("RTUI_ENGINE", "pure")
+    version = cluster.members[0].server.binary.name
+    with running(binaries()[version], cluster=True) as server, cluster.client() as client:
+        for one in (server.client(), client):
+            grown(one, keys=KEYS, seed=11)
+        known = {key: fact for primary in cluster.primaries for key, fact in facts(primary.admin).items()}
+        alone = await report_of(target_of(server))
+        report = await report_of(target_of(cluster.members[-1].server))
+    assert report.head.engine == alone.head.engine == engine
+    assert report.head.coverage == alone.head.coverage
+    assert report.head.coverage.kind is CoverageKind.EXACT
+    assert report.head.columns == alone.head.columns
+    assert outline(report) == outline(alone)
+    one, other = report.summary, alone.summary
+    for found, expected in zip(*(sorted(each.types, key=lambda of: of.name) for each in (one, other)), strict=True):
+        assert (found.name, found.stats.keys, found.length) == (expected.name, expected.stats.keys, expected.length)
+    assert one.slots.keys == other.slots.keys
+    assert one.slots.owned == ((0, 16383),)
+    assert [(tag.tag, tag.keys) for tag in one.slots.tags] == [(tag.tag, tag.keys) for tag in other.slots.tags]
+    sizes = {key: fact.memory_bytes for key, fact in known.items()}
+    assert one.root.stats.memory_bytes == sum(sizes.values())
+    assert {record.key: record.memory_bytes for record in one.big.by_memory}.items() <= sizes.items()
+    assert [record.memory_bytes for record in one.big.by_memory] == sorted(sizes.values(), reverse=True)[:100]
+    assert all(record.encoding is not None and record.length is not None for record in one.big.by_memory)
+    assert [(found.key, found.length) for found in one.big.by_length] == [
+        (found.key, found.length) for found in other.big.by_length
+    ]
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_each_node_has_what_its_slots_hold(cluster: TestCluster) -> None:
+    with cluster.client() as client:
+        grown(client, keys=KEYS, seed=3)
+    report = await report_of(target_of(cluster.members[0].server))
+    assert report.cluster is not None
+    assert report.cluster.uncovered == ()
+    for node, primary in zip(report.cluster.nodes, cluster.members[:3], strict=True):
+        known = facts(primary.server.admin).values()
+        assert (node.id, node.slots, node.role) == (primary.id, (primary.slots,), "primary")
+        assert node.label == f"{primary.server.host}:{primary.server.port}"
+        assert (node.keys, node.memory_bytes) == (len(known), sum(one.memory_bytes for one in known))
+        assert (node.fraction, node.failure, node.version) == (1.0, "", ".".join(map(str, primary.server.version)))
+        assert node.cost.commands > len(known)
+    assert sum(node.cost.commands for node in report.cluster.nodes) <= report.head.cost.commands
+    assert read_json(write_json(report)) == report
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
+async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(cluster: TestCluster) -> None:
+    lost, *_ = cluster.members
+    cluster.fill(b"key:%d" % number for number in range(600))
+    held = lost.server.admin.dbsize()
+    for member in cluster.members[3:]:  # nobody takes over its slots
+        member.server.admin.config_set("cluster-replica-no-failover", "yes")
+    lost.server.stop()
+    report = await report_of(target_of(cluster.members[1].server))
+    coverage, found = report.head.coverage, report.cluster
+    assert coverage.kind is CoverageKind.PARTIAL
+    assert coverage.keys == 600 - held
+    assert coverage.reason.startswith(f"slots 0–5460 of {lost.server.host}:{lost.server.port} were not covered (")
+    assert found is not None
+    assert [(one.slots, one.node) for one in found.uncovered] == [(((0, 5460),), found.nodes[0].label)]
+    assert found.nodes[0].keys == 0
