@@ -182,7 +182,7 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
     if coverage.kind is CoverageKind.ESTIMATE:
         sample = SafeText(f" from {fmt.keys(coverage.keys)}")
         return Span(literal("≈ estimate"), Role.ACCENT), Span(sample, Role.MUTED)
-    percent = "" if coverage.fraction is None else f" {int(coverage.fraction * 100)} %"
+    percent = "" if coverage.fraction is None else f" {int(coverage.fraction * 100)}%"
     total = coverage.keys if coverage.total_keys is None else coverage.total_keys
     of_total = "" if coverage.total_keys is None else f" of {fmt.written(total, fmt.short_count)}"
     seen = SafeText(f" · {fmt.short_count(coverage.keys)}{of_total} {fmt.noun(total, 'key')}")

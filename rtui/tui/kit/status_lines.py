@@ -159,9 +159,9 @@ def status_line(
         word, role = WAITS, Role.MUTED
     head = link_words(status.link, now_s) or (Span(word, role),)
     watched = [Piece(0, (Span(watching, Role.ACCENT),))] if watching else []
-    watched += [] if status.analysis is None else [Piece(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
-    pieces = [*watched, *progress_bar(status.progress, width), *_numbers(status, note, shows_cost=shows_cost)]
-    return bar_line(head, pieces, width)
+    other = [] if status.analysis is None else [Piece(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
+    numbers = _numbers(status, note, shows_cost=shows_cost)
+    return bar_line(head, [*watched, *progress_bar(status.progress, width), *numbers, *other], width)
 
 
 def _analysis_text(progress: Progress) -> SafeText:

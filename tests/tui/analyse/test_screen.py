@@ -124,7 +124,7 @@ async def test_an_empty_keyspace_is_said() -> None:
     [
         (made_report(), ("exact · 1,000,000 keys", "750,000", "1.28 GiB")),
         (estimate_report(), ("≈ estimate from 20,000 keys", "≈ 750k", "≈ 1.28 GiB")),
-        (partial_report(), ("≥ partial 50 %", "≥ 750,000", "≥ 1.27 GiB")),
+        (partial_report(), ("≥ partial 50%", "≥ 750,000", "≥ 1.27 GiB")),
         (denied_report(), ("denied", "widths show keys, since memory is not known", "denied: memory")),
     ],
     ids=["exact", "estimate", "partial", "denied"],
