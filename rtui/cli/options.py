@@ -18,7 +18,7 @@ from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
 from rtui.server.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Sentinels, Target, Tls, parse_target
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
 from rtui.server.wire.ways import AddressMap, Way, checked_host
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ class ConnectionOptions:
     insecure: bool
     cluster: bool
     only_node: bool
+    replicas: str | None
     protocol: str | None
     sentinel_user: str | None
     sentinel_askpass: bool
@@ -137,6 +138,8 @@ class ConnectionOptions:
             raise click.UsageError("Give -c for the whole cluster or --only-node for one node of it.")
         if self.cluster or self.only_node:
             changes |= {"cluster": self.cluster, "only_node": self.only_node}
+        if self.replicas is not None:
+            changes["replicas"] = self.replicas
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
@@ -253,6 +256,11 @@ _connection_options: Final = grouped(
         "--cluster",
         is_flag=True,
         help="Fail unless it is a cluster. (One is found by itself, with all its nodes.)",
+    ),
+    click.option(
+        "--replicas",
+        type=click.Choice(get_args(ReplicaPolicy)),
+        help="Ask replicas that are in sync where many keys are asked for: prefer them, only them, never. (never)",
     ),
     click.option("--only-node", is_flag=True, help="Of a cluster, look at this node only."),
     click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),

@@ -137,7 +137,6 @@ class BrowsingSession:
         """Everything but the tree, now."""
         now, only = self.passes.shown, self.passes.only
         size, now_s = now.size if self._watch.size is None else self._watch.size, self.clock()
-        alone = () if self.deployment.note is None else (self.deployment.note,)
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
@@ -158,7 +157,7 @@ class BrowsingSession:
             complete=self.store.complete,
             analysis=None if self._analysis is None else self._analysis.under_way,
             nodes=self._watch.nodes,
-            notes=(*self._failures, *alone, *self.connection.notes, *now.notes),
+            notes=(*self._failures, *self.deployment.notes, *self.connection.notes, *now.notes),
         )
 
     @property

@@ -90,6 +90,8 @@ class NodeStatus:
     """None where nothing was asked of it so far."""
     keys: int | None
     """By its own count; None where that is not known."""
+    lag_s: float | None = None
+    """How far the replica that is asked is behind; None where the primary is."""
     scan: NodeProgress | None = None
     """How far the scan of it is; None before that begins."""
 

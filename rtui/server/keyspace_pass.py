@@ -278,9 +278,8 @@ class KeyspacePass:
     async def _fill(self, *, resume: bool) -> None:
         """Read the first page, take an overview, then scan the rest; raises an RtuiError for what ends it early."""
         is_cluster = self._deployment.is_cluster
+        self._connection = (await self._deployment.first_scanned()).connection
         node = self._saved_node() if resume and not is_cluster else None
-        if is_cluster:
-            self._connection = (await self._deployment.first_scanned()).connection
         if node is None:
             node = await self._first_page()
         self._stamp()

@@ -73,6 +73,7 @@ class ServerWatch:
                 shard.slots,
                 self._deployment.link_of(shard.primary.id),
                 self._sizes.get(shard.primary.id),
+                self._deployment.replicas.lag_s(shard.primary.id),
                 progress.get(shard.primary.id),
             )
             for shard in shards

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.replicas import ReplicaConnections, ReplicaFinder, read_replication
 from rtui.server.deployment.topology import (
     Node,
     Shard,
@@ -36,9 +37,11 @@ from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
 from rtui.server.wire.connection import Connection, Logins, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
+from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import failure_of
 from rtui.server.wire.target import Target
+from rtui.server.wire.ways import Address
 
 if TYPE_CHECKING:
     from rtui.server.deployment.cluster import ClusterWatch
@@ -63,12 +66,13 @@ class ServerNode:
     """`host:port` of the server that is asked."""
     slots: SlotRanges | None = None
     """The slots of its shard; None for a server without slots."""
+    primary: SafeText | None = None
+    """Where a replica was found to ask: `host:port` of its primary."""
 
 
 class SeedFinder:
     """Says where the home connection goes: to the target, after a failed attempt to the next node that is known."""
 
-    needs_primary = False
     note = None
 
     def __init__(self, target: Target) -> None:
@@ -97,6 +101,9 @@ class SeedFinder:
         self._is_retry = True
         return self._targets[self._at]
 
+    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+        """Refuse no server: any node of the cluster will do."""
+
     async def close(self) -> None:
         """End nothing: it asks nobody."""
 
@@ -113,12 +120,16 @@ class Deployment:
         self.log = self.home.log
         self.topology: Topology | None = None
         """The cluster as it was looked at last; None for one server, and where only one node is shown."""
-        self.note: SafeText | None = None
-        """Why only one node of a cluster is shown, where nobody wanted that."""
+        self.notes: dict[SafeText, None] = {}
+        """Why only one node of a cluster is shown, where nobody wanted that, and which replicas were left, and why."""
         self.revision = 0
         """Grows whenever the topology has changed."""
         self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
+        self.replicas = ReplicaConnections(self._places, self._connect, self.connection_of, self.notes)
+        """The connections of scans, where the user wants replicas to be asked."""
+        self._home_replicas: tuple[Address, ...] = ()
+        """Of one server that is a primary."""
         self._is_alone = is_alone
         self._home_node = ("", -1)
         """The id of the home connection's node, and the generation of the connection that it was asked on."""
@@ -153,6 +164,9 @@ class Deployment:
             self.home.on_change.append(self._home_changed)
             self._home_changed()
         await self.find_cluster()
+        if self.topology is None and self.home.target.replicas != "never":
+            (reply,) = await self.home.run(guard.info("replication"))
+            self._home_replicas = read_replication(reply).replicas
 
     def _home_changed(self) -> None:
         if self._seeds is not None and self.home.is_online:
@@ -188,7 +202,8 @@ class Deployment:
             remedy = "`rtui acl` prints the rights that rtui needs; `redis-cli --cluster check` says how a cluster is."
             happened = f"{target.label} does not tell what its cluster is made of: {why}."
             raise known or ConnectFailure(FailureKind.CLUSTER, happened, remedy)
-        self.note = display_text(f"Only this node is shown, since it does not tell what its cluster is made of: {why}.")
+        note = f"Only this node is shown, since it does not tell what its cluster is made of: {why}."
+        self.notes[display_text(note)] = None
 
     async def look(self) -> TopologyChange:
         """Ask again what the cluster is made of; callers at the same time share one look. Raises ConnectFailure."""
@@ -240,7 +255,7 @@ class Deployment:
 
     def link_of(self, node_id: str) -> State | None:
         """Return the state of the connection to a node; None where none was wanted so far."""
-        found = self._nodes.get(node_id)
+        found = self.replicas.connections.get(node_id) or self._nodes.get(node_id)
         return None if found is None else found.link
 
     def _node(self, node_id: str) -> Node | None:
@@ -253,7 +268,7 @@ class Deployment:
         Each has been tried once: what could not be reached is tried again and again, see its connection's `state`.
         """
         if self.topology is None:
-            return (ServerNode(self.home, label=self.home.target.label),)
+            return (await self.first_scanned(),)
         limit = asyncio.Semaphore(OPENED_AT_ONCE)
 
         async def opened(shard: Shard) -> ServerNode:
@@ -262,20 +277,43 @@ class Deployment:
 
         return tuple(await asyncio.gather(*(opened(shard) for shard in self.topology.shards if shard.slots)))
 
-    async def _scanned_node(self, shard: Shard) -> ServerNode:
-        """Return what to scan of a shard, tried once."""
-        self._scanned.add(shard.primary.id)
-        connection = await self.connection_of(shard.primary.id)
-        return ServerNode(connection, shard.primary.id, shard.primary.label, shard.slots)
-
     async def first_scanned(self) -> ServerNode:
         """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
         if self.topology is None:
-            return ServerNode(self.home, label=self.home.target.label)
+            return await self._chosen_node("", self.home.target.label, None)
         home = self.topology.shard_of(self._home_node[0])
         shards = [shard for shard in self.topology.shards if shard.slots]
         shard = home if home is not None and home.slots else shards[0]
         return await self._scanned_node(shard)
+
+    async def _scanned_node(self, shard: Shard) -> ServerNode:
+        """Return what to scan of a shard, tried once."""
+        return await self._chosen_node(shard.primary.id, shard.primary.label, shard.slots)
+
+    async def _chosen_node(self, primary_id: str, label: SafeText, slots: SlotRanges | None) -> ServerNode:
+        """Return the primary, or one of its replicas, as the user wants it."""
+        if self.home.target.replicas == "never" or not (self._home_replicas or self.topology):
+            self._scanned.add(primary_id)
+            return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)
+        connection = await self.replicas.connection_for(primary_id)
+        primary = label if self.replicas.is_asked(primary_id) else None
+        return ServerNode(connection, primary_id, connection.target.label, slots, primary)
+
+    def _connect(self, finder: ReplicaFinder) -> Connection:
+        """Return a connection whose attempts go where the finder says."""
+        return connection_to(self.home.target, self.log, locator=finder, logins=self._shared_logins())
+
+    def _places(self, primary_id: str) -> tuple[Target, Sequence[Target]]:
+        """Return where a primary and its replicas are, as far as that is known now."""
+        home = self.home.target
+        if self.topology is None:
+            replicas = [replace(home, host=host, port=port, socket_path=None) for host, port in self._home_replicas]
+            return home, replicas
+        shard = self.topology.shard_of(primary_id)
+        if shard is None:
+            raise ConnectFailure(FailureKind.CLUSTER, "The node is not in the cluster any more.")
+        live = [node for node in shard.replicas if not node.is_down]
+        return self.target_of(shard.primary), [self.target_of(node) for node in live]
 
     def owner_of(self, key: bytes) -> str:
         """Return the id of the node that serves a key's slot; empty where there is one server only.
@@ -340,6 +378,7 @@ class Deployment:
         if looking is not None:
             looking.cancel()
             await asyncio.gather(looking, return_exceptions=True)
+        await self.replicas.close()
         if self._watch is not None:
             await failure_of(self._watch.close(), name="rtui topology")
         nodes = list(self._nodes.values())

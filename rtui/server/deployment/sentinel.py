@@ -20,14 +20,14 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.failures import demoted_failure
+from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target
 
 
 class PrimaryFinder:
     """Finds the primary of a service; `close` it at the end."""
-
-    needs_primary = True
 
     def __init__(
         self, target: Target, sentinels: Sentinels, log: CommandLog, *, timeout_s: float = CONNECT_TIMEOUT_S
@@ -36,6 +36,8 @@ class PrimaryFinder:
         self.said: Mapping[SafeText, SafeText] = {}
         """What each Sentinel said last: an address, or why there is none."""
         self._target, self._sentinels = target, sentinels
+        self._found = target
+        """Where the primary was said to be last."""
         way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls)
         options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER, "timeout_s": timeout_s}
         self._clients = {
@@ -66,7 +68,8 @@ class PrimaryFinder:
         self.said = dict(zip(self._clients, map(cast("Any", _as_text), answers), strict=True))
         match found:
             case (str(host), int(port)) if 0 < port <= MAX_PORT:
-                return replace(self._target, host=host, port=port)
+                self._found = replace(self._target, host=host, port=port)
+                return self._found
             case ConnectFailure() | asyncio.CancelledError():
                 raise found
         said = "; ".join(f"{who}: {what}" for who, what in self.said.items())
@@ -75,6 +78,10 @@ class PrimaryFinder:
             f"No Sentinel names a primary of {display_text(service)} that it takes for alive. {said}.",
             "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state.",
         ) from (found if isinstance(found, BaseException) else None)
+
+    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+        """Return a failure for a replica: a failover may be under way."""
+        return demoted_failure(self._found) if server.role == "replica" else None
 
     async def _ask(self, client: Redis) -> object:
         return await cast(

@@ -23,7 +23,7 @@ from rtui.server.guard.command import Command
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose, sent_for
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
-from rtui.server.wire.failures import demoted_failure, lost_failure
+from rtui.server.wire.failures import lost_failure
 from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify, identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
@@ -116,11 +116,11 @@ State: TypeAlias = Online | Lost | Closed
 class Locator(Protocol):
     """Knows where a server is that may be another one after a failover."""
 
-    needs_primary: bool
-    """Whether a server that turns out to be a replica is not the one that is meant."""
-
     async def locate(self) -> Target:
         """Return where the primary is now; raises ConnectFailure."""
+
+    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+        """Return why the server that has answered there is not the one that is meant; None where it is."""
 
     async def close(self) -> None:
         """End what it needs for that."""
@@ -325,6 +325,11 @@ class Connection:
             if lane is not None:
                 lane.forget_denied()
 
+    def reconnect(self, why: SafeText) -> None:
+        """Give the server up and make another connection, to where the locator says; `why` is a sentence."""
+        if self._main is not None:
+            self._main.fail(ConnectionLost(why))
+
     def retry_now(self) -> None:
         """Skip the rest of the pause before the next attempt."""
         self._skip_pause.set()
@@ -419,9 +424,10 @@ class Connection:
             if isinstance(error, ConnectionLost):
                 raise lost_failure(self.target, error.happened, error.kind) from None
             raise
-        if self._locator is not None and self._locator.needs_primary and lane.server.role == "replica":
+        refused = None if self._locator is None else self._locator.refuses(lane.server)
+        if refused is not None:
             lane.close()
-            raise demoted_failure(self.target)
+            raise refused
         lane.mark_ready()
         return lane
 

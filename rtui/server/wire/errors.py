@@ -84,6 +84,7 @@ class FailureKind(Enum):
     PROXY = "The proxy can't be passed"
     CLUSTER = "The cluster can't be read"
     NO_PRIMARY = "The service has no primary"
+    NO_REPLICA = "There is no replica to ask"
     FAILOVER = "The primary has changed"
     LIMIT = "This machine has no room for another connection"
     CLOSED = "The server closed the connection"

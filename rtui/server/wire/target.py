@@ -31,6 +31,9 @@ _SHAPES: Final = (
 
 ProtocolVersion = Literal[2, 3]
 
+ReplicaPolicy = Literal["prefer", "only", "never"]
+"""Whether what asks for many keys may, must or must not ask replicas."""
+
 
 @dataclass(frozen=True, slots=True)
 class Tls:
@@ -98,6 +101,9 @@ class Target:
     """Whether it has to be a cluster."""
     only_node: bool = False
     """Whether only this node of a cluster is wanted."""
+    replicas: ReplicaPolicy = "never"
+    """Whether scans go to replicas that are in sync. What has just changed on the primary may be missing there, and of
+    slots that are being moved a replica does not say so: who counts exactly asks primaries."""
     protocol: ProtocolVersion | None = None
     name: str | None = None
     """The name of the profile, if there is one."""

@@ -35,6 +35,9 @@ NAME_LIMIT: Final = 400
 
 DAY_S: Final = 86_400
 
+_ON: Final = " on "
+"""Between a slot and the node that serves it."""
+
 LABEL_CELLS: Final = 10
 """Width of a label with the blanks after it."""
 
@@ -143,7 +146,7 @@ def fact_lines(
         fact_line(width, _changed(type_name, changes, cells), _changed(length, changes, cells)),
         fact_line(width, _changed(encoding, changes, cells), _changed(memory, changes, cells)),
         fact_line(width, _changed(ttl, changes, cells), expiry),
-        fact_line(width, _changed(use, changes, cells), _slot(facts.key)),
+        fact_line(width, _changed(use, changes, cells), _slot(facts.key, facts.node, cells)),
     ]
 
 
@@ -172,8 +175,11 @@ def _fact(label: SafeText, value: T | Unknown, text: Callable[[T], SafeText], ro
     return Fact(label, REASONS[value.reason].full, Role.WARN if is_failure else Role.MUTED)
 
 
-def _slot(key: bytes) -> Fact:
-    return Fact(literal("slot"), SafeText(str(key_slot(key))))
+def _slot(key: bytes, node: str = "", cells: int = 0) -> Fact:
+    """Return the slot, and in a cluster the node that has answered, with the middle cut to fit into `cells`."""
+    slot = SafeText(str(key_slot(key)))
+    shown = joined((slot, cut_middle(display_text(node), cells - len(slot) - len(_ON))), _ON) if node else slot
+    return Fact(literal("slot"), shown)
 
 
 def _frequency(frequency: Frequency) -> SafeText:

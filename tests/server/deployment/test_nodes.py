@@ -80,7 +80,7 @@ async def test_of_a_cluster_one_node_only(cluster_node: Server) -> None:
     async with deployed(target_of(cluster_node, only_node=True)) as deployment:
         (only,) = await deployment.scanned()
         assert only.connection is deployment.home
-        assert deployment.note is None
+        assert not deployment.notes
 
 
 async def test_who_may_not_read_the_topology_sees_one_node_and_is_told(cluster_node: Server) -> None:
@@ -90,8 +90,7 @@ async def test_who_may_not_read_the_topology_sees_one_node_and_is_told(cluster_n
     target = target_of(cluster_node, user="app", password=Secret("secret"))
     async with deployed(target) as deployment:
         assert not deployment.is_cluster
-        assert deployment.note is not None
-        assert "NOPERM" in deployment.note
+        assert "NOPERM" in str(deployment.notes)
     with pytest.raises(ConnectFailure) as failed:
         async with deployed(target_of(cluster_node, user="app", password=Secret("secret"), cluster=True)):
             pass

@@ -12,6 +12,8 @@ from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Online
 from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.failures import demoted_failure
+from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import require
 from tests.sentinels import SERVICE, watched
@@ -83,11 +85,13 @@ async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:
 
 async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) -> None:
     class Stale:
-        needs_primary = True
         note = None
 
         async def locate(self) -> Target:
             return Target(port=redis70.port)
+
+        def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+            return demoted_failure(Target(port=redis70.port)) if server.role == "replica" else None
 
         async def close(self) -> None:
             pass

@@ -11,10 +11,11 @@ from rtui.analysis.facts import NO_TTL, Frequency, LfuSettings, Reason, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.slices import finish
+from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Segment
-from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.browsing_status import BrowsingStatus, NodeStatus, Outdated
 from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColumn, PreviewKind, StringWindow, Unread
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online
@@ -46,10 +47,21 @@ def said(line: Line) -> str:
     return "".join(span.text for span in line)
 
 
+NODES = tuple(NodeStatus(str(port), SafeText(f"10.0.0.1:{port}"), (), Online(), 10) for port in (7000, 7001, 7002))
+STATUSES.append(replace(RUNNING, nodes=NODES))
+
+
 @given(st.sampled_from(STATUSES), WIDTHS, st.booleans())
 def test_bars_fill_their_width_exactly(status: BrowsingStatus, width: int, shows_cost: bool) -> None:
     assert line_width(title_line(status, width)) == width
     assert line_width(status_line(status, 0.0, width, shows_cost=shows_cost)) == width
+
+
+def test_the_title_says_how_many_nodes_a_cluster_has_and_how_many_of_them_are_lost() -> None:
+    assert "cluster of 3 nodes" in said(title_line(replace(COMPLETE, nodes=NODES), 200))
+    lost = replace(NODES[1], link=Lost(RtuiError("Connection refused", "Nothing listens there."), 1, 12.0))
+    some = (NODES[0], lost, replace(NODES[2], link=None))
+    assert "1 of 3 nodes can't be reached" in said(title_line(replace(COMPLETE, nodes=some), 200))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -145,9 +157,11 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
         assert not HOSTILE.search(said(line))
 
 
-@given(st.sampled_from(keys()[-24:]), st.integers(30, 120))
-def test_details_fit_their_panel_and_are_safe(key: bytes, width: int) -> None:
-    facts = key_facts(key)
+@given(
+    st.sampled_from(keys()[-24:]), st.integers(30, 120), st.sampled_from(["", "10.0.0.1:7000", "redis-7." + "x" * 90])
+)
+def test_details_fit_their_panel_and_are_safe(key: bytes, width: int, node: str) -> None:
+    facts = replace(key_facts(key), node=node)
     lines = [
         *fact_lines(facts, width),
         *loading_lines(key, width),
@@ -161,6 +175,11 @@ def test_details_fit_their_panel_and_are_safe(key: bytes, width: int) -> None:
 def test_the_head_has_the_same_shape_for_everything() -> None:
     heads = [fact_lines(key_facts(key), 60) for key in (b"plain", b"gone", b"secret", b"")]
     assert {len(head) for head in [*heads, loading_lines(b"x", 60)]} == {6}
+
+
+def test_the_slot_names_the_node_that_serves_it() -> None:
+    facts = replace(key_facts(b"plain"), node="10.0.0.1:7000")
+    assert f"slot {key_slot(b'plain')} on 10.0.0.1:7000" in " ".join(said(fact_lines(facts, 100)[5]).split())
 
 
 def test_a_missing_fact_is_never_a_zero_and_says_why_below() -> None:

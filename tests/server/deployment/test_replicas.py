@@ -1,0 +1,152 @@
+"""Reading from replicas: the lag that offsets tell, which replica is asked, and when the primary is asked again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder, Replication, read_replication
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Lost
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.target import Target
+from tests.clusters import TestCluster
+from tests.server.deployment.test_nodes import KEYS, deployed
+from tests.server.targets import eventually, target_of
+from tests.server.test_browsing import browsing, whole
+from tests.servers import Server, free_port
+
+ONE_VERSION = pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 5)), min_size=1, max_size=30))
+def test_the_lag_is_that_of_the_last_moment_that_the_replica_has_reached(steps: list[tuple[int, int]]) -> None:
+    watch, written, taken = LagWatch(), 0, 0
+    history: list[int] = []
+    for now, (more, behind) in enumerate(steps):
+        written += more
+        history.append(written)
+        taken = max(taken, history[max(0, now - behind)])
+        lag = watch.observe(written, taken, float(now))
+        reached = max(at for at, offset in enumerate(history) if offset <= taken)
+        assert lag == now - reached
+        assert lag <= behind
+
+
+def test_a_replica_that_never_moves_is_further_and_further_behind() -> None:
+    finder = ReplicaFinder(lambda: (Target(), [Target(port=1)]))
+    primary = [Replication(is_replica=False, offset=100 * second) for second in range(1, 30)]
+    replica = Replication(is_replica=True, is_linked=True, offset=5)
+    judged = [finder.judge(replica, one, float(second)) for second, one in enumerate(primary)]
+    assert judged.index(next(one for one in judged if one is not None)) == MOST_LAG_S + 1
+
+
+LINES = st.sampled_from([b"role:slave", b"slave0:ip=a,port=1,state=online", b"slave0:ip=a,port=99999,state=online"])
+
+
+@given(st.binary() | st.lists(LINES).map(b"\n".join))
+def test_any_reply_is_read(reply: bytes) -> None:
+    read_replication(reply)
+
+
+def test_what_servers_say_of_replication() -> None:
+    primary = (
+        b"# Replication\r\nrole:master\r\nconnected_slaves:2\r\n"
+        b"slave0:ip=10.0.0.2,port=6380,state=online,offset=14,lag=1\r\n"
+        b"slave1:ip=10.0.0.3,port=6381,state=wait_bgsave,offset=0,lag=0\r\nmaster_repl_offset:14\r\n"
+    )
+    assert read_replication(primary) == Replication(
+        is_replica=False, is_linked=False, offset=14, replicas=(("10.0.0.2", 6380),)
+    )
+    replica = b"role:slave\r\nmaster_link_status:up\r\nmaster_sync_in_progress:0\r\nslave_repl_offset:9\r\n"
+    assert read_replication(replica) == Replication(is_replica=True, is_linked=True, offset=9)
+
+
+async def test_what_was_left_is_not_asked_again_and_only_replicas_means_only_them() -> None:
+    first, second = Target(port=1, replicas="only"), Target(port=2, replicas="only")
+    finder = ReplicaFinder(lambda: (Target(replicas="only"), [first, second]))
+    up = ServerIdentity(role="replica", primary_link_up=True)
+    assert await finder.locate() == first
+    assert finder.refuses(up) is None
+    assert await finder.locate() == first  # it was connected to: the loss of a connection is no reason to leave it
+    assert await finder.locate() == second  # but not to be reached is
+    assert finder.refuses(ServerIdentity(role="primary")) is not None
+    with pytest.raises(ConnectFailure, match="is no replica any more") as failed:
+        await finder.locate()
+    assert failed.value.kind is FailureKind.NO_REPLICA
+    assert await finder.locate() == first
+
+
+@ONE_VERSION
+async def test_a_cluster_is_scanned_on_its_replicas(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(KEYS)
+    cluster.wait_ok()
+    for member in cluster.members:
+        if member.slots:
+            member.server.admin.wait(1, 5_000)
+    target = target_of(cluster.members[0].server, replicas="prefer")
+    async with browsing(target, tmp_path) as session:
+        await whole(session)
+        assert session.store.keys == len(KEYS)
+        nodes = await session.deployment.scanned()
+        ports = {one.server.port for one in cluster.members if not one.slots}
+        assert {one.connection.target.port for one in nodes} == ports
+        assert all(one.primary is not None for one in nodes)
+        assert session.status.progress.state is ScanState.DONE
+        facts = await session.key_facts(KEYS[0])  # of a single key the primary is asked
+        assert int(facts.node.rpartition(":")[2]) not in ports
+
+
+@ONE_VERSION
+async def test_a_replica_that_dies_is_left_for_the_primary(cluster: TestCluster) -> None:
+    first = cluster.members[0]
+    replica = next(one for one in cluster.members if one.primary_id == first.id)
+    async with deployed(target_of(cluster.members[1].server, replicas="prefer")) as deployment:
+        node = (await deployment.scanned())[0]
+        assert node.connection.target.port == replica.server.port
+        replica.server.stop()
+        await eventually(lambda: node.connection.target.port == first.server.port and node.connection.is_online)
+        assert await node.connection.run(guard.ping()) == [b"PONG"]
+        assert not deployment.replicas.is_asked(first.id)
+
+
+@pytest.mark.slow
+async def test_a_replica_without_its_primary_is_left_and_it_is_said(
+    redis70: Server, valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.deployment.replicas.CHECK_EVERY_S", 0.02)
+    valkey.admin.replicaof("127.0.0.1", redis70.port)
+    await eventually(lambda: valkey.admin.info("replication")["master_link_status"] == "up")
+    await eventually(lambda: redis70.admin.info("replication")["connected_slaves"] == 1)
+    try:
+        async with deployed(target_of(redis70, replicas="prefer")) as deployment:
+            (node,) = await deployment.scanned()
+            assert node.connection.target.port == valkey.port
+            assert node.primary == deployment.home.target.label
+            await eventually(lambda: deployment.replicas.lag_s("") is not None)
+            valkey.admin.replicaof("127.0.0.1", free_port())
+            await eventually(lambda: node.connection.target.port == redis70.port and node.connection.is_online)
+            assert "no link to its primary" in str(deployment.notes)
+    finally:
+        valkey.admin.replicaof("NO", "ONE")
+
+
+async def test_only_replicas_where_there_are_none(cluster_node: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.server.deployment.replicas.CHOICE_S", 0.01)
+    async with deployed(target_of(cluster_node, replicas="only")) as deployment:
+        (node,) = await deployment.scanned()
+        await eventually(lambda: isinstance(node.connection.state, Lost) and node.connection.state.reason is not None)
+        assert "No replica of" in str(node.connection.state)
+
+
+async def test_one_server_without_replicas_is_asked_itself(valkey: Server) -> None:
+    async with deployed(target_of(valkey, replicas="prefer")) as deployment:
+        (node,) = await deployment.scanned()
+        assert isinstance(deployment, Deployment)
+        assert node.connection is deployment.home
