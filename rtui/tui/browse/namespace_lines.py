@@ -279,8 +279,9 @@ def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, widt
     total = max(1.0, sum(part.keys for part in parts))
     bar_cells = bar_cells_of(width)
     room = max(8, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - bar_cells - 2)
-    summary = f"{counted(inside.namespaces, 'namespace')} and {counted(inside.keys, 'key')} directly below"
-    rows, path = plain_rows((gap(MARGIN), Span(SafeText(summary), Role.MUTED)), ()), node.path()
+    namespaces, keys = counted(inside.namespaces, "namespace", seen), counted(inside.keys, "key", seen)
+    summary = SafeText(f"{namespaces} and {keys} directly below")
+    rows, path = plain_rows((gap(MARGIN), Span(summary, Role.MUTED)), ()), node.path()
     for part in sorted(parts, key=lambda part: -part.keys):
         name = display(part.label, limit=64) if part.label else literal("(keys right here)")
         count = KnownCount(part.keys, Mark.ABOUT if part.is_estimate else seen)

@@ -71,6 +71,16 @@ def test_without_an_analysis_it_says_how_to_get_one() -> None:
     assert "press a" not in shown(NODES[0], TreeFigures(REPORT))
 
 
+@pytest.mark.parametrize(("complete", "mark"), [(True, ""), (False, "≥ ")])
+def test_what_was_not_seen_yet_is_not_denied(complete: bool, mark: str) -> None:
+    node = STORE.root.child(b"shop:")
+    inside = finish(count_children(node, STORE.separators))
+    text = said(inside_lines(node, inside, Totals(STORE.keys, complete=complete), 80))
+    assert inside is not None
+    assert not inside.keys
+    assert f" {mark}{inside.namespaces} namespaces and {mark}0 keys directly below" in text
+
+
 def test_biggest_keys_and_patterns_stand_above_what_is_directly_below() -> None:
     text = shown(STORE.root.child(b"shop:"), TreeFigures(REPORT))
     assert text.index("Biggest keys") < text.index("Patterns") < text.index("directly below")
