@@ -263,8 +263,11 @@ class Server:
                 time.sleep(0.01)
         if self.cluster:
             self._own_every_slot(until)
-        info: dict[str, Any] = self._admin.info("server")
-        said = str(info.get("valkey_version") or info["redis_version"])
+        try:
+            info: dict[str, Any] = self._admin.info("server")
+            said = str(info.get("valkey_version") or info["redis_version"])
+        except redis.ResponseError:  # INFO is renamed
+            said = _version_of(self.binary.path)
         self.version = tuple(int(part) for part in said.split(".")[:3])
         if not self._config:
             self._config = self._read_config()

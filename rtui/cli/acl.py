@@ -51,7 +51,8 @@ def _release(ctx: click.Context, param: click.Parameter, value: str | None) -> R
         [group for group in OPTIONAL_GROUPS if group in ON_REQUEST_GROUPS and group is not CommandGroup.CLUSTER]
     ),
     help="Allow the commands of a module (a server without it rejects the line), reading settings, starting hot-key "
-    "sessions, or health: the slow log and the list of clients. May be repeated.",
+    "sessions, health (the slow log and the list of clients), or checking the names of renamed commands. "
+    "May be repeated.",
 )
 @click.option(
     "--without",

@@ -74,6 +74,7 @@ Linux), which only you may read:
   word = "PROD"       # stands in the title bar,
   colour = "red"      # in this colour
   registry = "shop.toml"  # what is known about its keys
+  rename.CONFIG = "…"     # what the server's rename-command calls it; "" if it is disabled
 """
 """The help below the options."""
 

@@ -20,8 +20,9 @@ import msgspec
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
+from rtui.server.guard.command import unpack_requests
 from rtui.server.redis_cli_commands import prompt_line
-from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome, sent_requests
+from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome
 
 MOST_WAITING_BYTES: Final = 4 << 20
 """So much may wait to be written."""
@@ -64,7 +65,7 @@ def log_line(entry: LogEntry) -> LogLine:
         connection=entry.connection,
         purpose=entry.purpose.value,
         commands=entry.counts,
-        requests=[prompt_line(argv) for argv in sent_requests(entry.request)],
+        requests=[prompt_line(argv) for argv in unpack_requests(entry.request)],
         cut=entry.is_cut,
         redacted=entry.is_secret,
         bytes_out=entry.bytes_out,

@@ -16,6 +16,7 @@ from msgspec import Meta
 from rtui.keyspace.text.display import display_text
 from rtui.registry.find import named_registry
 from rtui.server.files import config_folder
+from rtui.server.guard.names import CommandNames, CommandNamesError, command_names
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Mark, Sentinels, Target, Tls, parse_target
@@ -57,11 +58,12 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     sentinel_user: _Text | None = None
     sentinel_password: _Text | None = None
     sentinel_tls: bool | None = None
+    rename: dict[str, str] | None = None
 
 
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
-_PRIVATE: Final = ("password", "sentinel_password", "password_command", "credential_provider")
-"""What others must not read, or must not change, since it is run."""
+_PRIVATE: Final = ("password", "sentinel_password", "password_command", "credential_provider", "rename")
+"""What others must not read, or must not change, since it is run; names of commands may be kept from other clients."""
 
 _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
 
@@ -108,6 +110,7 @@ class Profiles:
             "login": self._login(name, given),
             "way": self._way(name, given),
             "sentinels": self._sentinels(name, given, found),
+            "names": self._names(name, given),
         }
         if "word" in given or "colour" in given:
             word = display_text(given.get("word", name))
@@ -150,6 +153,14 @@ class Profiles:
             sentinels = replace(sentinels, tls=Tls(insecure=bool(given.get("insecure")), **tls))
         return sentinels
 
+    def _names(self, name: str, given: Mapping[str, Any]) -> CommandNames:
+        """Return what the server calls commands."""
+        try:
+            return command_names(given.get("rename", {}))
+        except CommandNamesError as error:
+            remedy = 'A line is such as rename.CONFIG = "its other name"; an empty name is a disabled command.'
+            raise self._wrong(f"In profile {name!r}, the names of commands can't be used: {error}.", remedy) from None
+
     def names(self) -> list[str]:
         """Return the names of all profiles, in the file's order; none where there is no file that can be read."""
         try:
@@ -177,7 +188,8 @@ class Profiles:
             ) from None
         if os.name == "posix" and mode & (stat.S_IRWXG | stat.S_IRWXO) and _has_password(tables):
             raise self._wrong(
-                f"{self.path} holds a password and others may read or change it.", f"Run: chmod 600 {self.path}"
+                f"{self.path} holds what is private, and others may read or change it.",
+                f"Run: chmod 600 {self.path}",
             )
         return tables
 

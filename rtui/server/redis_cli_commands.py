@@ -56,7 +56,9 @@ def prompt_line(argv: Sequence[bytes]) -> SafeText:
 
 def _shell_line(target: Target, arguments: Iterable[str]) -> SafeText:
     options = [argument if argument.isprintable() else display_text(argument) for argument in target.redis_cli_args()]
-    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", *arguments]))
+    word, *others = arguments
+    name = target.names.others.get(word.encode(), b"").decode() or word
+    return SafeText(shlex.join(["redis-cli", *options, "--quoted-input", name, *others]))
 
 
 def _argument(raw: bytes) -> str:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.registry.find import SHIPPED
+from rtui.server.guard.names import CommandNames
 from rtui.server.profiles import Profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
@@ -164,3 +165,29 @@ def test_no_error_repeats_a_password(tmp_path_factory: pytest.TempPathFactory, p
     for line in (f'password = "{quoted}"\nport = "x"', f'url = "redis://:{quoted}/@h"', f'password = "{quoted}'):
         said = refused(write(path, f"[a]\n{line}\n"))
         assert password not in f"{said.title} {said.happened} {said.remedy}"
+
+
+def test_names_of_commands(path: Path) -> None:
+    profiles = write(path, '[a]\nhost = "cache"\nrename.config = "c-b840"\n[a.rename]\nKEYS = ""\n')
+    assert "TOML" in refused(profiles).happened
+    profiles = write(path, '[a]\nhost = "cache"\n[a.rename]\nconfig = "c-b840"\nDBSIZE = ""\n')
+    assert profiles.target("a").names == CommandNames((("CONFIG", "c-b840"), ("DBSIZE", "")))
+    assert "c-b840" not in repr(profiles.target("a"))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('rename.GET = "FLUSHALL"', "never sends"),
+        ('rename.GETRANGE = "flushall"', "the other name of GETRANGE is that of another command"),
+        ('rename.INFO = "a b"', "visible ASCII"),
+        ('rename.FLUSHALL = "b840"', "never sends"),
+        ("rename.INFO = 1", "rename"),
+    ],
+)
+def test_names_that_can_not_be_used(path: Path, line: str, said: str) -> None:
+    assert said in refused(write(path, f"[a]\n{line}\n")).happened
+
+
+def test_names_of_commands_are_private(path: Path) -> None:
+    assert "others" in refused(write(path, '[a]\nrename.INFO = "b840"\n', 0o644)).happened

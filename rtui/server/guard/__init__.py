@@ -114,6 +114,11 @@ def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time", "databases"]
     return build_command(b"CONFIG", b"GET", _text(setting))
 
 
+def command_info(*names: bytes) -> Command:
+    """Ask which commands have these names: 1 to 8 of them."""
+    return build_command(b"COMMAND", b"INFO", *names)
+
+
 def slowlog_get(count: int) -> Command:
     """Read the latest entries of the slow log: count ≤ 128."""
     return build_command(b"SLOWLOG", b"GET", b"%d" % count)

@@ -29,11 +29,12 @@ OPTIONAL_GROUPS: Final = tuple(group for group in CommandGroup if group not in R
 """Groups that a user may lack: the panels that need them say so."""
 
 ON_REQUEST_GROUPS: Final = MODULE_GROUPS | {
-    CommandGroup.CLUSTER, CommandGroup.SETTINGS, CommandGroup.HOTKEYS, CommandGroup.HEALTH
+    CommandGroup.CLUSTER, CommandGroup.RENAMED, CommandGroup.SETTINGS, CommandGroup.HOTKEYS, CommandGroup.HEALTH
 }  # fmt: skip
 """Groups that are granted on request only: a server without the module rejects the line, one that is no cluster has no
-use for its commands, who may read one setting may read all of them, a hot-key session changes the server, and the slow
-log and the list of clients show arguments and addresses of others."""
+use for its commands, one without renamed commands none for COMMAND INFO, who may read one setting may read all of them,
+a hot-key session changes the server, and the slow log and the list of clients show arguments and addresses of others.
+"""
 
 _RELEASE: Final = re.compile(r"(redis|valkey)-(\d{1,3})\.(\d{1,3})(?:\.\d{1,3})?")
 _USER: Final = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")

@@ -54,6 +54,9 @@ MIN_SAMPLE_RATIO: Final = 10
 MAX_SAMPLE_RATIO: Final = 10_000
 """A session that measures fewer commands sees nothing in its time."""
 
+MAX_NAMES: Final = 8
+"""Most names in a COMMAND INFO: those of commands with many subcommands cost most."""
+
 _VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
 _VERSION: Final = Checked(
     "version", lambda text: _VERSION_TEXT.match(text) is not None, ("version of 1–32 letters, digits, dots",)
@@ -269,6 +272,14 @@ TABLE: Final[tuple[Spec, ...]] = (
         "one look-up; 0.4–2 µs",
         "three settings by their names, never a pattern; other settings hold passwords",
         since=(2, 0),
+    ),
+    Spec(
+        CommandGroup.RENAMED,
+        "COMMAND INFO",
+        (Repeated(any_bytes("name", 64, is_secret=True), MAX_NAMES),),
+        "describes the commands, 1–38 µs each, most for those with many subcommands; 8 names 0.3 ms",
+        "which command a name of a profile stands for, asked once a connection before any of them is sent",
+        since=(2, 8),
     ),
     # How a server is: what was slow, and who is connected
     Spec(

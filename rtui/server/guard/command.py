@@ -19,6 +19,7 @@ from typing import Final, NoReturn, final
 
 from rtui.server.guard.closed_list import MAX_CURSOR, MAX_SCAN_COUNT, TABLE
 from rtui.server.guard.evidence import AbsentKey, Consent, Evidence
+from rtui.server.guard.names import CommandNames
 from rtui.server.guard.spec import Spec
 
 MAX_BULK_KEY_BYTES: Final = 64 * 1024
@@ -48,7 +49,7 @@ class GuardError(ValueError):
 
 
 class SecretBytes(bytes):
-    """Bytes that hold a password: sent as they are, shown as dots."""
+    """Bytes that hold a password, or what is as secret: sent as they are, shown as dots."""
 
     __slots__ = ()
 
@@ -62,7 +63,7 @@ class SecretBytes(bytes):
 class Command:
     """One or more requests in the Redis protocol, checked against the closed list when they were made; immutable."""
 
-    __slots__ = ("name", "packed", "replies")
+    __slots__ = ("name", "packed", "replies", "request")
 
     name: str
     """The command in capitals: `MEMORY USAGE`; for several in one write, all of them."""
@@ -70,13 +71,18 @@ class Command:
     """What goes over the wire: `SecretBytes` where a password is in it."""
     replies: int
     """How many replies it brings: 1, or the number of requests of a batch."""
+    request: bytes
+    """The same with the command's own name, where the server knows it by another one."""
 
-    def __init__(self, token: object, name: str, packed: bytes, *, replies: int = 1) -> None:
+    def __init__(
+        self, token: object, name: str, packed: bytes, *, replies: int = 1, request: bytes | None = None
+    ) -> None:
         _check_token(token)
         write = object.__setattr__
         write(self, "name", name)
         write(self, "packed", packed)
         write(self, "replies", replies)
+        write(self, "request", packed if request is None else request)
 
     def __init_subclass__(cls) -> NoReturn:
         raise GuardError("a Command can't be subclassed")
@@ -134,6 +140,46 @@ def pack_arguments(argv: Sequence[bytes]) -> bytes:
     return b"".join([b"$%d\r\n%b\r\n" % (len(arg), arg) for arg in argv])
 
 
+def unpack_requests(packed: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Return the command lines in packed requests, which may be cut off: the last one has then what is left of it."""
+    at = 0
+    while at < len(packed):
+        count, at = _number(packed, at)
+        argv: list[bytes] = []
+        while len(argv) < count and at < len(packed):
+            length, at = _number(packed, at)
+            if at >= len(packed) and length:
+                break
+            argv.append(packed[at : at + length])
+            at += length + 2
+        if argv:
+            yield tuple(argv)
+
+
+def _number(packed: bytes, at: int) -> tuple[int, int]:
+    """Return the number after a mark, 0 where it is cut off, and where its line ends."""
+    end = packed.find(b"\r\n", at)
+    if end < 0:
+        return 0, len(packed)
+    return int(packed[at + 1 : end]), end + 2
+
+
+def renamed(command: Command, names: CommandNames) -> Command:
+    """Return a command as it goes to a server that knows it by another name; itself where it does not."""
+    others = names.others
+    if not any(one.partition(" ")[0].encode() in others for one in command.name.split(" + ")):
+        return command
+    packed = b"".join(
+        pack_request((others.get(word, word), *arguments)) for word, *arguments in unpack_requests(command.packed)
+    )
+    return Command(_TOKEN, command.name, packed, replies=command.replies, request=command.packed)
+
+
+def _before_length(words: Sequence[bytes]) -> bytes:
+    """Return what comes before the length of the key in a request that has no other argument."""
+    return b"*%d\r\n%b$" % (len(words) + 1, pack_arguments(words))
+
+
 def _check_token(token: object) -> None:
     if token is not _TOKEN:
         raise GuardError("what is sent is made by the builders of the guard only")
@@ -162,7 +208,7 @@ class KeyCommand:
     def __init__(self, name: str) -> None:
         words = tuple(name.encode().split(b" "))
         self.spec: Spec = next(spec for spec in TABLE if spec.words == words)
-        self.before_length = b"*%d\r\n%b$" % (len(words) + 1, pack_arguments(words))
+        self.before_length = _before_length(words)
         self._headers: list[bytes] = []
 
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
@@ -234,15 +280,20 @@ class KeyTemplate:
         _check_token(token)
 
 
-def key_template(build: KeyCommand, evidence: Evidence | None = None) -> KeyTemplate:
+def key_template(build: KeyCommand, evidence: Evidence | None = None, names: CommandNames | None = None) -> KeyTemplate:
     """Return the template of a command for any keys of at most 64 KiB of which `evidence` is known.
+
+    `names` are those of the server; without them the template is for what is sent on a lane.
 
     Whoever uses it keeps to MAX_BULK_KEY_BYTES, and to MAX_BATCH_KEYS keys in one write. Raises GuardError.
     """
     if not build.spec.in_bulk:
         raise GuardError(f"{build.spec.name} is not sent in bulk")
     _require_evidence(build.spec, evidence, keys=MAX_BATCH_KEYS)
-    return KeyTemplate(_TOKEN, build.spec.name, build.before_length)
+    others = {} if names is None else names.others
+    word, *subcommand = build.spec.words
+    before = _before_length((others[word], *subcommand)) if word in others else build.before_length
+    return KeyTemplate(_TOKEN, build.spec.name, before)
 
 
 @final
@@ -273,13 +324,19 @@ class ScanTemplate:
         return Command(_TOKEN, "SCAN", b"%b%d\r\n%b%b%d\r\n%b%b" % parts)
 
 
-def scan_template(match: bytes | None = None, key_type: bytes | None = None) -> ScanTemplate:
-    """Return the template of SCAN with these filters; raises GuardError beyond the bounds of the closed list."""
+def scan_template(
+    match: bytes | None = None, key_type: bytes | None = None, names: CommandNames | None = None
+) -> ScanTemplate:
+    """Return the template of SCAN with these filters; raises GuardError beyond the bounds of the closed list.
+
+    `names` are as for `key_template`.
+    """
     pattern = () if match is None else (b"MATCH", match)
     only = () if key_type is None else (b"TYPE", key_type)
     argv = (b"SCAN", b"%d" % MAX_CURSOR, *pattern, b"COUNT", b"%d" % MAX_SCAN_COUNT, *only)
     build_command(*argv)
-    start, end = pack_arguments(argv[:1]), pack_arguments(only)
+    word = b"SCAN" if names is None else names.others.get(b"SCAN", b"SCAN")
+    start, end = pack_arguments((word,)), pack_arguments(only)
     return ScanTemplate(
         _TOKEN, b"*%d\r\n%b$" % (len(argv), start), b"\r\n%b$" % pack_arguments((*pattern, b"COUNT")), b"\r\n" + end
     )

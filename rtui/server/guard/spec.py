@@ -121,7 +121,7 @@ class Checked:
     accepts: Callable[[bytes], bool] = field(repr=False)
     bounds: tuple[str, ...] = ()
     is_secret: bool = False
-    """Whether it is a password, which is never shown."""
+    """Whether it is a password, or the name of a renamed command: never shown."""
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
         """Take one argument that the function accepts."""
@@ -245,6 +245,7 @@ class CommandGroup(enum.Enum):
     TIMESERIES = "timeseries"
     BLOOM = "bloom"
     CLUSTER = "cluster"
+    RENAMED = "renamed"
     SENTINEL = "sentinel"
 
 
@@ -286,11 +287,12 @@ class Spec:
 
     words: tuple[bytes, ...] = field(init=False)
     has_secret: bool = field(init=False)
-    """Whether an argument is a password."""
+    """Whether an argument is never shown."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.name.encode().split(b" ")))
-        is_secret = any(isinstance(element, Checked) and element.is_secret for element in self.shape)
+        single = (element.element if isinstance(element, Repeated) else element for element in self.shape)
+        is_secret = any(isinstance(element, Checked) and element.is_secret for element in single)
         object.__setattr__(self, "has_secret", is_secret)
 
     @property

@@ -26,7 +26,7 @@ from rtui.server.engine.registry_tables import add_entries, add_names, counted_e
 from rtui.server.facts.answers import expected
 from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
-from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.pipeline import InspectionPipeline, memory_note
 from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
@@ -155,11 +155,11 @@ class CompiledInspection:
         if self._revision != plan.revision:
             self._revision, self._defined = plan.revision, 0
             of_others, of_sampled = (
-                [(_COLUMNS[command], key_template(command)) for command in plan.first_commands(is_sampled)]
+                [(_COLUMNS[command], self._template(command)) for command in plan.first_commands(is_sampled)]
                 for is_sampled in (False, True)
             )
             engine.ask_first(of_others, of_sampled)
-            engine.set_template(_COLUMNS[guard.object_encoding], key_template(guard.object_encoding))
+            engine.set_template(_COLUMNS[guard.object_encoding], self._template(guard.object_encoding))
             engine.ask_encodings(plan.encoding_every if plan.asks_encodings else 0)
         for number in range(self._defined, len(types)):
             self._define(number, types[number])
@@ -187,7 +187,7 @@ class CompiledInspection:
         policy = plan.memory(key_type).policy
         if policy is MemoryUsagePolicy.FREE:
             column = _COLUMNS[guard.memory_usage]
-            self._engine.set_template(column, key_template(guard.memory_usage, plan.evidence(key_type)))
+            self._engine.set_template(column, self._template(guard.memory_usage, plan.evidence(key_type)))
         asked = []
         length: KeyTemplate | None = None
         for is_sampled in (False, True):
@@ -196,11 +196,11 @@ class CompiledInspection:
             for command in commands:
                 if command is not guard.memory_usage:
                     bits |= ASKS_LENGTH
-                    length = key_template(command)
+                    length = self._template(command)
             asked.append(bits)
         late = plan.third_command(key_type)
         if late is not None:
-            length = key_template(late)
+            length = self._template(late)
         limits = self._findings.big.limits(key_type)
         self._engine.define_type(
             number,
@@ -212,6 +212,9 @@ class CompiledInspection:
             most_length=limits.length,
             most_memory=limits.memory_bytes,
         )
+
+    def _template(self, command: KeyCommand, evidence: Evidence | None = None) -> KeyTemplate:
+        return key_template(command, evidence, self._plan.names)
 
     def take(self) -> None:
         """Take what the engine has found since the last time."""

@@ -12,6 +12,7 @@ from rtui.server import guard
 from rtui.server.facts.types import length_commands, queries_of
 from rtui.server.guard.command import KeyCommand
 from rtui.server.guard.evidence import MemoryCost, MemoryUsagePolicy, TypeEvidence
+from rtui.server.guard.names import CommandNames
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import Lane
@@ -102,6 +103,11 @@ class InspectionPlan:
         self._types.clear()
         self._revision = -1
         return not is_known
+
+    @property
+    def names(self) -> CommandNames:
+        """What the server calls commands that were renamed there."""
+        return CommandNames() if self._lane is None else self._lane.names
 
     @property
     def revision(self) -> tuple[int, int]:

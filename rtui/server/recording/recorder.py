@@ -23,11 +23,11 @@ import msgspec
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
-from rtui.server.guard.command import Command, SecretBytes
+from rtui.server.guard.command import Command, SecretBytes, unpack_requests
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import MAX_FILE_BYTES, End, EndReason, Exchange, Header, Input, as_json
 from rtui.server.recording.sanitising import Sanitiser
-from rtui.server.wire.command_log import CommandLog, sent_requests
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -153,7 +153,7 @@ class Recorder:
         for command in commands:
             is_secret = isinstance(command.packed, SecretBytes)
             named = tuple(command.name.encode().split(b" "))
-            requests = [named] if is_secret else sent_requests(command.packed)
+            requests = [named] if is_secret else unpack_requests(command.request)
             for argv in requests:
                 reply, line = next(left), list(argv)
                 if is_secret:

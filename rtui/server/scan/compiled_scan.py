@@ -19,6 +19,7 @@ import hiredis
 
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
+from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import TableWatch
 from rtui.server.scan.node import EngineQueries, ScanNode
@@ -94,8 +95,9 @@ class CompiledNodeScan(NodeScan):
         with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rtui engine") as self._thread:
             await super().run()
 
-    def _begin_engine(self) -> ScanEngine:
-        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), self._template)
+    def _begin_engine(self, lane: Lane) -> ScanEngine:
+        template = scan_template(self._match, self._key_type, lane.names)
+        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), template)
         self._seen = (0,) * 10
         if self.source is not None:
             self._queries = self.source.compiled(self._engine)
@@ -106,7 +108,7 @@ class CompiledNodeScan(NodeScan):
 
     async def _drive(self, lane: Lane) -> None:
         """Let the engine ask until nothing is left to ask."""
-        engine = self._engine or self._begin_engine()
+        engine = self._engine or self._begin_engine(lane)
         self._slice_us = FIRST_SLICE_US
         self._control.on_change.append(engine.interrupt)
         try:

@@ -118,7 +118,12 @@ class LogEntry:
     sent: dict[str, int]
     """How many replies the commands bring, by their names in capitals; that of a batch is such as `TYPE + PTTL`."""
     request: bytes = b""
-    """What was sent, at most MOST_REQUEST_BYTES of it; nothing for a sum, and nothing where a password is in it."""
+    """What was sent, at most MOST_REQUEST_BYTES of it; nothing for a sum, and nothing where a password is in it.
+
+    A command that the server knows by another name has its own.
+    """
+    is_cut: bool = False
+    """Whether only the beginning of the request is kept."""
     is_sum: bool = False
     """Whether it adds up what a bulk lane has sent in a while."""
     is_secret: bool = False
@@ -157,11 +162,6 @@ class LogEntry:
         if self.commands == 1 and not self.is_sum:
             return next(iter(self.sent))
         return ", ".join(f"{name} ×{count:,}" for name, count in self.counts.items())
-
-    @property
-    def is_cut(self) -> bool:
-        """Whether only the beginning of the request is kept."""
-        return not (self.is_sum or self.is_secret) and len(self.request) < self.bytes_out
 
     @property
     def outcome(self) -> Outcome:
@@ -281,9 +281,9 @@ class LaneLog:
             return
         for command in commands:
             is_secret = isinstance(command.packed, SecretBytes)
-            request = b"" if is_secret else command.packed[:MOST_REQUEST_BYTES]
+            request = b"" if is_secret else command.request[:MOST_REQUEST_BYTES]
             entry = self._begin(purpose, {command.name: command.replies}, request)
-            entry.is_secret = is_secret
+            entry.is_secret, entry.is_cut = is_secret, not is_secret and len(request) < len(command.request)
             self._count(entry, command.replies, len(command.packed))
 
     def received(self, buffer: bytes | bytearray, size_bytes: int) -> None:
@@ -383,27 +383,3 @@ class LaneLog:
             self._owed.popleft()
             if entry is not self._sum and not entry.owed:
                 log._finish(entry)
-
-
-def sent_requests(packed: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Return the command lines in packed requests, which may be cut off: the last one has then what is left of it."""
-    at = 0
-    while at < len(packed):
-        count, at = _number(packed, at)
-        argv: list[bytes] = []
-        while len(argv) < count and at < len(packed):
-            length, at = _number(packed, at)
-            if at >= len(packed) and length:
-                break
-            argv.append(packed[at : at + length])
-            at += length + 2
-        if argv:
-            yield tuple(argv)
-
-
-def _number(packed: bytes, at: int) -> tuple[int, int]:
-    """Return the number after a mark, 0 where it is cut off, and where its line ends."""
-    end = packed.find(b"\r\n", at)
-    if end < 0:
-        return 0, len(packed)
-    return int(packed[at + 1 : end]), end + 2

@@ -79,6 +79,7 @@ class FailureKind(Enum):
     PROTOCOL = "This does not speak the Redis protocol"
     DATABASE = "There is no such database"
     SENTINEL = "This is a Sentinel"
+    NAMES = "The names of renamed commands can't be used"
     CREDENTIALS = "The password can't be had"
     SSH = "The SSH host can't be passed"
     PROXY = "The proxy can't be passed"

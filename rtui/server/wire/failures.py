@@ -97,6 +97,14 @@ def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
     return ConnectFailure(FailureKind.SENTINEL, happened, f"Name the service instead: {', '.join(ways)}.")
 
 
+def names_failure(target: Target, happened: str) -> ConnectFailure:
+    """It is not proven which command a name of the profile stands for."""
+    remedy = (
+        "Compare the profile with the server's rename-command; the user needs +command|info (rtui acl --with renamed)."
+    )
+    return ConnectFailure(FailureKind.NAMES, f"{target.label} {happened}", remedy)
+
+
 def ssh_failure(said: str) -> ConnectFailure:
     """OpenSSH has given up; `said` are its own words."""
     remedy = "Try `ssh HOST` first: rtui uses your ssh configuration, and ssh may ask nothing while it runs."

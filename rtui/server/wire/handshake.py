@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.server import guard
+from rtui.server.guard.closed_list import MAX_NAMES
 from rtui.server.guard.command import Command
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import (
@@ -20,6 +21,7 @@ from rtui.server.wire.failures import (
     database_failure,
     loading_failure,
     lost_failure,
+    names_failure,
     refusal,
     sentinel_failure,
 )
@@ -87,6 +89,8 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome, secti
         steps: dict[str, Command] = {}
         if not authenticated and (target.password or target.user is not None):
             steps["auth"] = guard.auth(target.user, target.password or Secret(""))
+        if lane.names.others:
+            await _check_names(lane, target, steps.pop("auth", None))
         if target.db:
             steps["select"] = guard.select(target.db)
         optional = (guard.set_name(), guard.set_info("LIB-NAME"), guard.set_info("LIB-VER"), guard.no_touch())
@@ -113,6 +117,38 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome, secti
         outcome.no_touch = NoTouch.ON
     lane.no_touch = outcome.no_touch
     return [replies[f"info {section}"] for section in ("server", *sections)]
+
+
+async def _check_names(lane: Lane, target: Target, auth: Command | None) -> None:
+    """Log in, and have the server say which commands the names of a profile stand for; raises `ConnectFailure`.
+
+    Nothing is sent under such a name before that.
+    """
+    others = lane.names.others
+    names = tuple(others.values())
+    asked = [guard.command_info(*names[at : at + MAX_NAMES]) for at in range(0, len(names), MAX_NAMES)]
+    steps = [] if auth is None else [auth]
+    replies = await lane.run(*steps, *asked)
+    if auth is not None and isinstance(refused := replies.pop(0), ServerError):
+        raise auth_refusal(target, refused)
+    found: list[Reply] = []
+    for reply in replies:
+        if isinstance(reply, ServerError):
+            failed = refusal(target, reply)
+            if failed is not None and failed.kind is not FailureKind.NOPERM:
+                raise failed
+            raise names_failure(target, f"does not say which commands they stand for: {reply.text}.")
+        found += reply if isinstance(reply, list) else []
+    if len(found) != len(others):
+        raise names_failure(target, "does not say which commands they stand for.")
+    for word, known in zip(others, found, strict=True):
+        match known:
+            case [bytes(name), *_] if name.upper() != word:
+                other = name.decode("utf-8", "replace").upper()
+                raise names_failure(target, f"runs {other} under the name that is given for {word.decode()}.")
+            case [bytes(), *_]:
+                continue
+        raise names_failure(target, f"has no command of the name that is given for {word.decode()}.")
 
 
 async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome) -> tuple[ProtocolVersion, bool]:

@@ -25,7 +25,7 @@ from typing import Final, cast
 import hiredis
 
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.guard.command import Command
+from rtui.server.guard.command import Command, renamed
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectionLost, FailureKind
@@ -46,6 +46,8 @@ READ_BUFFER_BYTES: Final = 256 * 1024
 
 MAX_REPLY_BYTES: Final = 512 << 20
 """Most bytes that may arrive before the replies to one write are complete; no guard command asks for as much."""
+
+_DISABLED: Final = "the profile says that this command is disabled on the server"
 
 _INCOMPLETE: Final = object()
 """What the parser returns while no whole reply has arrived."""
@@ -78,6 +80,8 @@ class Lane(asyncio.BufferedProtocol):
 
     def __init__(self, target: Target, reply_timeout_s: float, max_reply_bytes: int, log: LaneLog) -> None:
         self.target = target
+        self.names = target.names
+        """Those of commands that the server knows by other names; the handshake checks them before it uses any."""
         self.log = log
         self.traffic = Traffic()
         self.peer: ServerAddress | None = None
@@ -101,7 +105,8 @@ class Lane(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
-        self._denied: dict[str, ServerError] = {}
+        self._disabled = {name: ServerError(f"NOPERM {_DISABLED}") for name in self.names.disabled()}
+        self._denied = dict(self._disabled)
         """The error replies of commands that this user may not run, by name."""
         self._pending: deque[_PendingWrite] = deque()
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
@@ -179,6 +184,8 @@ class Lane(asyncio.BufferedProtocol):
             if type(command) is not Command:
                 raise TypeError("a lane carries guard commands only")
             expected += command.replies
+        if self.names:
+            commands = tuple(renamed(command, self.names) for command in commands)
         done: asyncio.Future[list[Reply]] = self._loop.create_future()
         if not self.is_open:
             _fail(done, self.closed.result() if self.closed.done() else ConnectionLost("It was never open."))
@@ -214,7 +221,7 @@ class Lane(asyncio.BufferedProtocol):
 
     def forget_denied(self) -> None:
         """Forget which commands the server has denied, so that they are sent again."""
-        self._denied.clear()
+        self._denied = dict(self._disabled)
 
     @property
     def silent_s(self) -> float:
@@ -326,7 +333,7 @@ class Lane(asyncio.BufferedProtocol):
             return
         reader = self._reader
         reader.feed(cast(bytes, self._buffer), 0, nbytes)
-        gets = reader.gets if self.protocol == 2 else self._next_reply
+        gets = reader.gets if self.protocol == 2 and not self.names else self._next_reply
         pending = self._pending
         try:
             while pending:
@@ -355,10 +362,15 @@ class Lane(asyncio.BufferedProtocol):
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
 
     def _next_reply(self) -> Reply:
-        """Parse the next reply to a request; push messages of protocol 3 in between are dropped."""
+        """Parse the next reply to a request, with the own names of commands in an error.
+
+        Push messages of protocol 3 in between are dropped.
+        """
         reply = self._reader.gets()
         while isinstance(reply, hiredis.PushNotification):
             reply = self._reader.gets()
+        if self.names and isinstance(reply, ServerError):
+            reply = ServerError(self.names.known(str(reply.args[0])))
         return cast(Reply, reply)
 
     def handle_unexpected(self, reply: object) -> None:

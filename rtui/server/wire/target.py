@@ -8,6 +8,7 @@ from typing import Final, Literal
 from urllib.parse import unquote_to_bytes
 
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.guard.names import CommandNames
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.ways import Address, Way
@@ -111,6 +112,8 @@ class Target:
     """What the profile marks it with."""
     way: Way = field(default_factory=Way)
     """How connections get there."""
+    names: CommandNames = field(default_factory=CommandNames)
+    """What the server calls commands that were renamed there."""
     sentinels: Sentinels | None = None
     """Who says where the server is; host and port are what they said last."""
     registry: str | None = None

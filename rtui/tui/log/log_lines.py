@@ -11,7 +11,8 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
-from rtui.server.wire.command_log import CommandLog, LogEntry, sent_requests
+from rtui.server.guard.command import unpack_requests
+from rtui.server.wire.command_log import CommandLog, LogEntry
 from rtui.tui.kit.layout import Piece, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, joined, left, line_width, literal, right, wrap
 from rtui.tui.log.log_rows import Row
@@ -141,7 +142,7 @@ def command_text(entry: LogEntry) -> SafeText:
     if entry.is_secret:
         return joined([SafeText(entry.counts_text), REDACTED], " ")
     if entry.commands == 1 and not entry.is_sum:
-        return _request_text(next(sent_requests(entry.request)), NAME_LIMIT)
+        return _request_text(next(unpack_requests(entry.request)), NAME_LIMIT)
     return SafeText(entry.counts_text)
 
 
@@ -244,7 +245,7 @@ def _each_lines(row: Row, width: int) -> list[Line]:
 def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
     """Return the commands of an entry, with their arguments where they are kept."""
     if entry.is_secret:
-        why = literal("Its arguments hold a password, so they are not kept.")
+        why = literal("Its arguments are secret, such as a password, so they are not kept.")
         return [
             *_wrapped(joined([SafeText(entry.counts_text), REDACTED], " "), width),
             (),
@@ -256,7 +257,7 @@ def _sent_lines(entry: LogEntry, width: int) -> list[Line]:
             lines.append((gap(1), Span(left(SafeText(name), 20)), Span(right(humanize.count(count), 14))))
         return [*lines, (), *prose(SUM, width, Role.MUTED)]
     lines = []
-    for argv in sent_requests(entry.request):
+    for argv in unpack_requests(entry.request):
         lines += _wrapped(_request_text(argv, WHOLE_LIMIT), width)
     if entry.is_cut:
         kept, size = humanize.count(len(entry.request)), humanize.count(entry.bytes_out)

@@ -12,8 +12,9 @@ from textual.dom import DOMNode
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.guard.command import unpack_requests
 from rtui.server.redis_cli_commands import sent_line
-from rtui.server.wire.command_log import CommandLog, sent_requests
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput
 from rtui.tui.kit.choice import CardScreen
@@ -143,13 +144,14 @@ class LogScreen(CommandScreen[None]):
         entry = row[0]
         if entry.is_secret or entry.is_sum or entry.is_cut:
             why = (
-                literal("It holds a password, which is not kept.") if entry.is_secret
+                literal("What it holds is secret, so it is not kept.") if entry.is_secret
                 else literal("The commands of a bulk connection are counted, not kept one by one.") if entry.is_sum
                 else literal("It is too long: only its beginning is kept.")
             )  # fmt: skip
             self.notify(why, title="Nothing to copy", markup=False, timeout=4)
             return
-        copy_text(self, "\n".join(sent_line(self._target, argv) for one in row for argv in sent_requests(one.request)))
+        sent = [argv for one in row for argv in unpack_requests(one.request)]
+        copy_text(self, "\n".join(sent_line(self._target, argv) for argv in sent))
 
     def action_filter(self) -> None:
         """Type a filter."""

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from rtui.server.deployment.cluster import ClusterWatch
-from rtui.server.guard.command import GuardError, find_spec
-from rtui.server.wire.command_log import CommandLog, Purpose, sent_requests
+from rtui.server.guard.command import GuardError, find_spec, unpack_requests
+from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
@@ -33,7 +33,7 @@ async def test_a_seed_that_is_down_is_skipped_and_a_replica_tells_as_well(cluste
     first = watch.topology.shards[0].primary
     assert watch.target_of(first).port == cluster.server(first.id).port
     assert [one.argv for one in recorder.commands if find_spec(one.argv) is None] == []
-    asked = {argv for entry in log.entries for argv in sent_requests(entry.request)}
+    asked = {argv for entry in log.entries for argv in unpack_requests(entry.request)}
     assert {(b"CLUSTER", b"SLOTS"), (b"CLUSTER", b"NODES")} <= asked
     assert all(entry.is_over and not entry.error for entry in log.entries if entry.purpose is Purpose.SERVER)
 

@@ -72,6 +72,8 @@ def _of_load(words: tuple[bytes, ...]) -> bool:
     match words:
         case (b"SLOWLOG", b"GET", count):
             return between(count, 1, 128)
+        case (b"COMMAND", b"INFO", *names):
+            return 1 <= len(names) <= 8 and max(map(len, names)) <= 64
         case (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service):
             return len(service) <= 256
         case (b"CLUSTER", b"SLOT-STATS", b"ORDERBY", metric, b"LIMIT", count, b"DESC"):

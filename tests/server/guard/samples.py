@@ -38,6 +38,7 @@ EXAMPLES = {
     "end": (b"+",),
     "start": (b"-",),
     "service": (b"mymaster",),
+    "name": (b"get",),
 }
 """Arguments that fit, by what a manual calls them."""
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.guard.command import build_batch, pack_request
-from rtui.server.wire.command_log import CommandLog, LaneLog, LogEntry, Purpose, for_purpose, sent_for, sent_requests
+from rtui.server.guard.command import build_batch, pack_request, unpack_requests
+from rtui.server.wire.command_log import CommandLog, LaneLog, LogEntry, Purpose, for_purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.reply_sizes import ReplySizes
@@ -83,12 +83,12 @@ def test_what_is_no_reply_is_measured_without_an_exception(data: bytes) -> None:
 @given(st.lists(st.lists(st.binary(max_size=20), min_size=1, max_size=4), max_size=5))
 def test_requests_are_read_back(lines: list[list[bytes]]) -> None:
     packed = b"".join(map(pack_request, lines))
-    assert list(sent_requests(packed)) == [tuple(line) for line in lines]
+    assert list(unpack_requests(packed)) == [tuple(line) for line in lines]
 
 
 @given(st.lists(st.lists(st.binary(max_size=20), min_size=1, max_size=4), min_size=1, max_size=5), st.integers(0, 400))
 def test_of_requests_that_are_cut_off_the_beginning_is_read_back(lines: list[list[bytes]], size: int) -> None:
-    found = list(sent_requests(b"".join(map(pack_request, lines))[:size]))
+    found = list(unpack_requests(b"".join(map(pack_request, lines))[:size]))
     for line, read in zip(lines, found, strict=False):
         *whole, last = read
         assert tuple(whole) == tuple(line[: len(whole)])
@@ -122,7 +122,7 @@ def test_the_ring_is_bounded_and_its_totals_are_exact(writes: list[list[bytes]],
     assert sum(600 + len(entry.request) for entry in log.entries) <= size
     assert log.dropped + len(log.entries) == log.commands == len(sent)
     assert [entry.number for entry in log.entries] == list(range(log.dropped + 1, len(sent) + 1))
-    assert [next(sent_requests(entry.request)) for entry in over] == [(b"PTTL", key) for key in sent]
+    assert [next(unpack_requests(entry.request)) for entry in over] == [(b"PTTL", key) for key in sent]
     assert log.bytes_out == sum(len(guard.pttl(key).packed) for key in sent)
     assert log.bytes_in == arrived == 4 * len(sent)
 
@@ -151,7 +151,7 @@ def test_of_a_long_request_the_beginning_is_kept() -> None:
     (entry,) = log.entries
     assert entry.is_cut
     assert len(entry.request) == 4096
-    ((command, beginning),) = sent_requests(entry.request)
+    ((command, beginning),) = unpack_requests(entry.request)
     assert command == b"PTTL"
     assert name.startswith(beginning)
 
@@ -231,7 +231,7 @@ async def test_each_command_has_its_bytes(server: Server) -> None:
 def everything_in(log: CommandLog) -> str:
     """All that the log holds, as it would be shown in a traceback."""
     return "".join(
-        repr([getattr(entry, name) for name in LogEntry.__slots__]) + repr(list(sent_requests(entry.request)))
+        repr([getattr(entry, name) for name in LogEntry.__slots__]) + repr(list(unpack_requests(entry.request)))
         for entry in log.entries
     )
 

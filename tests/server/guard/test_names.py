@@ -1,0 +1,115 @@
+"""Names of renamed commands: which are taken, and that nothing but the first word of a request changes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.server import guard
+from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.command import (
+    KeyCommand,
+    build_batch,
+    key_template,
+    renamed,
+    scan_template,
+    unpack_requests,
+)
+from rtui.server.guard.evidence import TypeEvidence
+from rtui.server.guard.names import FIXED, SERVER_COMMANDS, CommandNames, CommandNamesError, command_names
+from tests.server.raw_commands import raw
+from tests.servers import Server
+
+SENT = sorted({spec.words[0].decode() for spec in TABLE} - FIXED)
+"""Commands that may have another name."""
+
+OTHER_NAMES = st.text(st.characters(min_codepoint=33, max_codepoint=126, exclude_characters="."), min_size=1).filter(
+    lambda name: len(name) <= 64 and name.upper() not in SERVER_COMMANDS
+)
+KEYS = st.lists(st.binary(max_size=80), min_size=1, max_size=20)
+IN_BULK = [guard.key_type, guard.pttl, guard.strlen, guard.object_idletime, guard.object_encoding]
+
+
+@pytest.mark.parametrize("word", ["GETRANGE", "PTTL"])
+def test_no_command_takes_the_name_of_another(word: str) -> None:
+    for name in SERVER_COMMANDS:
+        for written in (name, name.lower()):
+            with pytest.raises(CommandNamesError):
+                command_names({word: written})
+
+
+@pytest.mark.parametrize(
+    "given_names",
+    [
+        {"INFO": "a b"},
+        {"INFO": "a\r\nFLUSHALL"},
+        {"INFO": "é"},
+        {"INFO": "x" * 65},
+        {"INFO": "json.del"},
+        {"INFO": "x-one", "DBSIZE": "X-ONE"},
+        {"AUTH": "login"},
+        {"HELLO": "hi"},
+        {"COMMAND": "c"},
+        {"FLUSHALL": "secret"},
+        {"NOTHING": "x"},
+        {"": "x"},
+        {"CLIENT NO-TOUCH": "x"},
+    ],
+)
+def test_what_can_not_be_renamed(given_names: dict[str, str]) -> None:
+    with pytest.raises(CommandNamesError) as refused:
+        command_names(given_names)
+    assert not any(name and name in str(refused.value) for name in given_names.values() if len(name) > 1)
+
+
+def test_the_commands_of_every_server_are_known(server: Server) -> None:
+    listed = {str(one[0].decode()).upper() for one in raw(server, b"COMMAND")}
+    assert {name for name in listed if "." not in name} <= SERVER_COMMANDS
+
+
+@given(st.sampled_from(SENT), OTHER_NAMES)
+def test_no_name_is_shown(word: str, name: str) -> None:
+    names = command_names({word.lower(): name})
+    assert names.others == {word.encode(): name.encode()}
+    assert repr(names) == repr(CommandNames())
+
+
+@given(KEYS, st.sets(st.sampled_from(["TYPE", "PTTL", "OBJECT"])), st.lists(st.sampled_from(IN_BULK), min_size=1))
+def test_only_the_name_of_the_command_changes_on_the_wire(
+    keys: list[bytes], words: set[str], builds: list[KeyCommand]
+) -> None:
+    names = command_names({word: f"x-{word}" for word in words})
+    batch = build_batch(list(dict.fromkeys(builds)), keys)
+    sent = renamed(batch, names)
+    expected = [(names.others.get(word, word), *rest) for word, *rest in unpack_requests(batch.packed)]
+    assert list(unpack_requests(sent.packed)) == expected
+    assert (sent.name, sent.replies, sent.request) == (batch.name, batch.replies, batch.packed)
+    assert (sent is batch) == (not words & {build.spec.words[0].decode() for build in builds})
+
+
+def test_a_subcommand_is_kept() -> None:
+    names = command_names({"CLIENT": "c", "DBSIZE": ""})
+    assert list(unpack_requests(renamed(guard.no_touch(), names).packed)) == [(b"c", b"NO-TOUCH", b"ON")]
+    assert renamed(guard.dbsize(), names).packed == guard.dbsize().packed
+    assert list(names.disabled()) == ["DBSIZE"]
+
+
+@given(st.integers(0, 2**64 - 1), st.integers(1, 1000), st.none() | st.just(b"a*"), st.none() | st.just(b"hash"))
+def test_the_templates_of_the_compiled_engine_have_the_other_names(
+    cursor: int, count: int, match: bytes | None, key_type: bytes | None
+) -> None:
+    names = command_names({"SCAN": "look", "MEMORY": "m"})
+    of_server = scan_template(match, key_type, names).command(cursor, count)
+    assert of_server.packed == renamed(scan_template(match, key_type).command(cursor, count), names).packed
+    string = TypeEvidence(b"string", "redis", (7, 0))
+    template = key_template(guard.memory_usage, string, names)
+    assert template.before + b"1\r\nk\r\n" == renamed(guard.memory_usage(b"k", string), names).packed
+    assert key_template(guard.pttl, names=names) == key_template(guard.pttl)
+
+
+def test_errors_have_the_own_names() -> None:
+    names = command_names({"CLIENT": "x-client", "INFO": "i(nfo", "TYPE": "x"})
+    assert names.known("unknown command 'x', next 'X'") == "unknown command 'TYPE', next 'TYPE'"
+    assert names.known("unknown subcommand 'a'. Try X-CLIENT HELP.") == "unknown subcommand 'a'. Try CLIENT HELP."
+    assert names.known("wrong number of arguments for 'I(NFO'") == "wrong number of arguments for 'INFO'"
