@@ -56,10 +56,10 @@ With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: us
 Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
 
 Passwords that expire are printed by --password-command, as text or JSON with username, password and expires_in:
-  ElastiCache, MemoryDB   a script that signs with your AWS profile; the life is read from the token
+  ElastiCache, MemoryDB   a script that signs a request with your AWS profile; its life is read from the token
   Microsoft Entra ID      az account get-access-token --resource https://redis.azure.com --query accessToken -o tsv
   Google Memorystore      gcloud auth print-access-token
-  Vault                   vault read -format=json database/creds/reader | jq .data
+  Vault                   vault read -format=json database/creds/reader | jq '.data + {expires_in: .lease_duration}'
 
 Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
 a profile, not with -a or in TARGET.

@@ -15,7 +15,6 @@ import asyncio
 import base64
 import contextlib
 import importlib
-import inspect
 import json
 import os
 import re
@@ -215,31 +214,46 @@ class ProviderSource:
     def __init__(self, provider: Any) -> None:
         self.on_next: Callable[[Password], object] | None = None
         self._provider = provider
-        loop = asyncio.get_running_loop()
+        self._loop = asyncio.get_running_loop()
         if hasattr(provider, "on_next") and hasattr(provider, "is_streaming"):
-            provider.on_next(lambda token: loop.call_soon_threadsafe(self._next, token))
+            provider.on_next(self._next)
 
     async def login(self) -> Password:
         """Ask the provider; raises ConnectFailure."""
         try:
             async with asyncio.timeout(COMMAND_S):
-                ask = getattr(self._provider, "get_credentials_async", None)
-                found = ask() if ask is not None else await asyncio.to_thread(self._provider.get_credentials)
-                found = await found if inspect.isawaitable(found) else found
+                if _is_async(self._provider):
+                    found = await self._provider.get_credentials_async()
+                else:
+                    found = await asyncio.to_thread(self._provider.get_credentials)
         except Exception as error:
             raise _failed(f"The credential provider failed: {type(error).__name__}: {error}") from error
         match found:
             case (str(password),):
-                return Password(None, Secret(password))
+                return Password(None, Secret(password), _expiry_of(password))
             case (str(user), str(password)):
                 return Password(user or None, Secret(password), _expiry_of(password))
         raise _failed("The credential provider gave neither a password nor a user and a password.")
 
     def _next(self, token: Any) -> None:
-        with contextlib.suppress(Exception):  # a token of another kind: the next login asks the provider
-            user, password = token.try_get("oid"), token.get_value()
-            if self.on_next is not None:
-                self.on_next(Password(user, Secret(password)))
+        """Take a token of redis-py's kind, in whichever thread; one of another kind is left to the next login."""
+        match token.try_get("oid"), token.get_value(), token.get_expires_at_ms():
+            case (str() | None as user, str(password), int() | float() as expires_at_ms):
+                known_s = expires_at_ms / 1000 if expires_at_ms > 0 else _expiry_of(password)
+                with contextlib.suppress(RuntimeError):  # rtui has ended
+                    self._loop.call_soon_threadsafe(self._hand_on, Password(user, Secret(password), known_s))
+
+    def _hand_on(self, login: Password) -> None:
+        if self.on_next is not None:
+            self.on_next(login)
+
+
+def _is_async(provider: Any) -> bool:
+    """Whether a provider has a way of its own to be awaited: that of redis-py's class would block the event loop."""
+    from redis.credentials import CredentialProvider  # noqa: PLC0415 - for those who have a provider
+
+    own = getattr(type(provider), "get_credentials_async", None)
+    return own is not None and own is not CredentialProvider.get_credentials_async
 
 
 def credentials_of(login: Login) -> Credentials:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 import redis
+from redis.auth.token import SimpleToken
+from redis.credentials import StreamingCredentialProvider
 
 from rtui.server import guard
 from rtui.server.deployment import credentials
@@ -176,6 +179,99 @@ async def test_a_provider_of_redis_pys_kind(
     connection = connection_to(Target(port=valkey.port, login=Login(provider="company_tokens:make")))
     await connection.open()
     assert valkey.admin.client_list()[-1]["user"] == "app"
+    await connection.close()
+
+
+class Streaming(StreamingCredentialProvider):
+    """A provider that is told of new tokens in a thread of its own, as an identity library is."""
+
+    def __init__(self, *first: str) -> None:
+        self.first = first
+        self.threads: set[str] = set()
+        self._tell: Callable[[Any], None] | None = None
+
+    def get_credentials(self) -> tuple[str] | tuple[str, str]:
+        self.threads.add(threading.current_thread().name)
+        return self.first  # type: ignore[return-value]
+
+    def on_next(self, callback: Callable[[Any], None]) -> None:
+        self._tell = callback
+
+    def on_error(self, callback: Callable[[Exception], None]) -> None:
+        """Nothing fails."""
+
+    def is_streaming(self) -> bool:
+        return self._tell is not None
+
+    def stream(self, token: Any) -> None:
+        assert self._tell is not None
+        thread = threading.Thread(target=self._tell, args=(token,))
+        thread.start()
+        thread.join()
+
+
+def token(password: str, life_s: float, **claims: str) -> SimpleToken:
+    now_ms = time.time() * 1000
+    return SimpleToken(password, now_ms + life_s * 1000 if life_s > 0 else -1, now_ms, claims)
+
+
+def auths(server: Server) -> int:
+    """How often anybody has logged in by AUTH."""
+    return int(server.admin.info("commandstats")["cmdstat_auth"]["calls"])
+
+
+async def test_open_connections_log_in_again_with_a_token_that_streams_in(
+    valkey: Server, secured: Callable[[str], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secured("one")
+    provider = Streaming("app", "one")
+    monkeypatch.setattr(credentials, "provider_of", lambda _: provider)
+    connection = connection_to(Target(port=valkey.port, login=Login(provider="company:make")))
+    await connection.open()
+    await connection.bulk()
+    assert provider.threads.isdisjoint({threading.main_thread().name})
+    before = auths(valkey)
+    provider.stream(token("one", 600, oid="app"))
+    await eventually(lambda: auths(valkey) == before + 2)
+    assert connection.generation == 1
+    assert await who(connection) == "b'PONG'"
+    await connection.close()
+
+
+@pytest.mark.parametrize("life_s", [0.5, -1])
+async def test_what_streams_in_is_made_again_before_it_expires(
+    valkey: Server, secured: Callable[[str], None], monkeypatch: pytest.MonkeyPatch, life_s: float
+) -> None:
+    """By the token's own account, or without one by that of the password in it."""
+    monkeypatch.setattr(credentials, "LEAST_LIFE_S", 0.05)
+    lasting, ending = jwt(exp=time.time() + 600), jwt(exp=time.time() + 0.5)
+    secured(lasting)
+    valkey.admin.execute_command("ACL", "SETUSER", "app", f">{ending}")
+    provider = Streaming("app", lasting)
+    monkeypatch.setattr(credentials, "provider_of", lambda _: provider)
+    connection = connection_to(Target(port=valkey.port, login=Login(provider="company:make")))
+    await connection.open()
+    before = auths(valkey)
+    provider.stream(token(ending, life_s, oid="app"))
+    await eventually(lambda: auths(valkey) == before + 2)
+    assert connection.generation == 1
+    await connection.close()
+
+
+async def test_a_password_without_a_user_is_made_again_before_it_expires(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "LEAST_LIFE_S", 0.05)
+    lasting, ending = jwt(exp=time.time() + 600), jwt(exp=time.time() + 0.5)
+    valkey.admin.execute_command("ACL", "SETUSER", "default", "resetpass", f">{ending}", f">{lasting}")
+    provider = Streaming(ending)
+    monkeypatch.setattr(credentials, "provider_of", lambda _: provider)
+    connection = connection_to(Target(port=valkey.port, login=Login(provider="company:make")))
+    await connection.open()
+    provider.first = (lasting,)
+    before = auths(valkey)
+    await eventually(lambda: auths(valkey) == before + 1)
+    assert connection.generation == 1
     await connection.close()
 
 
