@@ -189,6 +189,11 @@ class Grammar:
 
     def writes(self, keys: int) -> Iterator[Write]:
         """Yield the writes of so many keys, in random order; fewer if the patterns have no more names."""
+        for pattern, name in self.drawn(keys):
+            yield from self._key(pattern, name)
+
+    def drawn(self, keys: int) -> Iterator[tuple[Pattern, bytes]]:
+        """Yield the patterns and names of so many keys, in random order; fewer if there are no more names."""
         rng, seen = self.rng, set[bytes]()
         patterns = list(self.patterns)
         while patterns and len(seen) < keys:
@@ -201,7 +206,7 @@ class Grammar:
                     repeated[id(pattern)] += 1
                 else:
                     seen.add(name)
-                    yield from self._key(pattern, name)
+                    yield pattern, name
             patterns = [one for one in patterns if repeated[id(one)] * 2 <= drawn[id(one)]]
 
     def _key(self, pattern: Pattern, name: bytes) -> Iterator[Write]:

@@ -1,4 +1,4 @@
-"""The user's folders for rtui, why a file can't be used, and writing one whole or not at all.
+"""The user's folders for rtui, why a file can't be used, how many may be open, and writing one whole or not at all.
 
 A file is written to a temporary one in the same folder first, which is renamed when it is complete.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import resource
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -36,6 +37,20 @@ def server_digest(label: str, db: int) -> str:
 def reason_of(error: Exception) -> str:
     """Return why a file can't be used, in the system's words and without its name; they may quote hostile bytes."""
     return error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+
+
+def allow_open_files(more: int) -> int | None:
+    """Let this process have so many more files and connections open than now, as far as the system's hard limit allows.
+
+    Return None if it may, else how many it may have open in all.
+    """
+    needed = len([*Path("/dev/fd").iterdir()]) + more
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if resource.RLIM_INFINITY != soft < needed:
+        with suppress(OSError, ValueError):  # macOS takes no limit above its own
+            resource.setrlimit(resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else hard, hard))
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return None if soft == resource.RLIM_INFINITY or soft >= needed else soft
 
 
 def create_part_file(path: Path) -> tuple[int, Path]:

@@ -1,8 +1,9 @@
 """Finds out what a cluster is made of, from any of its nodes that answers, and again whenever somebody asks.
 
-redis-py's `NodesManager` chooses whom to ask: the seeds that the user gave, one after another, later all nodes that are
-known, the one that has just failed last. Two questions on the connection to the node that answered complete the
-picture, see `topology`.
+redis-py's `NodesManager` asks the seeds that the user gave, later all nodes that are known, until one answers; the one
+that has just failed comes last. It gets a few of them at a time: while nobody serves a slot it goes on to the next one,
+and would ask each of 1,000 nodes, over a connection of its own. Two questions on the connection to a node that answers
+complete the picture, see `topology`.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from redis.asyncio.cluster import ClusterNode, NodesManager
 from redis.cluster import PRIMARY
 from redis.exceptions import RedisClusterException, RedisError
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.chance import new_random
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.deployment.topology import Node, Topology, TopologyChange, read_topology, topology_change
 from rtui.server.wire.command_log import CommandLog, Purpose
@@ -27,6 +29,9 @@ from rtui.server.wire.lane import CONNECT_TIMEOUT_S
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Address
+
+ASKED_AT_MOST: Final = 3
+"""So many nodes are asked at most what slots there are, once one of them has answered."""
 
 
 class ClusterWatch:
@@ -56,22 +61,42 @@ class ClusterWatch:
             "purpose": Purpose.SERVER,
             "timeout_s": timeout_s,
         }
-        nodes = [ClusterNode(seed.host, seed.port, **options) for seed in seeds]
-        self._manager = NodesManager(nodes, require_full_coverage=False, connection_kwargs=options)
+        self._seeds: list[Address] = [(seed.host, seed.port) for seed in seeds]
+        self._options = options
+        self._manager = NodesManager(
+            [], require_full_coverage=False, connection_kwargs=options, dynamic_startup_nodes=False
+        )
         self._logins = logins
         self._lock = asyncio.Lock()
 
     async def look(self, failed: Address | None = None) -> TopologyChange:
         """Ask what the cluster is made of now, `failed` last; raises ConnectFailure when no node answers."""
         async with self._lock:
-            name = None if failed is None else f"{failed[0]}:{failed[1]}"
             try:
-                await self._manager.initialize(last_failed_node_name=name)
+                await self._find_nodes(failed)
                 found = await self._ask()
             except (RedisError, RedisClusterException, OSError, IndexError) as error:
                 raise self._failure(error) from error
             before, self.topology = self.topology, found
             return topology_change(before, found)
+
+    async def _find_nodes(self, failed: Address | None) -> None:
+        """Have redis-py find all nodes; raises its error where no node answers."""
+        known = [(node.host, int(node.port)) for node in self._manager.nodes_cache.values()]
+        new_random("topology").shuffle(known)
+        addresses = sorted(dict.fromkeys([*known, *self._seeds]), key=lambda address: address == failed)
+        for at in range(0, len(addresses), ASKED_AT_MOST):
+            nodes = [ClusterNode(*address, **self._options) for address in addresses[at : at + ASKED_AT_MOST]]
+            self._manager.startup_nodes = {node.name: node for node in nodes}
+            try:
+                await self._manager.initialize()
+            except RedisClusterException:
+                if at + ASKED_AT_MOST >= len(addresses):
+                    raise
+            else:
+                return
+            finally:
+                await asyncio.gather(*(node.disconnect() for node in nodes))
 
     async def _ask(self) -> Topology:
         """Ask the first node that answers, primaries before replicas; raises RedisError of the last one."""
@@ -112,6 +137,5 @@ class ClusterWatch:
     async def close(self) -> None:
         """Close the connections."""
         await self._manager.aclose()
-        await self._manager.aclose("startup_nodes")
         if self._logins is not None:
             await self._logins.close()

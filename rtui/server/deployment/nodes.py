@@ -33,6 +33,7 @@ from rtui.server.deployment.topology import (
     read_topology,
     topology_change,
 )
+from rtui.server.files import allow_open_files
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
 from rtui.server.wire.connection import Connection, Logins, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
@@ -49,6 +50,15 @@ if TYPE_CHECKING:
 
 MOST_IDLE: Final = 64
 """Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
+
+FILES_PER_NODE: Final = 2
+"""Files that the connections to a node have open: one for questions about single keys, one for all of them."""
+
+FILES_PER_NODE_BY_SSH: Final = 6
+"""The same where an SSH process carries each, by a socket and two pipes."""
+
+OTHER_FILES: Final = 50
+"""Files that are open besides, of reports and of connections that are made anew."""
 
 OPENED_AT_ONCE: Final = 32
 """Connections that are made side by side: each may need an SSH process of its own."""
@@ -89,10 +99,12 @@ class SeedFinder:
         """Begin with the same address next time."""
         self._is_retry = False
 
-    def learn(self, targets: Iterator[Target]) -> None:
+    def learn(self, nodes: Iterator[Node]) -> None:
         """Go on to these nodes, too, where none of the others answers."""
         known = {(one.host, one.port) for one in self._targets}
-        self._targets += [one for one in targets if (one.host, one.port) not in known]
+        new = [(one.host, one.port) for one in nodes if (one.host, one.port) not in known]
+        like = self._targets[0]
+        self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
 
     async def locate(self) -> Target:
         """Return where the next attempt goes."""
@@ -176,7 +188,7 @@ class Deployment:
     async def find_cluster(self) -> None:
         """Read the topology where the open home connection leads to a cluster and all of it is wanted.
 
-        Raises ConnectFailure where the user insists on a cluster and there is none.
+        Raises ConnectFailure where the user insists on a cluster and there is none, and where it has too many nodes.
         """
         target, server = self.home.target, self.home.server
         if self._is_alone or not (target.cluster or server.cluster_enabled):
@@ -190,8 +202,21 @@ class Deployment:
         if found is None or not found.owners:
             self._give_up(replies[0] if isinstance(replies[0], ServerError) else None)
             return
+        self._allow_connections(sum(bool(shard.slots) for shard in found.shards))
         self._home_node = own_node_id(replies[0]) or "", generation
         self._update(found)
+
+    def _allow_connections(self, nodes: int) -> None:
+        """Let this process have connections to so many nodes; raises ConnectFailure if the system does not allow it."""
+        needed = nodes * (FILES_PER_NODE_BY_SSH if self.home.target.way.via else FILES_PER_NODE) + OTHER_FILES
+        most = allow_open_files(needed)
+        if most is not None:
+            what = "files and connections open"
+            happened = (
+                f"The cluster has {nodes:,} primaries, which takes {needed:,} {what}; this process may have {most:,}."
+            )
+            remedy = f"Raise the limit (ulimit -n {2 * needed}), or see one node only (--only-node)."
+            raise ConnectFailure(FailureKind.LIMIT, happened, remedy)
 
     def _give_up(self, error: ServerError | None) -> None:
         """Show one node only, or fail where the user insists on all."""
@@ -228,7 +253,7 @@ class Deployment:
         before, self.topology = self.topology or Topology(), found
         change, known = topology_change(before, found), {node.id: node for node in before.nodes}
         if self._seeds is not None:
-            self._seeds.learn(self.target_of(node) for node in found.nodes if not node.is_down)
+            self._seeds.learn(node for node in found.nodes if not node.is_down)
         for node in found.nodes:
             was = known.get(node.id)
             if was is not None and (was.host, was.port) != (node.host, node.port):

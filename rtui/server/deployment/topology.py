@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -27,9 +27,13 @@ SlotRanges = tuple[tuple[int, int], ...]
 """First and last slot of each range, in order, without gaps that could be closed."""
 
 _ID: Final = re.compile(rb"[0-9a-f]{40}\Z")
-_ADDRESS: Final = re.compile(rb"([^,@]*):([0-9]{1,5})(?:@[0-9]{1,6})?(?:,([^,=]*))?(?:,|\Z)")
-_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?\Z")
-_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([0-9a-f]{40})\]\Z")
+_LINE: Final = re.compile(
+    rb"([0-9a-f]{40}) ([^,@ ]*):([0-9]{1,5})(?:@[0-9]{1,6})?(?:,[^ ]*)?"
+    rb" ([^ ]*) ([^ ]*) [^ ]* [^ ]* [^ ]* [^ ]*(?: (.*))?"
+)
+"""Groups: id, host, port, flags, primary's id, slots."""
+_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([0-9a-f]{40})\]")
 _LEAST_FIELDS: Final = 8
 _DOWN: Final = frozenset({b"fail", b"noaddr", b"handshake"})
 
@@ -138,23 +142,26 @@ def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") ->
     found: dict[str, tuple[Node, list[bytes]]] = {}
     moves: list[SlotMove] = []
     for line in nodes.splitlines():
-        fields = line.split(b" ")
-        node = _node(fields, asked_host)
-        if node is not None:
-            host, port = endpoints.get(node.id, (node.host, node.port))
-            node = replace(node, host=host or node.host, port=port)
-            found[node.id] = node, fields[_LEAST_FIELDS:]
-            moves += _moves(node.id, fields[_LEAST_FIELDS:])
+        match = _LINE.fullmatch(line)
+        node = None if match is None else _node(match, endpoints, asked_host)
+        if match is not None and node is not None:
+            served = match[6].split(b" ") if match[6] else []
+            found[node.id] = node, served
+            moves += _moves(node.id, served)
+    replicas: dict[str | None, list[Node]] = {}
+    for node, _ in found.values():
+        if node.is_replica:
+            replicas.setdefault(node.primary_id, []).append(node)
     owners: dict[int, str] = {}
     shards: list[Shard] = []
     for node, served in found.values():
         if node.is_replica:
             continue
-        ranges = _served(served)
-        owners |= dict.fromkeys((slot for first, last in ranges for slot in range(first, last + 1)), node.id)
-        replicas = tuple(one for one, _ in found.values() if one.is_replica and one.primary_id == node.id)
-        if ranges or replicas or not node.is_down:
-            shards.append(Shard(node, ranges, replicas))
+        ranges, others = _served(served), tuple(replicas.get(node.id, ()))
+        for first, last in ranges:
+            owners.update(dict.fromkeys(range(first, last + 1), node.id))
+        if ranges or others or not node.is_down:
+            shards.append(Shard(node, ranges, others))
     shards.sort(key=lambda shard: (shard.slots[0] if shard.slots else (SLOTS, SLOTS), shard.primary.id))
     return Topology(tuple(shards), tuple(moves), owners) if found else None
 
@@ -179,11 +186,13 @@ def slot_ranges(slots: Iterator[int]) -> SlotRanges:
 
 def topology_change(before: Topology, after: Topology) -> TopologyChange:
     """Return what is different in a later look at the same cluster."""
-    slots = sorted(before.owners.keys() | after.owners.keys())
-    pairs = ((slot, (before.owners.get(slot), after.owners.get(slot))) for slot in slots)
+    moved: dict[int, tuple[str | None, str | None]] = {}
+    if before.owners != after.owners:
+        was, now = before.owners.get, after.owners.get
+        moved = {slot: (was(slot), now(slot)) for slot in range(SLOTS) if was(slot) != now(slot)}
     old, new = ({node.id: node for node in topology.nodes} for topology in (before, after))
     return TopologyChange(
-        moved={slot: pair for slot, pair in pairs if pair[0] != pair[1]},
+        moved=moved,
         came=tuple(node for node in new.values() if node.id not in old),
         went=tuple(node for node in old.values() if node.id not in new),
         promoted=tuple(
@@ -192,22 +201,21 @@ def topology_change(before: Topology, after: Topology) -> TopologyChange:
     )
 
 
-def _node(fields: list[bytes], asked_host: str) -> Node | None:
-    if len(fields) < _LEAST_FIELDS or not _ID.match(fields[0]):
+def _node(line: re.Match[bytes], endpoints: Mapping[str, tuple[str, int]], asked_host: str) -> Node | None:
+    """Read a line; None where the port is none. `endpoints` are where nodes want to be reached, by their ids."""
+    node_id, host, port, flags, primary_id = line[1].decode(), line[2], int(line[3]), line[4].split(b","), line[5]
+    if port > MAX_PORT:
         return None
-    address = _ADDRESS.match(fields[1])
-    flags = frozenset(fields[2].split(b","))
-    if address is None or not 0 <= int(address[2]) <= MAX_PORT:
-        return None
+    known = host.decode("utf-8", "surrogateescape") or (asked_host if b"myself" in flags else "")
+    wanted, port = endpoints.get(node_id, (known, port))
     is_replica = b"slave" in flags
-    host = address[1].decode("utf-8", "surrogateescape") or (asked_host if b"myself" in flags else "")
     return Node(
-        id=fields[0].decode(),
-        host=host,
-        port=int(address[2]),
-        is_replica=is_replica,
-        primary_id=fields[3].decode() if is_replica and _ID.match(fields[3]) else None,
-        is_down=not host or not flags.isdisjoint(_DOWN),
+        node_id,
+        wanted or known,
+        port,
+        is_replica,
+        primary_id.decode() if is_replica and _ID.match(primary_id) else None,
+        is_down=not known or not _DOWN.isdisjoint(flags),
         is_suspect=b"fail?" in flags,
     )
 
@@ -222,14 +230,14 @@ def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[str, int]]]:
 
 
 def _served(fields: list[bytes]) -> SlotRanges:
-    found = [match for one in fields if (match := _SLOTS.match(one))]
+    found = [match for one in fields if (match := _SLOTS.fullmatch(one))]
     pairs = sorted((int(match[1]), int(match[2] or match[1])) for match in found)
     return tuple((first, last) for first, last in pairs if first <= last < SLOTS)
 
 
 def _moves(node_id: str, fields: list[bytes]) -> Iterator[SlotMove]:
     for one in fields:
-        match = _MOVING.match(one)
+        match = _MOVING.fullmatch(one)
         if match is not None and int(match[1]) < SLOTS:
             other = match[3].decode()
             pair = (node_id, other) if match[2] == b">" else (other, node_id)
