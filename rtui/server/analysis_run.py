@@ -28,7 +28,7 @@ from rtui.server.inspection.cluster_report import cluster_report, covered
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.report_head import coverage_of, head, joined_key_sizes
-from rtui.server.inspection.sample_pass import SamplePass
+from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.cursor import Dialect
@@ -68,6 +68,16 @@ LATER: Final = SafeText("it is to go on later")
 
 NOT_IN_A_CLUSTER: Final = SafeText("Slots of a cluster may be at other nodes by then, where positions mean nothing.")
 """Why the analysis of a cluster can't be left."""
+
+NOT_OF_A_PART: Final = SafeText(
+    "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
+)
+"""Why there is no estimate of a cluster."""
+
+SLOT_BY_SLOT: Final = SafeText(
+    "The keys were drawn from all slots, of each in proportion to its number of keys (CLUSTER COUNTKEYSINSLOT)."
+)
+"""How keys are drawn where cursors go slot by slot."""
 
 NO_ESTIMATE: Final = {
     Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
@@ -109,7 +119,7 @@ class AnalysisRun:
         self._find_nodes = find_nodes
         self._nodes = [self._inspection_of(ServerNode(connection))]
         """The nodes that are inspected, one at least."""
-        self._work: Scan | SamplePass | None = None
+        self._work: Scan | SamplePass | ClusterSamplePass | None = None
         self._most_bytes: int | None = None
         """What all keys can have at most; asked for estimates only."""
         self.hot = HotKeyReporter(connection, self._nodes[0].capabilities)
@@ -254,7 +264,7 @@ class AnalysisRun:
         sizes = [node.size for node in self._nodes]
         return None if None in sizes else sum(size for size in sizes if size is not None)
 
-    async def _new_work(self, nodes: Sequence[NodeInspection]) -> Scan | SamplePass:
+    async def _new_work(self, nodes: Sequence[NodeInspection]) -> Scan | SamplePass | ClusterSamplePass:
         """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
 
         A sample draws keys before their types are known, so keys of one type are always scanned.
@@ -263,22 +273,44 @@ class AnalysisRun:
         wanted = self._options.estimate_keys
         is_smaller = wanted is not None and (size is None or size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.key_type is None:
-            (node,) = nodes
-            if not can_sample(node.dialect):
-                why = f"{NO_ESTIMATE[node.dialect]} not reach every key with the same chance"
-                raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
             self._is_sample = True
             self._choose_columns(columns_for(self._options.columns, None).of_every_key())
             await self._read_memory_bound()
-            return SamplePass(
-                node.connection, node.pipeline, keys=wanted, size=size, only=self._only, control=self.control
-            )
+            return await self._new_sample(nodes, wanted)
         self._choose_columns(columns_for(self._options.columns, size))
         scanned = await asyncio.gather(*(node.scan_node() for node in nodes))
         if self.continuation.saved is not None:
             scanned = [await self._go_on(self.continuation.saved, nodes[0], scanned[0])]
         match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
         return Scan(scanned, lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
+
+    async def _new_sample(self, nodes: Sequence[NodeInspection], wanted: int) -> SamplePass | ClusterSamplePass:
+        """Return what draws so many keys, of each node by its size; raises an RtuiError where that can't be done."""
+        size, is_one = self._size, len(self._nodes) == 1
+        if len(nodes) < len(self._nodes) or (size is None and not is_one):
+            raise RtuiError("No estimate", NOT_OF_A_PART)
+        parts = []
+        for node in nodes:
+            slots = (await node.scan_node()).slots
+            if not can_sample(node.dialect) and slots is None:
+                why = f"{NO_ESTIMATE[node.dialect]} not reach every key with the same chance"
+                raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
+            keys = wanted if is_one or not size else round(wanted * (node.size or 0) / size)
+            parts.append(
+                SamplePass(
+                    *(node.connection, node.pipeline),
+                    keys=keys,
+                    size=node.size,
+                    only=self._only,
+                    control=self.control,
+                    slots=None if can_sample(node.dialect) else slots,
+                )
+            )
+        if any(not can_sample(node.dialect) for node in nodes):
+            self._notes.append(SLOT_BY_SLOT)
+        if is_one:
+            return parts[0]
+        return ClusterSamplePass(parts, size or 0, self.control, is_filtered=not self._only.is_open)
 
     async def _go_on(self, saved: SavedAnalysis, inspection: NodeInspection, node: ScanNode) -> ScanNode:
         """Take back what was saved, and return the node from where the scan of it stopped."""
@@ -336,7 +368,7 @@ class AnalysisRun:
         questions = [
             self._ask_last(node, found) for node, found in zip(self._nodes, self._found_by_node(), strict=True)
         ]
-        if isinstance(self._work, SamplePass):
+        if isinstance(self._work, SamplePass | ClusterSamplePass):
             questions.append(self._read_memory_bound())
         failures = await asyncio.gather(*(failure_of(_in_time(one), name="rtui last questions") for one in questions))
         prove_longest([node.pipeline.late_lengths for node in self._nodes], self._findings.big)
@@ -398,7 +430,11 @@ class AnalysisRun:
     async def _publish(self, *, is_final: bool) -> None:
         """Sum up in slices, ask for the hot keys, and make the report of it."""
         work, findings, progress = self._work, self._findings, self.progress
-        sampled = SampledKeyspace(work.population, self._most_bytes) if isinstance(work, SamplePass) else None
+        sampled = (
+            SampledKeyspace(work.population, self._most_bytes)
+            if isinstance(work, SamplePass | ClusterSamplePass)
+            else None
+        )
         summary = await _in_slices(findings.summary(sampled))
         counted = findings.counted
         self.hot.lfu = self._nodes[0].lfu_settings

@@ -16,7 +16,7 @@ from rtui.analysis.aggregate.saved import SavedAggregates
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.files import reason_of
 from rtui.server.inspection.pipeline import InspectionPipeline
-from rtui.server.inspection.sample_pass import SamplePass
+from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, Asked, NotResumableError, SavedAnalysis, asked_by
 from rtui.server.scan.node import ScanNode
@@ -55,7 +55,7 @@ class Continuation:
         """Begin anew: what earlier runs have found is of another run of the server."""
         self.saved, self.began_at_s, self.notes = None, time.time(), []
 
-    def why_not(self, work: Scan | SamplePass | None) -> SafeText | None:
+    def why_not(self, work: Scan | SamplePass | ClusterSamplePass | None) -> SafeText | None:
         """Return why this can't be left and go on in a later run, None where it can."""
         asked = asked_by(self._options, self._connection.server.run_id, self._connection.target.db)
         if not isinstance(asked, Asked):
@@ -85,7 +85,7 @@ class Continuation:
 
     def content(
         self,
-        work: Scan | SamplePass | None,
+        work: Scan | SamplePass | ClusterSamplePass | None,
         pipeline: InspectionPipeline,
         aggregates: SavedAggregates,
         *,

@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
+from tests.examples import examples
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
 from tests.server.targets import target_of
@@ -114,3 +116,40 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
     assert found is not None
     assert [(one.slots, one.node) for one in found.uncovered] == [(((0, 5460),), found.nodes[0].label)]
     assert found.nodes[0].keys == 0
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_an_estimate_draws_from_every_node_by_its_size(cluster: TestCluster) -> None:
+    """Two thirds of the keys have one hash tag, so that one node has most of them."""
+    truth = {b"cart": 4_000, b"page": 2_000}
+    cluster.fill(b"cart:{tag}:%d" % number for number in range(truth[b"cart"]))
+    cluster.fill(b"page:%d" % number for number in range(truth[b"page"]))
+    report = await report_of(target_of(cluster.members[2].server), estimate_keys=1_200)
+    coverage = report.head.coverage
+    assert coverage.kind is CoverageKind.ESTIMATE
+    assert 900 < coverage.keys <= 1_250  # random places overlap
+    assert coverage.total_keys == 6_000
+    for node in report.summary.root.children:
+        assert isinstance(node.stats.keys, Estimate)
+        assert node.stats.keys.value == pytest.approx(truth[node.name], rel=0.15)
+        assert truth[node.name] in node.stats.keys
+    is_slotted = cluster.members[0].server.binary.name != "redis-7.0"
+    assert (SLOT_BY_SLOT in report.head.notes) is is_slotted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-8.10"], indirect=True)
+async def test_intervals_hold_the_truth_where_hash_tags_load_slots(cluster: TestCluster) -> None:
+    with cluster.client() as client:
+        grown(client, keys=8_000, seed=5)
+    exact = await report_of(target_of(cluster.members[0].server))
+    truth = {path[-1].name: path[-1].stats for path in exact.summary.root.walk() if len(path) == 2}
+    held = asked = 0
+    for _ in range(examples(50)):
+        report = await report_of(target_of(cluster.members[0].server), estimate_keys=1_000)
+        for node in report.summary.root.children:
+            known = truth.get(node.name)
+            if known is not None and isinstance(node.stats.keys, Estimate) and isinstance(known.keys, int):
+                asked += 1
+                held += known.keys in node.stats.keys
+    assert held >= 0.9 * asked

@@ -104,6 +104,11 @@ def hotkeys_start(consent: Consent) -> Command:
     return build_command(*argv, consent=consent)
 
 
+def count_keys_in_slot(slot: int) -> Command:
+    """Ask how many keys a slot has; 0 for one of another node."""
+    return build_command(b"CLUSTER", b"COUNTKEYSINSLOT", b"%d" % slot)
+
+
 def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Command:
     """Ask for the slots with most of `metric`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
     return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", b"%d" % limit, b"DESC")

@@ -6,6 +6,7 @@ import re
 from functools import partial
 from typing import Final
 
+from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.glob import MAX_PATTERN_BYTES, MAX_STARS, PatternError, check_pattern
 from rtui.server.guard.evidence import (
     MAX_TRACKED_KEYS,
@@ -212,6 +213,13 @@ TABLE: Final[tuple[Spec, ...]] = (
         (),
         "one entry a range of slots; 3 nodes 4–37 µs, a cluster whose every slot is a range of its own 4–11 ms",
         "where each node wants to be reached; asked at the start and when the cluster has changed",
+        since=(3, 0),
+    ),
+    _of_cluster(
+        "CLUSTER COUNTKEYSINSLOT",
+        (Integer("slot", 0, SLOTS - 1),),
+        "reads a counter; 0.3–1 µs",
+        "an estimate asks it of every slot of a node, to draw keys from each by its size",
         since=(3, 0),
     ),
     Spec(

@@ -33,7 +33,7 @@ from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.sample_pass import SamplePass
+from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
@@ -43,10 +43,15 @@ from rtui.server.wire.replies import Reply
 
 
 def coverage_of(
-    counted: Counted, work: Scan | SamplePass | None, progress: Progress, *, size: int | None, why_ended: str | None
+    counted: Counted,
+    work: Scan | SamplePass | ClusterSamplePass | None,
+    progress: Progress,
+    *,
+    size: int | None,
+    why_ended: str | None,
 ) -> Coverage:
     """Return what figures of these keys rest on; `work` is what finds them, `size` the keys there are, if known."""
-    is_sample, is_done = isinstance(work, SamplePass), progress.state is ScanState.DONE
+    is_sample, is_done = isinstance(work, SamplePass | ClusterSamplePass), progress.state is ScanState.DONE
     is_whole = is_done and not is_sample
     says_why = not is_done and (progress.state.is_over or not is_sample)
     seen = counted.keys + counted.unread_keys
@@ -54,7 +59,7 @@ def coverage_of(
         CoverageKind.ESTIMATE if is_sample else CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL,
         counted.keys,
         None if is_sample else 1.0 if is_whole else progress.fraction,
-        work.population if isinstance(work, SamplePass) else seen if is_whole else size,
+        work.population if isinstance(work, SamplePass | ClusterSamplePass) else seen if is_whole else size,
         vanished=counted.vanished_keys,
         unread=counted.unread_keys,
         repeats_possible=isinstance(work, Scan) and is_done and work.repeats_possible,

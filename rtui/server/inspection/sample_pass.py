@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import replace
 from random import Random
 from typing import Final
@@ -20,7 +21,8 @@ from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import CALL_US, sample
+from rtui.server.scan.sampling import CALL_US, Sample, sample
+from rtui.server.scan.slot_sampling import SlotSample, sample_slots
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
@@ -56,8 +58,10 @@ class SamplePass:
         size: int | None,
         only: ScanFilter,
         control: RunControl,
+        slots: Sequence[tuple[int, int]] | None = None,
     ) -> None:
-        """Draw about so many `keys` of a database of `size` keys."""
+        """Draw about so many `keys` of a database of `size` keys; where cursors go slot by slot, from these `slots`."""
+        self._slots = slots
         self.control = control
         self.drawn = 0
         """Distinct keys drawn, whatever their names."""
@@ -91,6 +95,11 @@ class SamplePass:
             state = ScanState.PAUSED if self.control.is_held else ScanState.WAITING
         speed = kept / self._elapsed_s if self._elapsed_s else 0.0
         return Progress(state, fraction, kept, speed, reason=self._reason or self._waits_for)
+
+    @property
+    def kept(self) -> int:
+        """Those of the drawn keys whose names match."""
+        return self._kept
 
     @property
     def cost(self) -> Cost:
@@ -131,8 +140,15 @@ class SamplePass:
         traffic = lane.traffic
         commands, bytes_in, bytes_out = traffic.commands, traffic.bytes_in, traffic.bytes_out
         try:
-            drawn = await sample(lane, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting)
-            self._server_us += drawn.calls * CALL_US
+            drawn: Sample | SlotSample
+            if self._slots is None:
+                drawn = await sample(lane, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting)
+                self._server_us += drawn.calls * CALL_US
+            else:
+                drawn = await sample_slots(
+                    lane, self._slots, self.control, keys=self._wanted, on_keys=add_drawn, on_wait=set_waiting
+                )
+                self._server_us += drawn.server_us
             total = self._size if self._size is not None else drawn.total
             self.population = total if self.drawn else None
             if self.drawn and self._matches is not None and total is not None:
@@ -188,3 +204,60 @@ class SamplePass:
                     attempt, self._waits_for = 0, None
             else:
                 await asyncio.sleep(HELD_POLL_S if control.is_held else max(0.0, free_at - now))
+
+
+class ClusterSamplePass:
+    """A sample of all nodes of a cluster, of each in proportion to its size; see `SamplePass`.
+
+    So each key of the cluster has the same chance, and the sample is one that is stratified by node: the intervals for
+    simple random samples hold for it, and are rather too wide.
+    """
+
+    def __init__(self, parts: Sequence[SamplePass], size: int, control: RunControl, *, is_filtered: bool) -> None:
+        """`parts` draw from the nodes, which have `size` keys in all."""
+        self.control = control
+        self._parts = parts
+        self._size = size
+        self._is_filtered = is_filtered
+
+    @property
+    def drawn(self) -> int:
+        """Distinct keys drawn, whatever their names."""
+        return sum(part.drawn for part in self._parts)
+
+    @property
+    def population(self) -> int | Estimate | None:
+        """Keys of the cluster that the inspected ones stand for: those whose names match."""
+        if not self.drawn:
+            return None
+        if not self._is_filtered:
+            return self._size
+        kept = sum(part.kept for part in self._parts)
+        return wilson(kept, self.drawn, population=max(self.drawn, self._size)).scaled(self._size)
+
+    @property
+    def progress(self) -> Progress:
+        """That of all nodes: it has failed once one has, since its keys are missing then."""
+        found = [part.progress for part in self._parts]
+        first = next((state for state in _STATES if any(one.state is state for one in found)), found[0].state)
+        fractions = [one.fraction or 0.0 for one in found]
+        reason = next((one.reason for one in found if one.reason is not None), None)
+        keys, keys_per_s = sum(one.keys for one in found), sum(one.keys_per_s for one in found)
+        return Progress(first, sum(fractions) / len(fractions), keys, keys_per_s, reason=reason)
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost all nodes so far."""
+        costs = [part.cost for part in self._parts]
+        return replace(sum(costs, Cost()), elapsed_s=max(cost.elapsed_s for cost in costs))
+
+    async def run(self) -> None:
+        """Draw and inspect at all nodes side by side; a failure is in `progress`."""
+        await asyncio.gather(*(part.run() for part in self._parts))
+
+
+_STATES: Final = (
+    *(ScanState.SAMPLING, ScanState.RUNNING, ScanState.WAITING, ScanState.PAUSED, ScanState.READY),
+    *(ScanState.FAILED, ScanState.STOPPED, ScanState.DONE),
+)
+"""The first of these that a node is in is the state of all."""

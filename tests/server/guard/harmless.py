@@ -68,7 +68,7 @@ def is_harmless(argv: Sequence[bytes]) -> bool:
     return words in ALONE or any(judge(words) for judge in judges)
 
 
-def _of_load(words: tuple[bytes, ...]) -> bool:
+def _of_load(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
     match words:
         case (b"SLOWLOG", b"GET", count):
             return between(count, 1, 128)
@@ -78,6 +78,8 @@ def _of_load(words: tuple[bytes, ...]) -> bool:
             return len(service) <= 256
         case (b"CLUSTER", b"SLOT-STATS", b"ORDERBY", metric, b"LIMIT", count, b"DESC"):
             return metric in SLOTS_BY and between(count, 1, 100)
+        case (b"CLUSTER", b"COUNTKEYSINSLOT", slot):
+            return between(slot, 0, 16_383)
         case (b"HOTKEYS", b"START", *options):
             return not any(b" " in option for option in options) and _bounded_session(b" ".join(options))
     return False

@@ -21,7 +21,7 @@ HARMFUL = {"write", "blocking", "may_replicate", "pubsub", "denyoom"}
 
 CONNECTION_LEVEL = {
     *("ping", "hello", "auth", "select", "readonly", "client|setname", "client|setinfo", "client|no-touch"),
-    *("info", "cluster|info", "cluster|nodes", "cluster|slots"),
+    *("info", "cluster|info", "cluster|nodes", "cluster|slots", "cluster|countkeysinslot"),
     *("command|info", "cluster|slot-stats", "config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"),
 }
 """Commands without a readonly flag, since they read no key: the server's word is that they write none either."""
