@@ -17,7 +17,7 @@ from msgspec import Meta, Struct
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import atomic_file, state_folder
 from rtui.server.wire.errors import TargetError
-from rtui.server.wire.target import MAX_DB, MAX_PORT, ProtocolVersion, Sentinels, Target, Tls
+from rtui.server.wire.target import MAX_DB, MAX_PORT, ProtocolVersion, ReplicaPolicy, Sentinels, Target, Tls
 from rtui.server.wire.ways import AddressMap, Way, checked_host
 
 KEPT: Final = 20
@@ -46,6 +46,9 @@ class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     db: Annotated[int, Meta(ge=0, le=MAX_DB)] = 0
     tls: Tls | None = None
     cluster: bool = False
+    seeds: list[tuple[str, Annotated[int, Meta(ge=1, le=MAX_PORT)]]] = []
+    only_node: bool = False
+    replicas: ReplicaPolicy = "never"
     protocol: ProtocolVersion | None = None
     profile: str | None = None
     sentinels: _Sentinels | None = None
@@ -96,6 +99,9 @@ def _remembered(target: Target) -> _Server:
         db=target.db,
         tls=target.tls,
         cluster=target.cluster,
+        seeds=list(target.seeds),
+        only_node=target.only_node,
+        replicas=target.replicas,
         protocol=target.protocol,
         profile=target.name,
         via=list(target.way.via),
@@ -113,6 +119,7 @@ def _identity(server: _Server) -> object:
 
 def _target(server: _Server) -> Target:
     found = Target(user=server.user, db=server.db, tls=server.tls, cluster=server.cluster, protocol=server.protocol)
+    found = replace(found, seeds=tuple(server.seeds), only_node=server.only_node, replicas=server.replicas)
     name = None if server.profile is None else display_text(server.profile)
     with contextlib.suppress(TargetError):
         found = replace(found, way=Way(tuple(map(checked_host, server.via)), AddressMap(tuple(server.map))))

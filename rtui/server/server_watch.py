@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -24,6 +25,9 @@ from rtui.server.wire.identity import ServerIdentity
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
 
+STATUS_S: Final = 0.25
+"""The nodes' states are put together anew when they are older."""
+
 NODES_A_ROUND: Final = 100
 """Of a larger cluster each round takes as much longer, so that the answers cost no more."""
 
@@ -42,6 +46,8 @@ class ServerWatch:
         self._nodes: Sequence[ServerNode] = ()
         self._sizes: dict[str, int | None] = {}
         """Keys of each node."""
+        self._statuses: tuple[NodeStatus, ...] = ()
+        self._statuses_due_s = 0.0
         self._epoch: object = None
         """By what the home node numbers the cluster's configurations; with another one the topology is looked at."""
 
@@ -61,7 +67,16 @@ class ServerWatch:
 
     @property
     def nodes(self) -> tuple[NodeStatus, ...]:
-        """Each node of a cluster that is asked for its keys, now; none for one server."""
+        """Each node of a cluster that is asked for its keys; none for one server.
+
+        Screens ask for it with every frame, and a cluster may have a thousand nodes: it is at most STATUS_S old.
+        """
+        now_s = time.monotonic()
+        if now_s >= self._statuses_due_s:
+            self._statuses, self._statuses_due_s = self._node_statuses(), now_s + STATUS_S
+        return self._statuses
+
+    def _node_statuses(self) -> tuple[NodeStatus, ...]:
         topology = self._deployment.topology
         shards = () if topology is None else topology.shards
         scan = self._passes.shown.scan

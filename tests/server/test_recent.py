@@ -49,6 +49,14 @@ def test_the_way_is_remembered(recent: RecentServers) -> None:
     assert recent.servers() == [Target("10.0.0.1"), Target("10.0.0.1", way=way)]
 
 
+def test_how_a_cluster_was_looked_at_is_remembered(recent: RecentServers) -> None:
+    whole = Target("10.0.0.1", seeds=(("10.0.0.2", 6379), ("10.0.0.3", 7000)), cluster=True, replicas="prefer")
+    one = Target("10.0.0.4", only_node=True)
+    recent.add(whole)
+    recent.add(one)
+    assert recent.servers() == [one, whole]
+
+
 def test_no_password_is_written(recent: RecentServers) -> None:
     recent.add(Target("cache", password=Secret("hunter2")))
     assert "hunter2" not in recent.path.read_text()

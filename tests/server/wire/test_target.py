@@ -30,6 +30,8 @@ SCHEMES = st.sampled_from(["redis", "rediss", "valkey", "valkeys", "REDIS"])
         ("cache:7000", Target(host="cache", port=7000)),
         (":7000", Target(port=7000)),
         ("cache:", Target(host="cache")),
+        ("a,b:7000,[::1]:7001", Target(host="a", seeds=(("b", 7000), ("::1", 7001)))),
+        ("redis://app@a:1,b/3", Target(host="a", port=1, user="app", db=3, seeds=(("b", 6379),))),
         ("::1", Target(host="::1")),
         ("[::1]", Target(host="::1")),
         ("[::1]:6380", Target(host="::1", port=6380)),
