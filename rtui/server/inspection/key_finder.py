@@ -39,7 +39,7 @@ from rtui.server.inspection.key_rights import COUNTS_AS_USE, Candidate, KeyRight
 from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
-from rtui.server.scan.page import is_temporary
+from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -99,6 +99,8 @@ class KeyFinder:
         """Why such a fact is not known, of the first key, without a full stop."""
         self.asked: Counter[Fact] = Counter()
         """Questions that were answered."""
+        self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
+        """Called with keys of which the server says that another one has them; None where they stay unknown."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
@@ -142,6 +144,17 @@ class KeyFinder:
         for waiting in self._waiting:
             waiting.clear()
         self._timed, self._is_timing = [], False
+
+    def take_waiting(self) -> list[bytes]:
+        """Forget all keys that wait, and return them: another node is asked all about them."""
+        found = [one.key for waiting in self._waiting for group in waiting.values() for one in group]
+        found += [one.key for one in self._timed]
+        for waiting in self._waiting:
+            waiting.clear()
+        self._timed, self._unsent = [], 0
+        self.seen -= len(found)
+        self.named -= len(found)
+        return found
 
     def add_page(self, keys: Sequence[bytes]) -> None:
         """Look for matches among these keys."""
@@ -307,6 +320,7 @@ class KeyFinder:
                 if question.has_clock:
                     server_s = self.rights.cost_watch.server_s(replies[start], replies[end - 1], len(facts))
                 self.rights.cost_watch.observe(len(facts), round_trip_s if server_s is None else server_s)
+            question.candidates, facts = self._leave_to_others(question, facts)
             self._go_on(self._read(question, facts), question.stage + 1)
 
     def _read(self, question: Question, replies: Sequence[Reply]) -> list[Candidate]:
@@ -355,6 +369,20 @@ class KeyFinder:
         """Leave out keys that have too little memory for the length that is wanted, before it is asked."""
         is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
         return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
+
+    def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], list[Reply]]:
+        """Have other nodes asked all about the keys that they have; return the others with their replies."""
+        pairs = [*zip(question.candidates, replies, strict=True)]
+        moved = [one.key for one, reply in pairs if isinstance(reply, ServerError) and is_elsewhere(reply)]
+        if not moved or self.on_elsewhere is None:
+            return question.candidates, list(replies)
+        self.seen -= len(moved)
+        self.named -= len(moved)
+        if question.stage >= len(self._deciding):
+            self.matches.add_count(-len(moved))
+        self.on_elsewhere(moved)
+        kept = [pair for pair in pairs if not (isinstance(pair[1], ServerError) and is_elsewhere(pair[1]))]
+        return [one for one, _ in kept], [reply for _, reply in kept]
 
     def _gone(self, *, is_match: bool) -> None:
         self.vanished += 1

@@ -119,6 +119,8 @@ class InspectionPipeline:
         self.own_read_keys = 0
         """Keys that rtui itself has used last: their idle time is that before."""
         self.own_reads = OwnReads() if own_reads is None else own_reads
+        self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
+        """Called with keys of which the server says that another one has them; None where they stay unknown."""
         self._clock = clock
         self._on_server = on_server
         self._compile = compile_to
@@ -192,6 +194,16 @@ class InspectionPipeline:
         self._for_encoding = {}
         self._is_timing = False
         self.own_read_keys = 0
+
+    def take_waiting(self) -> list[bytes]:
+        """Forget all keys that wait, and return them: another node is asked all about them."""
+        self.settle()
+        keys = [*self._listed, *self._sampled]
+        for waiting in (self._typed, self._long, self._unbounded):
+            for batch in waiting.take(waiting.keys):
+                keys += batch.keys
+        self._listed, self._sampled, self._for_encoding = [], [], {}
+        return keys
 
     def saved(self) -> SavedInspection:
         """Return for a file what is to be known later; keys that wait are not part of it."""
@@ -348,12 +360,15 @@ class InspectionPipeline:
     def _read(self, query: Query, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
         """Read the replies about the keys of a query; return those that exist. Raises ServerBusyError."""
         names = [command.spec.name for command in query.key_commands]
-        found = read_answers(query.batch.keys, replies, [*map(expected, names)])
+        tells_elsewhere = self.on_elsewhere is not None
+        found = read_answers(query.batch.keys, replies, [*map(expected, names)], tells_elsewhere=tells_elsewhere)
         for at, error in found.errors.items():
             if refuses_fact(error):
                 self.plan.capabilities.record(names[at], error)
         for at, count in found.unread.items():
             self.unread[names[at]] += count
+        if found.elsewhere and self.on_elsewhere is not None and query.stage is not Stage.ENCODING:
+            self.on_elsewhere(found.elsewhere)
         if query.stage is Stage.ENCODING:
             encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
             self.findings.add_encodings(query.batch.key_type or b"", encodings)

@@ -31,7 +31,7 @@ from rtui.server.facts.answers import Expected
 from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence
-from rtui.server.scan.page import is_temporary
+from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import Reply, ServerError
@@ -134,12 +134,18 @@ class Answers:
     """Keys that do not exist any more, or whose name now belongs to a key of another type."""
     errors: dict[int, ServerError] = field(default_factory=dict)
     """By the index of a question, an error reply to its command that is not about one key."""
+    elsewhere: list[bytes] = field(default_factory=list)
+    """Keys that another node of the cluster has."""
     unread: Counter[int] = field(default_factory=Counter)
     """By the index of a question, the number of answers that are no value of the fact."""
 
 
-def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequence[Expected]) -> Answers:
+def read_answers(
+    keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequence[Expected], *, tells_elsewhere: bool = False
+) -> Answers:
     """Turn replies, key by key and for each key question by question, into columns.
+
+    Unless it `tells_elsewhere`, a fact is unknown of a key that another node has.
 
     Raises ServerBusyError when one of them says that the server can't answer just now: all are to be asked again then.
     """
@@ -150,16 +156,21 @@ def read_answers(keys: Sequence[bytes], replies: Sequence[Reply], expected: Sequ
     found = Answers()
     parts: dict[tuple[bool, ...], tuple[list[bytes], list[list[Reply]]]] = {}
     for key, row in zip(keys, zip(*columns, strict=True), strict=True):
-        is_gone = False
+        is_gone = has_moved = False
         for index, (question, reply) in enumerate(zip(expected, row, strict=True)):
             if not isinstance(reply, ServerError):
                 is_gone = is_gone or question.means_gone(reply)
+            elif tells_elsewhere and is_elsewhere(reply):
+                has_moved = True
             elif is_temporary(reply):
                 raise ServerBusyError(reply.text)
             elif means_gone(reply):
                 is_gone = True
             elif not is_key_refusal(reply):
                 found.errors.setdefault(index, reply)
+        if has_moved:
+            found.elsewhere.append(key)
+            continue
         if is_gone:
             found.gone += 1
             continue

@@ -96,6 +96,17 @@ def covered_share(begin: int, end: int, slots: Sequence[tuple[int, int]] | None 
     return overlap / (owned * _SLOT_SPAN) if owned else 1.0
 
 
+def slots_between(begin: int, end: int) -> tuple[range, bool]:
+    """Return the slots that positions of a slotted cursor lie in, and whether the first one has been begun before."""
+    first, within = divmod(begin, _SLOT_SPAN)
+    return range(first, -(-end // _SLOT_SPAN)), within > 0
+
+
+def slot_span(first: int, last: int) -> tuple[int, int]:
+    """Return the positions of slots where cursors go slot by slot, as a half-open range."""
+    return first * _SLOT_SPAN, (last + 1) * _SLOT_SPAN
+
+
 def equal_ranges(k: int) -> list[tuple[int, int]]:
     """The keyspace cut into `k` half-open ranges of positions; a power of two, so that cuts fall between buckets."""
     if k < 1 or k & (k - 1):

@@ -6,12 +6,10 @@ keys, asks it for the queries of the next write, and returns their replies to it
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
-from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.server import guard
 from rtui.server.guard.command import Command
@@ -19,6 +17,7 @@ from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Slots
 from rtui.server.scan.saved_ranges import SavedRanges
+from rtui.server.scan.slot_views import read_slot_view
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane
@@ -108,6 +107,13 @@ class QuerySource(Protocol):
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""
 
+    on_elsewhere: Callable[[Sequence[bytes]], object] | None
+    """Called with keys of which the server says that another one has them; None where they stay unknown."""
+
+    def take_waiting(self) -> list[bytes]:
+        """Forget all keys that wait, and return them: another node's queries go on with them."""
+        ...
+
     @property
     def is_compiled(self) -> bool:
         """Whether the compiled engine can ask them."""
@@ -137,6 +143,18 @@ class SplitSink:
     separators: Sequence[bytes]
     """Where names are split; the engine does that for separators of one byte."""
     add: Callable[[SplitNames], None]
+
+
+class Cluster(Protocol):
+    """What a scan of all nodes of a cluster has to know of it beyond the nodes that it begins with."""
+
+    async def primaries(self) -> Collection[str]:
+        """Return the ids of the nodes that serve slots now, as any node that answers says; raises an RtuiError."""
+        ...
+
+    async def node(self, node_id: str) -> ScanNode:
+        """Return a node that has come, to be scanned from its beginning; raises an RtuiError."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +199,6 @@ class ScanNode:
         return ranges(self.dialect, cut, first_keys=self.first_keys)
 
 
-_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_FIRST_SLOT_FIELD: Final = 8
-
-
 async def owned_slots(connection: Connection) -> Slots | None:
     """Ask the node for the slots it serves; None when it does not answer or serves none."""
     lane = await connection.bulk()
@@ -197,15 +211,5 @@ async def owned_slots(connection: Connection) -> Slots | None:
 
 def parse_owned_slots(reply: Reply) -> Slots | None:
     """Read the slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
-    if not isinstance(reply, bytes):
-        return None
-    lines = [line.split(b" ") for line in reply.splitlines()]
-    nodes = {fields[0]: fields for fields in lines if len(fields) >= _FIRST_SLOT_FIELD}
-    own = next((fields for fields in nodes.values() if b"myself" in fields[2].split(b",")), None)
-    if own is not None and b"slave" in own[2].split(b","):
-        own = nodes.get(own[3])
-    if own is None:
-        return None
-    found = [match for field in own[_FIRST_SLOT_FIELD:] if (match := _SLOTS.fullmatch(field))]
-    pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
-    return [(first, last) for first, last in pairs if first <= last < SLOTS] or None
+    view = read_slot_view(reply)
+    return None if view is None else view.slots or None

@@ -14,6 +14,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
+from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
@@ -23,6 +24,8 @@ from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.server_time import ScanProbe, ServerClock
+from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
+from rtui.server.scan.slot_passes import SlotPasses
 from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -52,7 +55,7 @@ TABLE_PROBES: Final = 12
 class Request:
     """One write under way: a SCAN of one range, queries about keys, or both; or a probe."""
 
-    purpose: Literal["keys", "size", "clock"]
+    purpose: Literal["keys", "size", "clock", "slots"]
     sent_at: float
     """On the clock of the event loop."""
     replies: asyncio.Future[list[Reply]]
@@ -110,12 +113,15 @@ class NodeScan:
         split_sink: SplitSink | None,
         restart: Callable[[ScanNote], object],
         notes: dict[ScanNote, None],
+        slots: ClusterSlots | None = None,
     ) -> None:
         """`sink` gets the keys, or `split_sink` does, and `notes` are for the reader.
 
-        `restart` is called when all keys are to be delivered anew.
+        `restart` is called when all keys are to be delivered anew. With `slots` each `run` is one pass over those that
+        the node is to visit, from its first cursor on.
         """
         self.node = node
+        self.passes = None if slots is None else SlotPasses(node, slots, self._new_filter)
         self.ranges = self._new_ranges(node)
         self.source = node.queries
         self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
@@ -155,6 +161,8 @@ class NodeScan:
     @property
     def is_done(self) -> bool:
         """Whether every key is delivered, or as many as are wanted, and every question about one is answered."""
+        if self.passes is not None and self.passes.is_due:
+            return False
         return (self.ranges.is_done or self._control.is_finishing) and not self._has_queries
 
     @property
@@ -167,13 +175,20 @@ class NodeScan:
         return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.table)
 
     @property
+    def waiting(self) -> int:
+        """Keys that were listed, and about which something is still to be asked."""
+        return 0 if self.source is None else self.source.waiting
+
+    @property
     def _has_queries(self) -> bool:
-        return self.source is not None and self.source.waiting > 0
+        return self.waiting > 0
 
     @property
     def fraction(self) -> float | None:
         """How much is done, 0 … 1: by its cursors, else by its number of keys, which a filter makes useless."""
         by_cursor, size = self.ranges.fraction(), self.probe.size
+        if self.passes is not None and self.passes.fraction is not None:
+            return self.passes.fraction
         if by_cursor is not None or not size or self._match is not None or self._key_type is not None:
             return by_cursor
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
@@ -253,8 +268,7 @@ class NodeScan:
             self.waits_for = None
             answered = self._answers
             try:
-                if self.source is not None:
-                    await self.source.use_lane(lane)
+                await self._prepare_lane(lane)
                 await self._drive(lane)
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
@@ -267,8 +281,7 @@ class NodeScan:
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:
-                self._restart(ScanNote.PLAIN)
-                self.reset(opaque=True)
+                self._scan_plainly()
             finally:
                 self._requests.drop()
 
@@ -283,6 +296,12 @@ class NodeScan:
         before, self.run_id = self.run_id, lane.server.run_id
         if is_first:
             before = self.node.run_id or self.run_id
+        elif self.passes is not None:
+            if is_another or before is None or before != self.run_id:
+                self._notes[ScanNote.NODE_RESTARTED] = None
+                self._server_name = lane.server.full_name
+                self.passes.restart(dialect_of(lane.server) if is_another else self.passes.dialect)
+            return
         elif self.ranges.is_untouched:
             if is_another:
                 self.reset()
@@ -294,8 +313,44 @@ class NodeScan:
         elif is_another or before != self.run_id:
             self._restart(ScanNote.RESTARTED)
 
+    def use_slots(self, slots: ClusterSlots) -> None:
+        """Begin again from the start with another book of the cluster's slots; the scan does not run."""
+        self.passes = SlotPasses(self.node, slots, self._new_filter)
+
+    async def _prepare_lane(self, lane: Lane) -> None:
+        """Begin a pass over the node's slots if one is due, and let the queries know of the lane."""
+        if self.passes is not None and self.passes.is_due:
+            (reply,) = await lane.run(guard.cluster_nodes())
+            self.commands += 1
+            self._use_ranges(self._new_ranges(self.passes.begin(reply)))
+        if self.source is not None:
+            await self.source.use_lane(lane)
+
+    def _scan_plainly(self) -> None:
+        """Begin again without positions: the cursors go backwards."""
+        if self.passes is None:
+            self._restart(ScanNote.PLAIN)
+            self.reset(opaque=True)
+        else:
+            self._notes[ScanNote.PLAIN_NODE] = None
+            self.passes.restart(Dialect.OPAQUE)
+
+    def _use_ranges(self, ranges: Ranges) -> None:
+        """Scan these ranges from now on; nothing may be under way."""
+        self.ranges = ranges
+        self.table = self._new_table()
+        self._stuck = 0
+
     def _new_ranges(self, node: ScanNode) -> Ranges:
         return node.ranges(Ranges)
+
+    def _new_filter(self, most: int) -> KeyFilter:
+        """Return what decides which listed keys are delivered, and remembers so many of them."""
+        return SlotFilter(most)
+
+    def take_waiting(self) -> list[bytes]:
+        """Forget all keys about which something is still to be asked, and return them."""
+        return [] if self.source is None else self.source.take_waiting()
 
     def _new_table(self) -> TableWatch:
         """Return what follows the size of the table that `ranges` are of."""
@@ -395,6 +450,9 @@ class NodeScan:
         if clock is not None:
             self._requests.append(Request("clock", now, lane.run(clock)))
             self.commands += 1
+        if self.passes is not None and self.passes.wants_view(now, is_over=self.ranges.is_done):
+            self._requests.append(Request("slots", now, lane.run(guard.cluster_nodes())))
+            self.commands += 1
 
     def _process(self, lane: Lane, *, has_waited: bool) -> None:
         """Process the replies to the first request; the next one goes out before its keys are delivered.
@@ -424,6 +482,8 @@ class NodeScan:
             if self._stuck >= STUCK_AFTER:
                 raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
             fresh = self.ranges.advance(one, cursor, keys)
+            if self.passes is not None:
+                fresh = self.passes.filter.accept(fresh)
             if self.ranges.dialect is Dialect.STANDALONE:
                 self.table.observe(cursor)
             self.keys += len(keys)
@@ -446,6 +506,10 @@ class NodeScan:
     def _process_probe(self, purpose: str, reply: Reply, round_trip_s: float | None) -> None:
         if purpose == "clock":
             self.probe.observe_clock(reply, self.pacer)
+            return
+        if purpose == "slots":
+            if self.passes is not None:
+                self.passes.observe(reply, self.ranges)
             return
         if round_trip_s is not None:
             self.pacer.observe_idle(round_trip_s)

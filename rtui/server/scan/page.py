@@ -22,8 +22,10 @@ from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.replies import Reply, ServerError
 
-_TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN"})
+_TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN"})
 """Codes of errors that are temporary."""
+
+_UNSERVED: Final = "slot not served"
 
 _CURSOR_DIGITS: Final = 20
 """Most digits of an unsigned number of 64 bits."""
@@ -33,7 +35,12 @@ _NO_PAGE: Final = "What the server answers to SCAN is not a page of keys"
 
 def is_temporary(reply: Reply) -> bool:
     """Whether a reply says that the server can't answer just now."""
-    return isinstance(reply, ServerError) and reply.code in _TEMPORARY
+    return isinstance(reply, ServerError) and reply.code in _TEMPORARY and not is_elsewhere(reply)
+
+
+def is_elsewhere(error: ServerError) -> bool:
+    """Whether an error says that another node of the cluster has the key, or that none serves its slot."""
+    return error.code in {"MOVED", "ASK"} or (error.code == "CLUSTERDOWN" and _UNSERVED in error.text.lower())
 
 
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:

@@ -39,6 +39,9 @@ class ScanNote(enum.Enum):
     """What a reader of the numbers has to know, each as the sentence to show."""
 
     RESTARTED = "The server was restarted, its cursors mean nothing any more: the scan began again."
+    NODE_RESTARTED = "A node was restarted: what it had not been confirmed to have listed in full it lists again."
+    PLAIN_NODE = "The cursors of a node go backwards: it is scanned again, in one range; each key counts once."
+    FORGOTTEN = "Slots moved after too many keys to remember: the scan began again."
     UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."
     PLAIN = "This server's cursors go backwards: the scan began again, without progress and in one range."
     EMPTIED = "The server was emptied during the scan: what is listed was there before."

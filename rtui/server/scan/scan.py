@@ -9,21 +9,29 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.engine import is_compiled
+from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of
+from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode, SplitSink
+from rtui.server.scan.node import Cluster, ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.saved_ranges import SavedRanges
+from rtui.server.scan.slot_filter import LEAST_FINGERPRINTS, MOST_BYTES
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3
 """Of so many nodes at most it is said why they failed; of all in `nodes`."""
 
 
-def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
-    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted."""
+def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None, *, is_by_slot: bool) -> type[NodeScan]:
+    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted.
+
+    It can't leave out keys by their slots.
+    """
+    if is_by_slot:
+        return NodeScan
     if node.queries is not None:
         can_compile = node.queries.is_compiled
     else:
@@ -52,8 +60,11 @@ class Scan:
         key_type: bytes | None = None,
         on_restart: Callable[[ScanNote], None] | None = None,
         split_sink: SplitSink | None = None,
+        cluster: Cluster | None = None,
     ) -> None:
-        """`on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
+        """With a `cluster` the nodes are its primaries, each with its id, and each is scanned from its beginning.
+
+        `on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
 
         A `split_sink` gets the keys instead where the compiled engine scans.
         """
@@ -62,8 +73,13 @@ class Scan:
         self.control = control
         control.on_change.append(self._control_changed)
         self._notes: dict[ScanNote, None] = {}
-        self._nodes = [
-            _kind_of_scan(node, split_sink)(
+        self._cluster = cluster
+        self._slots = None if cluster is None else self._new_slots(len(nodes))
+        self._cluster_scan: ClusterScan | None = None
+        self._may_forget = False
+
+        def new_scan(node: ScanNode) -> NodeScan:
+            return _kind_of_scan(node, split_sink, is_by_slot=cluster is not None)(
                 node,
                 control,
                 match=match,
@@ -72,9 +88,11 @@ class Scan:
                 split_sink=split_sink,
                 restart=self._begin_again,
                 notes=self._notes,
+                slots=self._slots,
             )
-            for node in nodes
-        ]
+
+        self._new_scan = new_scan
+        self._nodes = [new_scan(node) for node in nodes]
         self._final: ScanState | None = None
         self._reason: SafeText | None = None
         self._is_running = False
@@ -98,7 +116,7 @@ class Scan:
     @property
     def repeats_possible(self) -> bool:
         """Whether a key may have been delivered twice; final once the scan is over."""
-        return any(node.repeats_possible for node in self._nodes)
+        return self.most_repeated > 0 or any(node.repeats_possible for node in self._nodes)
 
     @property
     def progress(self) -> Progress:
@@ -161,9 +179,12 @@ class Scan:
         self._is_running = True
         self._going_since = None if self.control.is_held else self._loop.time()
         try:
-            async with asyncio.TaskGroup() as group:
-                for node in self._nodes:
-                    group.create_task(self._scan_node(node), name="rtui scan of a node")
+            if self._cluster is not None:
+                await self._scan_cluster(self._cluster)
+            else:
+                async with asyncio.TaskGroup() as group:
+                    for node in self._nodes:
+                        group.create_task(self._scan_node(node), name="rtui scan of a node")
         finally:
             self._clock_off()
             self._end()
@@ -171,8 +192,42 @@ class Scan:
     async def _scan_node(self, node: NodeScan) -> None:
         node.failure = await failure_of(node.run(), name="rtui scan of a node")
 
+    def _new_slots(self, nodes: int) -> ClusterSlots:
+        return ClusterSlots(max(LEAST_FINGERPRINTS, MOST_BYTES // 8 // max(1, nodes)))
+
+    async def _scan_cluster(self, cluster: Cluster) -> None:
+        """Scan all slots; a second time from the beginning where too many keys had to be remembered."""
+        while self._slots is not None:
+            run = self._cluster_scan = ClusterScan(self._slots, cluster, self.control, self._nodes, self._new_scan)
+            await run.run(may_forget=self._may_forget)
+            if not run.is_unsure:
+                break
+            self._may_forget = True
+            self._slots = self._new_slots(len(self._nodes))
+            for node in self._nodes:
+                node.use_slots(self._slots)
+            self._begin_again(ScanNote.FORGOTTEN)
+
+    @property
+    def uncovered(self) -> list[UncoveredSlots]:
+        """The slots of a cluster of which not every key was delivered for certain; final once the scan is over."""
+        return [] if self._cluster_scan is None else self._cluster_scan.uncovered()
+
+    @property
+    def most_repeated(self) -> int:
+        """So many keys of a cluster at most were delivered twice, since their slots moved."""
+        return 0 if self._slots is None else self._slots.unsure
+
     def _end(self) -> None:
         """Determine how it has ended."""
+        if self._cluster_scan is not None:
+            is_whole = self._cluster_scan.is_whole
+            self._final = ScanState.DONE if is_whole else ScanState.STOPPED
+            if not is_whole and not self.control.is_stopped:
+                self._reason = reason_of(self.uncovered, NAMED)
+            if all(node.failure is not None for node in self._nodes) and not is_whole:
+                self._final = ScanState.FAILED
+            return
         failed = [node for node in self._nodes if node.failure is not None]
         if not failed:
             self._final = ScanState.DONE if all(node.is_whole for node in self._nodes) else ScanState.STOPPED

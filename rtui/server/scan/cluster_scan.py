@@ -1,0 +1,248 @@
+"""Scans the nodes of a cluster until every slot is covered, whatever moves, dies and comes meanwhile.
+
+Each node has a task, which lets `NodeScan` make one pass after another. Between two passes it waits until there is
+something to do: slots of its own that have stopped moving, slots that nobody who answers serves and that may be its own
+by now, or questions about keys that another node did not have any more. `_watch` looks after all of them: which nodes
+answer, which have come, where such keys are, whether there is still progress.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace.slots import joined_ranges, key_slot
+from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.cluster_slots import ClusterSlots
+from rtui.server.scan.node import Cluster, ScanNode
+from rtui.server.scan.node_scan import NodeScan
+from rtui.server.scan.ranges import Slots
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.slot_passes import VIEW_EVERY_S
+from rtui.server.wire.supervised_tasks import failure_of
+
+WATCH_EVERY_S: Final = 0.1
+"""How often it is looked whether a node has something to do."""
+
+SETTLE_S: Final = 30.0
+"""Where nothing more was covered for so long, the scan ends without the slots that are left."""
+
+NOBODY: Final = SafeText("no node that answers serves them")
+STILL_MOVING: Final = SafeText("they were still being moved")
+
+
+@dataclass(frozen=True, slots=True)
+class UncoveredSlots:
+    """Slots of which not every key was delivered for certain."""
+
+    slots: Slots
+    """Inclusive pairs."""
+    node_id: str | None
+    """The node that serves them; None where none does."""
+    label: SafeText
+    """`host:port` of it; empty for none."""
+    why: SafeText
+
+
+class ClusterScan:
+    """One run over all nodes of a cluster; `run` it once."""
+
+    def __init__(
+        self,
+        slots: ClusterSlots,
+        cluster: Cluster,
+        control: RunControl,
+        nodes: list[NodeScan],
+        new_scan: Callable[[ScanNode], NodeScan],
+    ) -> None:
+        """Scan these nodes, and append those that come to the list, made by `new_scan`."""
+        self.slots = slots
+        self.is_unsure = False
+        """Whether it ended since keys were forgotten that may come again: all of it should begin anew."""
+        self._cluster, self._control = cluster, control
+        self._nodes, self._new_scan = nodes, new_scan
+        self._loop = asyncio.get_running_loop()
+        self._wanted: dict[NodeScan, asyncio.Event] = {}
+        """The nodes that wait for something to do."""
+        self._elsewhere: list[bytes] = []
+        """Listed keys that are to be asked about on another node."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._looking: asyncio.Task[None] | None = None
+        self._looked_at = float("-inf")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every slot is covered, and all is asked about every key."""
+        return self.slots.ledger.is_complete and not self._elsewhere and not any(node.waiting for node in self._nodes)
+
+    async def run(self, *, may_forget: bool) -> None:
+        """Scan until every slot is covered, or it is stopped, or nothing goes on any more.
+
+        Unless it `may_forget`, it ends as soon as keys may be delivered twice.
+        """
+        for node in self._nodes:
+            self._begin(node)
+        try:
+            await self._watch(may_forget=may_forget)
+        finally:
+            looking = () if self._looking is None else (self._looking,)
+            for task in (*self._tasks, *looking):
+                task.cancel()
+            await asyncio.gather(*self._tasks, *looking, return_exceptions=True)
+        for node in self._nodes:
+            if not self._control.is_stopped:
+                self._elsewhere += node.take_waiting()
+
+    def uncovered(self) -> list[UncoveredSlots]:
+        """The slots that are not covered, by node."""
+        by_id = {node.node.id: node for node in self._nodes}
+        found = []
+        for node_id, slots in self.slots.uncovered().items():
+            node = by_id.get(node_id)
+            why: SafeText | None = NOBODY if node is None else node.waits_for
+            if node is not None and node.failure is not None:
+                why = node.failure.happened
+            elif self._control.is_stopped:
+                why = self._control.stop_reason
+            label = SafeText("") if node is None else node.node.connection.target.label
+            found.append(UncoveredSlots(slots, node_id, label, why or STILL_MOVING))
+        unasked = {key_slot(key) for key in self._elsewhere} & self.slots.ledger.covered
+        for owner in {self.slots.ledger.owners[slot] for slot in unasked}:
+            node = by_id.get(owner)
+            label = SafeText("") if node is None else node.node.connection.target.label
+            pairs = joined_ranges((slot, slot) for slot in unasked if self.slots.ledger.owners[slot] == owner)
+            found.append(UncoveredSlots(pairs, owner, label, STILL_MOVING if node is not None else NOBODY))
+        return found
+
+    def _begin(self, node: NodeScan) -> None:
+        if node.source is not None:
+            node.source.on_elsewhere = self._elsewhere.extend
+        task = asyncio.create_task(self._scan(node), name="rtui scan of a node")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _scan(self, node: NodeScan) -> None:
+        """Make one pass after another, whenever there is something to do."""
+        while not self._control.is_stopped:
+            node.failure = await failure_of(node.run(), name="rtui scan of a node")
+            if node.failure is not None:
+                self._lose(node)
+                return
+            waiting = self._wanted[node] = asyncio.Event()
+            await waiting.wait()
+
+    def _lose(self, node: NodeScan) -> None:
+        if node.node.id is not None:
+            self.slots.ledger.lose(node.node.id)
+
+    async def _watch(self, *, may_forget: bool) -> None:
+        """Look after all nodes until nothing is left to do."""
+        seen, progress_at = (-1, 0, 0), self._loop.time()
+        while True:
+            await self._control.wait_for_stop(WATCH_EVERY_S)
+            for node in self._nodes:
+                if node.waits_for is not None or not node.node.connection.is_online:
+                    self._lose(node)
+            self._leave_the_dead()
+            self._place_keys()
+            now = self._loop.time()
+            self._wake(now)
+            is_idle = len(self._wanted) == len([node for node in self._nodes if node.failure is None])
+            if self.is_whole and all(node in self._wanted or self._is_away(node) for node in self._nodes):
+                return
+            if (self._control.is_stopped or self._control.is_finishing) and is_idle:
+                return
+            if self._control.is_stopped and not any(node.waits_for is None for node in self._nodes):
+                return
+            if self.slots.unsure and not may_forget:
+                self.is_unsure = True
+                return
+            self._look_for_nodes(now)
+            listed, waiting = sum(node.keys for node in self._nodes), sum(node.waiting for node in self._nodes)
+            before, seen = seen, (self.slots.revision, listed, waiting)
+            if seen != before or self._control.is_held:
+                progress_at = now
+            elif now - progress_at > SETTLE_S:
+                return
+
+    def _is_away(self, node: NodeScan) -> bool:
+        return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online
+
+    def _leave_the_dead(self) -> None:
+        """Have others asked about the keys of nodes that do not answer, and that serve nothing any more."""
+        served = set(self.slots.ledger.owners)
+        for node in self._nodes:
+            if self._is_away(node) and node.waiting and node.node.id not in served:
+                self._elsewhere += node.take_waiting()
+
+    def _place_keys(self) -> None:
+        """Have keys asked about on the nodes that serve them now."""
+        if not self._elsewhere:
+            return
+        ledger, by_id = self.slots.ledger, {node.node.id: node for node in self._nodes}
+        keys, pages = self._elsewhere.copy(), dict[NodeScan, list[bytes]]()
+        self._elsewhere.clear()
+        for key in keys:
+            slot = key_slot(key)
+            node = by_id.get(ledger.owners[slot] or "")
+            if node is None or self._is_away(node) or ledger.is_moving(slot):
+                self._elsewhere.append(key)
+            else:
+                pages.setdefault(node, []).append(key)
+        for node, page in pages.items():
+            if node.source is not None:
+                node.source.add_page(page)
+
+    def _wake(self, now: float) -> None:
+        """Let nodes go on that have something to do."""
+        is_sought = bool(self._elsewhere) or bool(self.slots.ledger.sought)
+        for node, waiting in [*self._wanted.items()]:
+            passes = node.passes
+            if passes is None or node.node.id is None:
+                continue
+            is_open = is_sought or bool(self.slots.ledger.open_slots(node.node.id))
+            if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
+                passes.looked_at = now
+                passes.is_due = True
+            elif not node.waiting:
+                continue
+            del self._wanted[node]
+            waiting.set()
+
+    def _look_for_nodes(self, now: float) -> None:
+        """Ask the cluster who has come, where slots are not served by any node that is known."""
+        is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
+        if is_due and self.slots.ledger.sought and not self._control.is_held:
+            self._looked_at = now
+            self._looking = asyncio.create_task(self._look(), name="rtui look for nodes")
+
+    async def _look(self) -> None:
+        async def found() -> None:
+            known = {node.node.id for node in self._nodes if node.failure is None}
+            for node_id in await self._cluster.primaries():
+                if node_id not in known:
+                    await self._add(node_id)
+
+        await failure_of(found(), name="rtui look for nodes")
+
+    async def _add(self, node_id: str) -> None:
+        """Scan a node that has come, in place of an earlier scan of it that has failed."""
+        node = self._new_scan(await self._cluster.node(node_id))
+        failed = [one for one in self._nodes if one.node.id == node_id]
+        for one in failed:
+            self._nodes.remove(one)
+        self._nodes.append(node)
+        self._begin(node)
+
+
+def reason_of(uncovered: Sequence[UncoveredSlots], named: int) -> SafeText:
+    """Say which slots are not covered, and why, of so many nodes at most."""
+    texts = []
+    for one in uncovered[:named]:
+        ranges = ", ".join(f"{first}" if first == last else f"{first}–{last}" for first, last in one.slots[:named])
+        more = " and more" if len(one.slots) > named else ""
+        of_node = f" of {one.label}" if one.label else ""
+        texts.append(f"slots {ranges}{more}{of_node} were not covered: {one.why.rstrip('.')}.")
+    return SafeText(" ".join(text[0].upper() + text[1:] for text in texts))

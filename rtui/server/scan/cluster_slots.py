@@ -1,0 +1,107 @@
+"""The slots of a cluster and what was delivered of them: the ledger, and the filters of its nodes, kept in step.
+
+Each node's scan begins its passes with `begin_pass`, tells its views to `observe`, and delivers what its filter
+accepts. A slot that leaves a node takes its fingerprints along: into `_left` until another node serves it.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Collection, Mapping
+from collections.abc import Set as AbstractSet
+
+from rtui.keyspace.slots import SLOTS, joined_ranges
+from rtui.server.scan.ranges import Slots
+from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, KeyFilter
+from rtui.server.scan.slot_ledger import NONE, Observed, SlotLedger
+from rtui.server.scan.slot_views import SlotView
+
+
+class ClusterSlots:
+    """All slots of a cluster during one scan; pure, see the module."""
+
+    def __init__(self, most: int) -> None:
+        """Remember so many keys of each node at most."""
+        self.ledger = SlotLedger()
+        self.unsure = 0
+        """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
+        self.revision = 0
+        """Grows with whatever brings the scan nearer to its end."""
+        self._most = most
+        self._filters: dict[str, KeyFilter] = {}
+        self._left: list[tuple[set[int], array[int]]] = []
+        """Slots that no node serves for now, with fingerprints of theirs and of others."""
+        self._listed: set[int] = set()
+        """Slots not covered of which something may have been delivered."""
+
+    def add_node(self, node_id: str, new_filter: Callable[[int], KeyFilter], *, is_by_slot: bool) -> KeyFilter:
+        """Expect a node, which may have been there before; return its filter, made by `new_filter` if need be."""
+        self.ledger.add_node(node_id, is_by_slot=is_by_slot)
+        if node_id not in self._filters:
+            self._filters[node_id] = new_filter(self._most)
+        return self._filters[node_id]
+
+    def begin_anew(self, node_id: str, *, is_by_slot: bool) -> None:
+        """Have a node visit again what it has not covered, since its cursors are void."""
+        self.ledger.add_node(node_id, is_by_slot=is_by_slot)
+
+    def begin_pass(self, node_id: str, view: SlotView) -> frozenset[int]:
+        """Learn a node's view right before its next pass; return the slots to visit, none if there are none for now."""
+        before = frozenset(self._listed)
+        self.observe(node_id, view)
+        wanted = self.ledger.wanted(node_id)
+        again, own = wanted & before, self._filters[node_id]
+        self.unsure += own.unknown(again)
+        own.set_slots(again, ACCEPT_NEW)
+        own.know(own.take(again))
+        return wanted
+
+    def observe(
+        self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
+    ) -> Observed:
+        """Learn a node's view, see `SlotLedger.observe`, and have the filters follow."""
+        seen = self.ledger.observe(node_id, view, begun=begun, ended=ended)
+        own = self._filters[node_id]
+        if seen.went:
+            self._left.append((set(seen.went), self._release(node_id, seen.went)))
+        if seen.came:
+            self._take_over(own, seen.came)
+        if seen.covered:
+            own.set_slots(seen.covered, DROP)
+            own.forget(seen.covered)
+            self._listed -= seen.covered
+        self.revision += bool(seen.covered or seen.came or seen.went)
+        return seen
+
+    def _take_over(self, own: KeyFilter, came: Mapping[int, str | None]) -> None:
+        """Have a node deliver slots that it did not have, without what others have delivered of them."""
+        fresh = came.keys() - self._listed
+        own.set_slots(fresh, ACCEPT)
+        self._listed |= fresh
+        own.set_slots(came.keys() - fresh, ACCEPT_NEW)
+        for before in {one for one in came.values() if one is not None}:
+            own.know(self._release(before, [slot for slot, one in came.items() if one == before]))
+        for slots, fingerprints in self._left:
+            if not slots.isdisjoint(came):
+                own.know(fingerprints)
+                slots.difference_update(came)
+        self._left = [left for left in self._left if left[0]]
+
+    def _release(self, node_id: str, slots: Collection[int]) -> array[int]:
+        """Have a node deliver nothing more of these slots; return the fingerprints of what it has delivered."""
+        released = self._filters[node_id]
+        released.set_slots(slots, DROP)
+        self.unsure += released.unknown(slots)
+        return released.take(slots)
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes there are."""
+        return len(self._filters)
+
+    def uncovered(self) -> dict[str | None, Slots]:
+        """Return the slots that are not covered, by the node that serves them, None for none: as inclusive pairs."""
+        found: dict[str | None, list[int]] = {}
+        for slot in frozenset(range(SLOTS)) - self.ledger.covered:
+            found.setdefault(self.ledger.owners[slot], []).append(slot)
+        return {node_id: joined_ranges((slot, slot) for slot in slots) for node_id, slots in found.items()}

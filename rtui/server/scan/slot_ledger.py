@@ -1,0 +1,166 @@
+"""Which slots of a cluster are scanned, by which node, and which are covered: each of their keys delivered, once.
+
+Slots move from node to node while they are scanned. A key may be on its way, before the cursor of one node and behind
+that of the other, or on both. So what a node lists counts by this book:
+
+1. Each slot is assigned to one node: the one that says it serves it, with the highest config epoch where two say so.
+   What other nodes list of it is dropped (`slot_filter`), such as keys that are just being moved to them.
+2. Every few seconds each node is asked for its view (`slot_views`), in the same stream as its SCANs. So it is known of
+   each slot whether its visit, all SCANs that list it, lies before a view, behind it or around it.
+3. A slot is covered when its visit lies between two views of its node, and by these and all between them the node has
+   served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
+   away and back between two views.
+4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
+   of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
+
+So a slot that moves from A to B while A lists it is not covered by A: A's next view does not have it any more, or says
+that it is being moved. B's view has it, so it is assigned to B, with A's fingerprints. B delivers the rest: on its way
+if its cursor is still before the slot, else in a pass for that slot. Where a replica is promoted it is the same for all
+slots that its primary had not covered.
+
+Not noticed is a slot that is marked as moving, loses keys, gets them back and is unmarked, all between two views and
+without having changed its owner: nothing tells of it. Where a server has one table for all slots (Redis before 7.4)
+every slot is under way until the pass is over. An epoch that grows together with the number of the node's slots counts
+for nothing there, or a node that takes in slots would never be done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+
+from rtui.keyspace.slots import SLOTS
+from rtui.server.scan.slot_views import SlotView
+
+NONE: frozenset[int] = frozenset()
+
+
+@dataclass(slots=True)
+class _Node:
+    """What is known of one node."""
+
+    is_by_slot: bool
+    """Whether its cursors go slot by slot."""
+    owned: frozenset[int] = NONE
+    moving: frozenset[int] = NONE
+    epoch: int = 0
+    is_heard: bool = False
+    """Whether its last view is of now, so far as can be said."""
+    open: set[int] = field(default_factory=set)
+    """Slots that are assigned to it and not covered."""
+    clean: set[int] = field(default_factory=set)
+    """Slots that it has served without their being moved since the view before their visit began."""
+    visited: set[int] = field(default_factory=set)
+    """Slots in `open` that it has visited since they were assigned to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a view has changed."""
+
+    covered: frozenset[int] = NONE
+    """Slots that are covered from now on."""
+    came: dict[int, str | None] = field(default_factory=dict)
+    """Slots not covered that are assigned to the node from now on, each with the node that had it before, if any."""
+    went: frozenset[int] = NONE
+    """Slots not covered that it does not serve any more."""
+
+
+class SlotLedger:
+    """The book of all slots of a cluster; pure, see the module."""
+
+    def __init__(self) -> None:
+        self.owners: list[str | None] = [None] * SLOTS
+        """By slot the id of the node that serves it, also where it is covered; None while nobody says so."""
+        self.covered: set[int] = set()
+        self._nodes: dict[str, _Node] = {}
+
+    def add_node(self, node_id: str, *, is_by_slot: bool) -> None:
+        """Expect views of a node; or begin anew with it, as after a restart: it has visited nothing."""
+        node = self._nodes.setdefault(node_id, _Node(is_by_slot))
+        node.is_by_slot = is_by_slot
+        node.clean.clear()
+        node.visited.clear()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every slot is covered."""
+        return len(self.covered) == SLOTS
+
+    @property
+    def sought(self) -> frozenset[int]:
+        """Slots that are not covered, and that no node which answers serves."""
+        heard: set[int] = set()
+        for node in self._nodes.values():
+            if node.is_heard:
+                heard |= node.open
+        return frozenset(range(SLOTS)) - self.covered - heard
+
+    def open_slots(self, node_id: str) -> frozenset[int]:
+        """The slots that are assigned to a node and not covered."""
+        return frozenset(self._nodes[node_id].open)
+
+    def is_moving(self, slot: int) -> bool:
+        """Whether a slot is being moved, by the view of the node that serves it."""
+        node = self._nodes.get(self.owners[slot] or "")
+        return node is not None and slot in node.moving
+
+    def wanted(self, node_id: str) -> frozenset[int]:
+        """The slots that a pass of a node, which begins right after its view, is to visit.
+
+        Each is visited when it is assigned, whatever its state, and again when it is not being moved any more; where
+        there is one table for all slots only when none of them is.
+        """
+        node = self._nodes[node_id]
+        fresh = node.open - node.visited
+        if node.is_by_slot:
+            return frozenset(fresh | (node.open - node.moving))
+        return frozenset(node.open) if fresh or not node.open & node.moving else NONE
+
+    def lose(self, node_id: str) -> None:
+        """Note that a node does not answer: its slots are sought elsewhere."""
+        self._nodes[node_id].is_heard = False
+
+    def observe(
+        self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
+    ) -> Observed:
+        """Learn what a node says of itself when, in its pass, the visits of some slots have begun and of some ended."""
+        node = self._nodes[node_id]
+        owned = view.owned if view.served_by == node_id else NONE
+        is_other_epoch = node.epoch != view.epoch and (node.is_by_slot or owned <= node.owned)
+        stable = owned - view.moving
+        node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
+        lost, node.owned = node.owned - owned, owned
+        node.moving, node.epoch, node.is_heard = view.moving, view.epoch, True
+        for slot in lost:
+            if self.owners[slot] == node_id:
+                self.owners[slot] = None
+        went = frozenset(node.open & lost)
+        node.open -= went
+        node.visited -= went
+        came = self._assign(node_id, node)
+        node.visited |= ended & node.open
+        covered = frozenset(ended & node.open & node.clean)
+        self.covered |= covered
+        node.open -= covered
+        node.visited -= covered
+        return Observed(covered, came, went)
+
+    def _assign(self, node_id: str, node: _Node) -> dict[int, str | None]:
+        """Assign slots to a node that it serves; return those not covered that it did not have."""
+        came: dict[int, str | None] = {}
+        for slot in node.owned:
+            before = self.owners[slot]
+            if before == node_id:
+                continue
+            other = None if before is None else self._nodes[before]
+            if other is not None and slot in other.owned and other.epoch > node.epoch:
+                continue
+            self.owners[slot] = node_id
+            if slot not in self.covered:
+                if other is not None:
+                    other.open.discard(slot)
+                    other.visited.discard(slot)
+                node.open.add(slot)
+                came[slot] = before
+        return came

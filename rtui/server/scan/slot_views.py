@@ -1,0 +1,69 @@
+"""What a node of a cluster says of its own slots: those it serves, those that are just being moved, its config epoch.
+
+A view is read from the node's reply to CLUSTER NODES, of which only its own line matters:
+
+    <id> <address> myself,master - 0 0 <epoch> connected 0-5460 7000 [5461->-<id>] [9000-<-<id>]
+
+A node alone knows which of its slots are being moved. A replica tells the slots of its primary, without that.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.keyspace.slots import SLOTS
+from rtui.server.scan.ranges import Slots
+from rtui.server.wire.replies import Reply
+
+_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-[<>]-[^\]]*\]")
+_EPOCH: Final = re.compile(rb"[0-9]{1,20}")
+_FIRST_SLOT_FIELD: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class SlotView:
+    """The slots of one node by its own account, at one moment."""
+
+    served_by: str
+    """The id of the node itself, or of the primary whose replica it is."""
+    slots: Slots
+    """Those that are served, as inclusive pairs."""
+    moving: frozenset[int] = frozenset()
+    """Slots that are being handed over or taken in: keys of them may be on either node."""
+    epoch: int = 0
+    """The config epoch; it grows whenever the node takes over slots that another one served."""
+
+    @property
+    def owned(self) -> frozenset[int]:
+        """The slots that are served, one by one."""
+        return frozenset(slot for first, last in self.slots for slot in range(first, last + 1))
+
+
+def read_slot_view(reply: Reply) -> SlotView | None:
+    """Read the view of the node that answered CLUSTER NODES; None for anything else."""
+    if not isinstance(reply, bytes):
+        return None
+    lines = [line.split(b" ") for line in reply.splitlines() if b"myself" in line]
+    own = next((fields for fields in lines if len(fields) >= _FIRST_SLOT_FIELD and _is_own(fields)), None)
+    if own is not None and b"slave" in own[2].split(b","):
+        others = (line.split(b" ") for line in reply.splitlines() if own is not None and line.startswith(own[3] + b" "))
+        own = next((fields for fields in others if len(fields) >= _FIRST_SLOT_FIELD), None)
+    if own is None:
+        return None
+    served = own[_FIRST_SLOT_FIELD:]
+    found = [match for field in served if (match := _SLOTS.fullmatch(field))]
+    pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
+    moving = [int(match[1]) for field in served if (match := _MOVING.fullmatch(field))]
+    return SlotView(
+        served_by=own[0].decode("utf-8", "replace"),
+        slots=[(first, last) for first, last in pairs if first <= last < SLOTS],
+        moving=frozenset(slot for slot in moving if slot < SLOTS),
+        epoch=int(own[6]) if _EPOCH.fullmatch(own[6]) else 0,
+    )
+
+
+def _is_own(fields: list[bytes]) -> bool:
+    return b"myself" in fields[2].split(b",")

@@ -1,0 +1,245 @@
+"""Scans of real clusters whose slots move, whose nodes die and come, against the truth that their writer knows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.pattern_counts import pure_counters
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.segments import Separators
+from rtui.server.deployment.cluster import ClusterWatch
+from rtui.server.engine.counters import new_counters
+from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import EngineQueries, ScanNode, SplitSink
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanNote, ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.command_log import CommandLog
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.target import Target
+from tests.clusters import TestCluster
+from tests.server.scanned import Seen, numbered
+from tests.server.targets import eventually
+from tests.servers import Server
+
+if TYPE_CHECKING:
+    from rtui.server.engine._scan import ScanEngine
+
+KEYS = 12_000
+
+
+def compiled_inspection(pipeline: InspectionPipeline, engine: ScanEngine) -> EngineQueries:
+    from rtui.server.inspection.compiled_inspection import CompiledInspection
+
+    return CompiledInspection(pipeline, engine)
+
+
+class Primaries:
+    """What a scan has to know of a cluster, with connections that are closed at the end."""
+
+    def __init__(self, cluster: TestCluster, stack: AsyncExitStack, counted: Counted) -> None:
+        self._stack, self._counted = stack, counted
+        self._watch = ClusterWatch([Target(port=one.server.port) for one in cluster.members], CommandLog())
+        stack.push_async_callback(self._watch.close)
+
+    async def primaries(self) -> Collection[str]:
+        await self._watch.look()
+        return [shard.primary.id for shard in self._watch.topology.shards if shard.slots]
+
+    async def node(self, node_id: str) -> ScanNode:
+        shard = self._watch.topology.shard_of(node_id)
+        assert shard is not None
+        connection = Connection(self._watch.target_of(shard.primary))
+        self._stack.push_async_callback(connection.close)
+        await connection.open()
+        queries = self._counted.queries(connection)
+        return ScanNode(connection, dialect_of(connection.server), node_id, queries=queries)
+
+
+@dataclass
+class Counted:
+    """What a scan has delivered, in one of three ways."""
+
+    kind: str
+    seen: Seen = field(default_factory=Seen)
+    store: NamespaceStore = field(default_factory=NamespaceStore)
+    findings: Aggregates = field(init=False)
+
+    def __post_init__(self) -> None:
+        counters = pure_counters if self.kind == "inspected pure" else new_counters
+        self.findings = Aggregates(Separators(), scope=Scope(), started_at_s=0.0, new_counters=counters)
+
+    @property
+    def keys(self) -> int:
+        """How many keys were delivered; of those inspected how many were there."""
+        return {"pure": self.seen.keys.total(), "names": self.store.keys}.get(self.kind, self.findings.keys)
+
+    def options(self) -> dict[str, Any]:
+        if self.kind != "names":
+            return {}
+        return {"split_sink": SplitSink(self.store.separators.values, self.store.add_split)}
+
+    def queries(self, connection: Connection) -> InspectionPipeline | None:
+        if self.kind not in {"inspected", "inspected pure"}:
+            return None
+        plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
+        return InspectionPipeline(
+            plan, self.findings, compile_to=compiled_inspection if self.kind == "inspected" else None
+        )
+
+    def check(self, names: set[bytes]) -> None:
+        """Each key once."""
+        if self.kind == "pure":
+            assert not self.seen.repeated
+            assert set(self.seen.keys) == names
+        assert self.keys == len(names)
+        assert not self.findings.vanished_keys
+
+
+@asynccontextmanager
+async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL) -> AsyncIterator[Scan]:
+    """A scan of all primaries."""
+    async with AsyncExitStack() as stack:
+        primaries = Primaries(cluster, stack, counted)
+        nodes = [await primaries.node(node_id) for node_id in await primaries.primaries()]
+        yield Scan(nodes, counted.seen, RunControl(pace), cluster=primaries, **counted.options())
+
+
+async def delivered(counted: Counted, keys: int) -> None:
+    """Wait until so many keys were delivered."""
+    await eventually(lambda: counted.keys >= keys)
+
+
+def fill(cluster: TestCluster, count: int = KEYS) -> set[bytes]:
+    names = numbered(count)
+    cluster.fill(names)
+    return set(names)
+
+
+def move_slot(cluster: TestCluster, slot: int, source: Server, target: Server, *, batch: int = 100) -> None:
+    """Move a slot key by key, as redis-cli does."""
+    source_id, target_id = cluster.node_id(source), cluster.node_id(target)
+    target.admin.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source_id)
+    source.admin.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", target_id)
+    while keys := source.admin.execute_command("CLUSTER GETKEYSINSLOT", slot, batch):
+        source.admin.execute_command("MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys)
+    target.admin.execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
+    source.admin.execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
+
+
+def busiest(keys: set[bytes], first: int, last: int, count: int) -> list[int]:
+    """Slots between two that have keys."""
+    return sorted({key_slot(key) for key in keys if first <= key_slot(key) <= last})[:: max(1, KEYS // 30 // count)][
+        :count
+    ]
+
+
+KINDS = ("pure", "inspected pure")
+
+
+@pytest.mark.sampled("kind")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_every_key_once_and_every_slot_covered(cluster: TestCluster, kind: str) -> None:
+    names, counted = fill(cluster), Counted(kind)
+    async with scan_of(cluster, counted) as scan:
+        await scan.run()
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+    assert not scan.uncovered
+    assert [node.state for node in scan.nodes] == [ScanState.DONE] * 3
+    assert scan.progress.fraction == 1.0
+
+
+@pytest.mark.slow
+@pytest.mark.sampled("kind")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cluster", ["redis-6.2", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_slots_that_move_while_they_are_scanned(cluster: TestCluster, kind: str) -> None:
+    names, counted = fill(cluster), Counted(kind)
+    first, third = cluster.members[0].server, cluster.members[2].server
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        for source, target, bounds in ((first, third, (4000, 5400)), (third, first, (15_000, 16_383))):
+            for slot in busiest(names, *bounds, 6):
+                await asyncio.to_thread(move_slot, cluster, slot, source, target)
+        await running
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+
+
+@pytest.mark.slow
+@pytest.mark.sampled("kind")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, kind: str) -> None:
+    names, counted = fill(cluster), Counted(kind)
+    dying = cluster.members[0]
+    assert dying.server.admin.wait(1, 5_000) == 1
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        dying.server.stop()
+        await running
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+    assert {node.id for node in scan.nodes} > {dying.id}
+    assert len(scan.nodes) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_slots_that_nobody_serves_any_more_are_named(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 2.0)
+    names, counted = fill(cluster), Counted("pure")
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        for member in cluster.members:
+            if cluster.members[0].id in {member.id, member.primary_id}:
+                member.server.stop()
+        await running
+    assert scan.state is ScanState.STOPPED
+    (uncovered,) = scan.uncovered
+    assert uncovered.node_id == cluster.members[0].id
+    missing = names - set(counted.seen.keys)
+    assert missing
+    assert all(any(first <= key_slot(key) <= last for first, last in uncovered.slots) for key in missing)
+    assert not counted.seen.repeated
+    assert scan.progress.reason is not None
+    assert f"of 127.0.0.1:{cluster.members[0].server.port} were not covered" in scan.progress.reason
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-8.10"], indirect=True)
+async def test_a_node_that_is_restarted_goes_on(cluster: TestCluster) -> None:
+    names, counted = fill(cluster), Counted("pure")
+    server = cluster.members[1].server
+    server.admin.config_set("cluster-node-timeout", 60_000)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        server.admin.save()
+        server.stop()
+        server.launch()
+        await asyncio.to_thread(server.wait_ready)
+        await running
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+    assert ScanNote.NODE_RESTARTED in scan.progress.notes
