@@ -453,7 +453,14 @@ class AnalysisRun:
         scope = structs.replace(self._scope, pace=self.control.pace.value)
         notes = (*self._connection.notes, *self.continuation.notes, *scanned, *self._notes)
         pipelines = [node.pipeline for node in self._nodes]
-        heading = head(self._connection, pipelines, scope=scope, coverage=coverage, cost=self.cost, notes=notes)
+        heading = head(
+            *(self._connection, pipelines),
+            scope=scope,
+            coverage=coverage,
+            cost=self.cost,
+            notes=notes,
+            is_whole_cluster=cluster is not None,
+        )
         key_sizes = joined_key_sizes([node.key_sizes for node in self._nodes])
         self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, key_sizes, cluster)
         self._revision += 1

@@ -65,6 +65,7 @@ async def test_it_is_the_report_of_one_server_with_all_keys(
     assert report.head.coverage == alone.head.coverage
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.head.columns == alone.head.columns
+    assert report.head.notes == alone.head.notes
     assert outline(report) == outline(alone)
     one, other = report.summary, alone.summary
     for found, expected in zip(*(sorted(each.types, key=lambda of: of.name) for each in (one, other)), strict=True):

@@ -103,8 +103,12 @@ def head(
     coverage: Coverage,
     cost: Cost,
     notes: Sequence[SafeText],
+    is_whole_cluster: bool = False,
 ) -> Head:
-    """Return the head of a report that is made now; `pipelines` are those of all nodes, `notes` those of the run."""
+    """Return the head of a report that is made now; `pipelines` are those of all nodes, `notes` those of the run.
+
+    `is_whole_cluster` is whether the nodes are all of their cluster, be it a single one.
+    """
     plans = [pipeline.plan for pipeline in pipelines]
     is_one, plan = len(plans) == 1, plans[0]
     server, columns = server_report(connection, plan if is_one else None), joined_columns(plans)
@@ -125,7 +129,7 @@ def head(
         texts.append(SAMPLED_NOTE)
     if any(one.server.role == "replica" for one in plans):
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
-    if is_one and plan.server.cluster_note is not None:
+    if is_one and not is_whole_cluster and plan.server.cluster_note is not None:
         texts.append(f"Only what this node holds: {plan.server.cluster_note}.")
     return Head(
         made_at_s=time.time(),

@@ -32,6 +32,10 @@ _SCANNED: Final = Column("scanned", "scanned", Unit.SHARE, 7, "How much of it wa
 _STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Whether it holds many or few keys for its slots")
 
 
+_MAY_LACK: Final = 3
+"""So many of the last columns are left out where nothing is known: a share without TTL, progress, what stands out."""
+
+
 def nodes(report: Report) -> Table:
     """Return a row for each node that was asked; none for a server alone."""
     columns = (
@@ -44,7 +48,19 @@ def nodes(report: Report) -> Table:
     cells = Cells(report)
     keys, memory = _total(one.keys for one in cluster.nodes), _total(one.memory_bytes for one in cluster.nodes)
     rows = tuple(_row(cells, cluster, node, keys, memory) for node in cluster.nodes)
-    return Table("nodes", "Nodes", columns, rows, tuple(node.label for node in cluster.nodes), _note(cluster))
+    shown = [
+        at
+        for at in range(len(columns))
+        if at < len(columns) - _MAY_LACK or any(row[at] not in (None, "") for row in rows)
+    ]
+    return Table(
+        "nodes",
+        "Nodes",
+        tuple(columns[at] for at in shown),
+        tuple(tuple(row[at] for at in shown) for row in rows),
+        tuple(node.label for node in cluster.nodes),
+        _note(cluster),
+    )
 
 
 def _row(
