@@ -117,6 +117,6 @@ async def test_other_work_is_suspended_meanwhile_also_when_it_is_broken_off(valk
 
 def test_the_cost_is_said_in_commands_and_seconds() -> None:
     assert cost_sentence(100_000, Sort.MEMORY, Pace.GENTLE) == (
-        "TYPE and MEMORY USAGE of 100,000 keys, about 2s at gentle pace"
+        "TYPE and MEMORY USAGE of 100,000 keys, about 3s at gentle pace"
     )
     assert cost_sentence(10, Sort.TTL, Pace.FULL) == "PTTL of 10 keys"

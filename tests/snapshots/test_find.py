@@ -36,8 +36,7 @@ def running(search: FixedSearch) -> None:
 def asking(search: FixedSearch) -> None:
     search.stage, search.kept, search.count, search.progress = Stage.ASKING, [], 0, Progress()
     search.plan = SafeText(
-        "lists 2,000,000 names, then asks PTTL and MEMORY USAGE of ≈ 41.2k (40.1–42.3k) keys; at most about 15s at "
-        "gentle pace"
+        "lists 2,000,000 names, then asks PTTL and MEMORY USAGE of ≈ 41.2k (40.1–42.3k) keys; about 15s at gentle pace"
     )
 
 
