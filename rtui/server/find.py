@@ -12,6 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from rtui.analysis import humanize
@@ -28,6 +29,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS, Separators
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.key_rights import before_length
 from rtui.server.inspection.plan import InspectionPlan
@@ -365,19 +367,19 @@ class FindRun:
             self.control.stop(LIMIT_REACHED)
 
     async def _scan_names(self, plan: Plan) -> None:
-        nodes = [self._scan_node(one) for one in self._nodes]
-        if nodes[0].dialect is Dialect.SLOTTED and not self._deployment.is_cluster:
+        cluster = ScannedCluster(self._deployment, partial(self._finder_on, plan))
+        nodes = cluster.scan_nodes(self._nodes, self._sizes)
+        whole = cluster if self._deployment.is_cluster else None
+        if whole is None and nodes[0].dialect is Dialect.SLOTTED:
             nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
         match, key_type = plan.server.match, plan.server.key_type
-        self._scan = Scan(nodes, lambda keys: None, self.control, match=match, key_type=key_type)
+        self._scan = Scan(nodes, lambda keys: None, self.control, match=match, key_type=key_type, cluster=whole)
         await self._scan.run()
         self._raise_failed(self._scan)
 
-    def _scan_node(self, one: ServerNode) -> ScanNode:
-        """Return a server as one to scan, with what is asked about its keys."""
-        server = one.connection.server if one.connection.is_online else self._connection.server
-        size, finder = self._sizes.get(one.id), self.finders[one.id]
-        return ScanNode(one.connection, dialect_of(server), one.id, slots=one.slots, size=size, queries=finder)
+    def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
+        """Return what finds the keys of a node, also of one that comes in the middle of the search."""
+        return self.finders.setdefault(node.id, self._finder_of(node.connection, plan))
 
     def _raise_failed(self, scan: Scan) -> None:
         if scan.state is ScanState.FAILED:

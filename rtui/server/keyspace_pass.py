@@ -28,6 +28,7 @@ from rtui.keyspace.text.glob import prefix_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode, SplitSink, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
@@ -68,28 +69,21 @@ class Overview:
         self._store = store
         self._tally = NamespaceTally(store.separators)
 
-    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> None:
+    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> bool:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
 
-        `share` of the sample is taken on this lane, the rest on those of other nodes; `size` is that of all then.
+        If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
+        `show`: those of some nodes tell nothing of all. Returns whether it has not failed.
         """
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
         def show(taken: Sample) -> Slices[None]:
-            drawn = self._tally.drawn
-            self.total = taken.total if share == 1.0 else None
-            total, slicer = size if size is not None else self.total, Slicer()
-            if total is None:
-                return
-            number = total.value if isinstance(total, Estimate) else float(total)
-            population = max(drawn, round(number))
-            for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
-                yield from slicer.pause()
-                self._store.expect(path, found.scaled(number))
-            self.sampled = drawn
+            self.total = taken.total
+            yield from self.show(size if size is not None else self.total)
 
-        taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=show)
-        for _ in show(taken):
+        on_more = show if share == 1.0 else None
+        taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=on_more)
+        for _ in show(taken) if share == 1.0 else ():
             await asyncio.sleep(YIELD_S)
         self.cost += Cost(
             commands=taken.calls,
@@ -98,6 +92,19 @@ class Overview:
             bytes_out=traffic.bytes_out - bytes_out,
             server_us=taken.calls * CALL_US,
         )
+        return taken.failure is None
+
+    def show(self, total: int | Estimate | None) -> Slices[None]:
+        """Write the estimated counts by what was drawn so far into the store."""
+        if total is None:
+            return
+        drawn, slicer = self._tally.drawn, Slicer()
+        number = total.value if isinstance(total, Estimate) else float(total)
+        population = max(drawn, round(number))
+        for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+            yield from slicer.pause()
+            self._store.expect(path, found.scaled(number))
+        self.sampled = drawn
 
 
 FIRST_COUNT: Final = 20
@@ -286,8 +293,9 @@ class KeyspacePass:
         if self._is_filling():
             node = await self._filled()
         nodes = [] if node is None else [node]
-        if is_cluster:
-            nodes = await self._all_nodes(node)
+        cluster = ScannedCluster(self._deployment) if is_cluster else None
+        if cluster is not None:
+            nodes = await self._all_nodes(cluster)
         if not nodes:
             await self._complete()
             return
@@ -304,6 +312,7 @@ class KeyspacePass:
             key_type=only.key_type,
             on_restart=self._empty_store,
             split_sink=SplitSink(store.separators.values, store.add_split),
+            cluster=cluster,
         )
         await scan.run()
         if scan.state is ScanState.DONE:
@@ -357,23 +366,16 @@ class KeyspacePass:
         dialect = dialect_of(self._connection.server)
         return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
 
-    async def _all_nodes(self, first: ScanNode | None) -> list[ScanNode]:
-        """Return what is left to scan of a cluster of which the `first` node's first page is in the store."""
+    async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
+        """Return the nodes of a cluster to scan; the keys of the first page come again, each once with its slot."""
         self._nodes = await self._deployment.scanned()
-        others = [one for one in self._nodes if one.connection is not self._connection]
-        snapshots = await asyncio.gather(*(self._snapshot_of(one.connection) for one in others))
-        self._before = summed([self._before, *snapshots])
+        snapshots = await asyncio.gather(*(self._snapshot_of(one.connection) for one in self._nodes))
+        self._before = summed(snapshots)
         self.size = None if self._before is None else self._before.size
         self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
-        home, found = dialect_of(self._deployment.home.server), []
-        for one, before in zip(others, snapshots, strict=True):
-            dialect = dialect_of(one.connection.server) if before is not None else home
-            size = None if before is None else before.size
-            found.append(ScanNode(one.connection, dialect, one.id, slots=one.slots, size=size))
-        if first is not None:
-            own = next(one for one in self._nodes if one.connection is self._connection)
-            found.insert(0, replace(first, id=own.id, slots=own.slots))
-        return found
+        sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
+        self.store.reset()
+        return cluster.scan_nodes(self._nodes, sizes)
 
     async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
         """Return the size of a node's part of the database; None where it can't be reached."""
@@ -412,10 +414,11 @@ class KeyspacePass:
         def add(keys: list[bytes]) -> None:
             filling.add(keys if passes is None else [key for key in keys if passes(key)])
 
-        servers = await self._deployment.scanned()
-        nodes = [ScanNode(one.connection, dialect_of(one.connection.server), one.id, size=size) for one in servers]
+        cluster = ScannedCluster(self._deployment)
+        nodes = [cluster.scan_node(one, size) for one in await self._deployment.scanned()]
         control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
-        scan = Scan(nodes, add, control, match=pattern, key_type=self.only.key_type)
+        whole = cluster if self._deployment.is_cluster else None
+        scan = Scan(nodes, add, control, match=pattern, key_type=self.only.key_type, cluster=whole)
         try:
             await scan.run()
         finally:
@@ -435,6 +438,7 @@ class KeyspacePass:
         key is as likely as any other.
         """
         is_large = self.size is None or self.size >= SAMPLE_FROM
+        is_cluster = self._deployment.is_cluster
         can_all = all(can_sample(node.dialect) for node in nodes)
         if not (can_all and is_large and self.only.is_open) or (self.size is None and len(nodes) > 1):
             return
@@ -443,17 +447,22 @@ class KeyspacePass:
         self._other_cost = self.cost
         self.overview = Overview(self.store)
         try:
-            await asyncio.gather(*(self._sample_node(node, len(nodes)) for node in nodes))
+            sampled = await asyncio.gather(*(self._sample_node(node, len(nodes)) for node in nodes))
+            for _ in self.overview.show(self.size) if all(sampled) and is_cluster else ():
+                await asyncio.sleep(YIELD_S)
         except ConnectionLost:
             pass
         finally:
             self._is_sampling = False
             self._changes += 1
 
-    async def _sample_node(self, node: ScanNode, of_nodes: int) -> None:
+    async def _sample_node(self, node: ScanNode, of_nodes: int) -> bool:
+        """Take a node's part of the sample; return whether that could be had."""
         share = 1.0 if of_nodes == 1 or not self.size else (node.size or 0) / self.size
-        if share and node.connection.is_online:
-            await self.overview.take(await node.connection.bulk(), self.control, self.size, share)
+        if not share or not node.connection.is_online:
+            return not share
+        lane = await node.connection.bulk()
+        return await self.overview.take(lane, self.control, self.size, share)
 
     async def _complete(self) -> None:
         """Make the counts totals, and note when the server counts another number of keys."""

@@ -7,15 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.key_search import Stage
+from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
+from tests.keyspace.naive import find
 from tests.server.targets import eventually, target_of
 from tests.server.test_browsing import browsing, until, whole
 
@@ -165,3 +169,38 @@ async def test_numbered_databases_of_a_cluster(tmp_path: Path) -> None:
             assert session.store.keys == 30
             assert (await session.key_facts(KEYS[0])).type == b"string"
             assert not await session.deployment.look()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
+async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill([*(b"shop:user:%d" % number for number in range(20_000)), *(b"{log}:%d" % at for at in range(10_000))])
+    async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
+        await until(session, lambda: session.status.sampled >= 10_000)
+        shop = find(session.store, (Segment(b"shop", b":"),))
+        assert shop is not None
+        assert isinstance(shop.estimate, Estimate)
+        assert shop.estimate.value == pytest.approx(20_000, rel=0.05)
+        await whole(session)
+        assert session.store.keys == 30_000
+
+
+async def test_a_slot_that_moves_in_the_middle_of_a_scan_costs_no_key(tmp_path: Path) -> None:
+    with cluster_of(require("valkey-9.1")) as cluster:
+        cluster.fill(KEYS)
+        first, second, _ = cluster.members
+        assert first.slots is not None
+        key = next(key for key in KEYS if key_slot(key) > first.slots[1] - 500 and key_slot(key) <= first.slots[1])
+        async with browsing(target_of(first.server), tmp_path, pace=Pace.GENTLE) as session:
+            await until(session, lambda: session.store.keys > 100)
+            session.control.pause()
+            second.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "IMPORTING", first.id)
+            first.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "MIGRATING", second.id)
+            keys = first.server.admin.execute_command("CLUSTER GETKEYSINSLOT", key_slot(key), 100)
+            first.server.admin.execute_command("MIGRATE", "127.0.0.1", second.server.port, "", 0, 5_000, "KEYS", *keys)
+            for member in (second, first):
+                member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", second.id)
+            session.control.resume()
+            await whole(session)
+            assert session.store.keys == len(KEYS)
+            assert session.status.progress.state is ScanState.DONE

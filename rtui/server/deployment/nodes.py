@@ -311,6 +311,13 @@ class Deployment:
         shard = home if home is not None and home.slots else shards[0]
         return await self._scanned_node(shard)
 
+    async def scanned_node(self, node_id: str) -> ServerNode:
+        """Return the server to ask for all keys of one primary; raises ConnectionLost for one that is gone."""
+        shard = None if self.topology is None else self.topology.shard_of(node_id)
+        if shard is None:
+            raise ConnectionLost("The node is not in the cluster any more.")
+        return await self._scanned_node(shard)
+
     async def _scanned_node(self, shard: Shard) -> ServerNode:
         """Return what to scan of a shard, tried once."""
         return await self._chosen_node(shard.primary.id, shard.primary.label, shard.slots)
