@@ -43,7 +43,10 @@ LISTED_WHOLE: Final = 50
 """A slot of up to so many keys is listed whole, and one of which half is wanted."""
 
 MOST_ROUNDS: Final = 16
-"""So often a slot is asked for what it lacks: keys that went meanwhile can't be had."""
+"""So often random places of a slot are asked for what it lacks: keys that went meanwhile can't be had."""
+
+MOST_SPANS: Final = 16
+"""A slot that is listed whole is listed in so many parts side by side at most."""
 
 SLOT_SPAN: Final = POSITION_END // SLOTS
 """Positions of a slot."""
@@ -58,9 +61,16 @@ class WantedKeys:
     """Keys that it had when it was counted."""
     most: int
     """How many are wanted."""
-    position: int = 0
-    """Where it is listed next, within the slot."""
+    spans: list[tuple[int, int]] = field(init=False)
+    """What is still to be listed of a slot that is listed whole, in positions within the slot."""
+    rounds: int = 0
+    """How often random places were asked."""
     found: dict[bytes, None] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        parts = min(MOST_SPANS, 1 << (max(1, self.size // LISTED_WHOLE) - 1).bit_length())
+        width = SLOT_SPAN // parts
+        self.spans = [(width * part, width * (part + 1)) for part in range(parts)] if self.is_whole else []
 
     @property
     def is_whole(self) -> bool:
@@ -70,23 +80,31 @@ class WantedKeys:
     @property
     def is_done(self) -> bool:
         """Whether nothing more is to be asked."""
-        return self.position >= SLOT_SPAN or (not self.is_whole and len(self.found) >= self.most)
+        if self.is_whole:
+            return not self.spans
+        return len(self.found) >= self.most or self.rounds >= MOST_ROUNDS
 
     def next_calls(self, random: Random) -> list[tuple[int, int]]:
-        """Return the cursor and COUNT of the next SCANs: one that goes on, or as many from random places as needed."""
+        """Return the cursor and COUNT of the next SCANs: to list the slot further, or random places as needed."""
         first = self.slot * SLOT_SPAN
         if self.is_whole:
-            return [(Dialect.SLOTTED.cursor(first + self.position), min(LISTED_WHOLE, self.size))]
+            return [(Dialect.SLOTTED.cursor(first + at), min(LISTED_WHOLE, self.size)) for at, _ in self.spans]
+        self.rounds += 1
         left = self.most - len(self.found)
         counts = [*([CALL_KEYS] * (left // CALL_KEYS)), *([left % CALL_KEYS] if left % CALL_KEYS else [])]
         return [(Dialect.SLOTTED.cursor(first + random.randrange(SLOT_SPAN)), count) for count in counts]
 
-    def add(self, reply: Reply) -> None:
-        """Take the keys of a page that are of this slot; raises ScanRefusedError for what is no page."""
+    def add(self, asked: int, reply: Reply) -> None:
+        """Take the keys of the page at a cursor that are of this slot; raises ScanRefusedError for what is no page."""
         cursor, keys = scan_page(reply)
         self.found.update(dict.fromkeys(key for key in keys if key_slot(key) == self.slot))
-        if self.is_whole:
-            self.position = min(SLOT_SPAN, Dialect.SLOTTED.reached(cursor) - self.slot * SLOT_SPAN)
+        first = self.slot * SLOT_SPAN
+        at, reached = Dialect.SLOTTED.position(asked) - first, Dialect.SLOTTED.reached(cursor) - first
+        self.spans = [
+            (max(begin, reached) if begin == at else begin, end)
+            for begin, end in self.spans
+            if begin != at or begin < reached < end  # one that does not get on has nothing more to give
+        ]
 
     def drawn(self, random: Random) -> list[bytes]:
         """Return keys drawn from those that were found, as many as are wanted if there are so many."""
@@ -148,15 +166,13 @@ async def sample_slots(
         counted = [(slot, size) for slot, size in zip(numbers, sizes, strict=False) if isinstance(size, int)]
         taken.total = sum(size for _, size in counted)
         waiting = wanted_keys(counted, keys, random)
-        for _ in range(MOST_ROUNDS):
-            if control.is_stopped or not waiting:
-                break
+        while waiting and not control.is_stopped:
             calls = [(one, call) for one in waiting for call in one.next_calls(random)]
             scans = [guard.scan(cursor, count=count) for _, (cursor, count) in calls]
             pages = await asking.ask(scans, MAX_BATCH, CALL_US)
             taken.calls += len(pages)
-            for (one, _), page in zip(calls, pages, strict=False):
-                one.add(page)
+            for (one, (cursor, _)), page in zip(calls, pages, strict=False):
+                one.add(cursor, page)
             on_keys([key for one in waiting if one.is_done for key in one.drawn(random)])
             waiting = [one for one in waiting if not one.is_done]
         on_keys([key for one in waiting for key in one.drawn(random)])
