@@ -133,13 +133,19 @@ class TreePane(RowsPane):
     def _show_notice(self) -> None:
         """Say why there are no rows, if there are none."""
         is_empty = len(self.key_tree.rows) == 0
-        self.set_class(is_empty, "-empty")
+        self._show_rows_or_notice(is_empty or (self.is_schema and not self.schema.view.rows))
         if is_empty:
             status, needle, not_searched = self._session.status, self.names.needle, self.names.not_searched
             self._notice.set_content(lambda width: notice_lines(status, needle, width, not_searched=not_searched))
         elif self.is_schema and not self.schema.view.rows:
-            self.set_class(True, "-empty")
             self._notice.set_content(lambda width: prose(literal("Reading the names…"), width, Role.MUTED))
+
+    def _show_rows_or_notice(self, is_empty: bool) -> None:
+        """Show the rows, or the notice in their place; a class of this pane would style every widget in it anew."""
+        if self._notice.display is not is_empty:
+            self._notice.display = is_empty
+            for view in (self.key_tree, self.schema.view):
+                view.styles.height = 0 if is_empty else "1fr"
 
     def show_figures(self) -> bool:
         """Show in the rows what the latest analysis knows of them, as long as it is about these keys.

@@ -29,6 +29,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.matching import MatchKind
 from rtui.tui.goto.entries import KIND_CELLS, Entry, Kind, Ranked, list_entries, matching, ranked, wanted
+from rtui.tui.kit.bars import InputLine
 from rtui.tui.kit.command_screen import PAUSE_S, FocusScreen
 from rtui.tui.kit.layout import display
 from rtui.tui.kit.line_view import RowsView, set_content_height
@@ -170,7 +171,7 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
         super().__init__()
         self._entries = list(entries)
         self._loaded = loaded
-        self.line = Input(
+        self.line = InputLine(
             typed,
             placeholder="panel, command, namespace, key, database, profile, theme",
             id="goto-line",

@@ -7,7 +7,9 @@ from typing import ClassVar, Final
 
 from textual import events
 from textual.binding import Binding, BindingType
+from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import Reactive
 from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
@@ -186,7 +188,13 @@ class TabBar(Bar):
             x, index = end, index + is_title
 
 
-class FilterInput(Input):
+class InputLine(Input):
+    """A line as wide as its place allows, whatever is typed: Textual's lays out the whole screen for each letter."""
+
+    virtual_size: Reactive[Size] = Reactive(Size(0, 0))
+
+
+class FilterInput(InputLine):
     """A line over the status bar; hidden until it is wanted."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]

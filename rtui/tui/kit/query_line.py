@@ -22,7 +22,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Input
 
 from rtui.server.wire.target import Target
-from rtui.tui.kit.bars import FilterInput
+from rtui.tui.kit.bars import FilterInput, InputLine
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.line_view import LinePanel
@@ -59,7 +59,7 @@ class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
         """`names` are those that there are: one of them is replaced."""
         super().__init__()
         known = f", or one of {', '.join(names)} to replace it" if names else ""
-        self.line = Input(placeholder=f"a name{known}", id="query-name", max_length=40)
+        self.line = InputLine(placeholder=f"a name{known}", id="query-name", max_length=40)
         self.line.cursor_blink = False
         self.line.border_title, self.line.border_subtitle = "Save the query as @", "enter saves · esc closes"
 

@@ -16,6 +16,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.detail_lines import Tab
+from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.tui.browsing import BrowseUser, browsing, until
@@ -290,6 +291,27 @@ async def test_a_terminal_may_change_its_size_at_any_time() -> None:
             await user.settled()
         assert '"id": 106' in user.body
         assert user.screen.tree_pane.key_tree.cursor_line in range(user.screen.tree_pane.key_tree.virtual_size.height)
+
+
+async def test_a_filter_that_no_name_passes_shows_why_without_styling_the_pane_anew(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    styled: list[str] = []
+
+    def style(pane: TreePane, *, animate: bool = True) -> None:
+        styled.append("the pane")
+        Widget.update_node_styles(pane, animate=animate)
+
+    async with browsing() as user:
+        pane = user.screen.tree_pane
+        monkeypatch.setattr(TreePane, "update_node_styles", style, raising=False)
+        user.screen.search.show_names(b"no such name")
+        await user.until(lambda: pane.query_one("#notice").size.height > 1)
+        assert not pane.key_tree.size.height
+        user.screen.search.show_names(b"")
+        await user.until(lambda: pane.key_tree.size.height > 1)
+        assert not pane.query_one("#notice").size.height
+        assert not styled
 
 
 async def test_what_a_filter_lets_through_is_not_told_as_everything() -> None:

@@ -8,6 +8,8 @@ from contextlib import asynccontextmanager
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from textual.geometry import Size
+from textual.screen import Screen
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions
@@ -216,3 +218,28 @@ def test_better_matches_come_first_and_none_is_lost(made: list[tuple[Kind, str]]
 def test_a_line_fits_its_width(kind: Kind, text: str, note: str, width: int) -> None:
     line = entry_line(Entry(kind, display_text(text), b"", display_text(note)), width)
     assert line_width(line) <= max(width, 14)
+
+
+async def test_typing_does_not_lay_out_the_screen() -> None:
+    async with going() as user:
+        screen = await type_in(user, "us")
+        await user.settled()
+        laid_out: list[Size] = []
+        screen.screen_layout_refresh_signal.subscribe(screen, lambda one: laid_out.append(one.size), immediate=True)
+        await type_in(user, "use")
+        await user.pilot.pause()
+        assert screen.line.value == "use"
+        assert not laid_out
+
+
+async def test_the_screen_below_is_tinted_as_textual_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with going() as user:
+        screen = goto(user)
+        await type_in(user, "us")
+        user.screen.tree_pane.key_tree.refresh()
+        await user.pilot.pause()
+        ours = user.pilot.app.export_screenshot(title="rtui", simplify=True)
+        monkeypatch.setattr(GotoScreen, "render", Screen.render)
+        screen.refresh()
+        await user.pilot.pause()
+        assert user.pilot.app.export_screenshot(title="rtui", simplify=True) == ours
