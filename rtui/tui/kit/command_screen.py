@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
+from rich.console import RenderableType
 from textual import events, on
 from textual.app import App, ScreenStackError
 from textual.await_complete import AwaitComplete
@@ -23,6 +24,7 @@ from textual.command import CommandInput, CommandList, CommandPalette, Discovery
 from textual.content import Content
 from textual.dom import DOMNode, NoScreen
 from textual.message import Message
+from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen, ScreenResultType
 from textual.timer import Timer
 from textual.widget import Widget
@@ -38,6 +40,7 @@ from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, HelpSubject, ScreenCommand
 from rtui.tui.kit.history import Leaving, Place
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.screen_below import ScreenBelow
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 from rtui.tui.kit.textual_private import StylesCache
 
@@ -105,6 +108,18 @@ class FocusScreen(Screen[ScreenResultType]):
 
     _was_shown = False
     """Whether it has been on top before."""
+
+    _below: ScreenBelow | None = None
+    """What shows through it."""
+
+    def render(self) -> RenderableType:
+        """Return what is behind the widgets: a colour, or the screen below where that is translucent."""
+        found = super().render()
+        if not isinstance(found, BackgroundScreen):
+            return found
+        if self._below is None or (self._below.screen, self._below.tint) != (found.screen, found.color):
+            self._below = ScreenBelow(found.screen, found.color)
+        return self._below  # type: ignore[return-value]  # Textual takes visuals here, too
 
     @on(events.ScreenResume)
     def _keep_new_styles(self, event: events.ScreenResume) -> None:

@@ -58,7 +58,7 @@ USED: Final = (
     PrivateName(MessagePump, "_closing", "whether a screen is being removed"),
     PrivateName(DOMNode, "_bindings", "the key bindings of a widget, to run its actions without bubbling"),
     PrivateName(DOMNode, "_pruning", "whether a node is being removed"),
-    PrivateName(Screen, "_compositor", "renders the lines of a frame of a replay"),
+    PrivateName(Screen, "_compositor", "renders the lines of a screen below another, and of a frame of a replay"),
     PrivateName(Screen, "_dirty_widgets", "whether a frame of a replay is painted"),
     PrivateName(Screen, "_push_result_callback", "the first screen has none, without which it can't be switched"),
     PrivateName(Screen, "_result_callbacks", "whether a screen has one"),
