@@ -329,8 +329,8 @@ PARTS = 5
 """Without `--thorough` each command is answered with every fifth fault, and each fault answers every fifth command."""
 
 
-ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"CONFIG GET", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
-"""Commands that only other servers, policies, replicas and values are sent, with tests of their own."""
+ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"COMMAND INFO", b"CONFIG GET", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
+"""Commands that only other servers, names, policies, replicas and values are sent, with tests of their own."""
 
 
 SENT: dict[tuple[Work, str], list[Words]] = {}
@@ -401,7 +401,7 @@ async def test_whatever_a_command_is_answered_the_work_ends_and_says_why(
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 async def test_the_same_of_what_only_a_cluster_is_asked(fault: Fault, cluster_node: Server) -> None:
     plant(cluster_node, numbered(KEYS, ONE_SLOT))
-    for work in (browse, hot_keys):
+    for work in (browse, hot_keys, estimate):
         async with FaultProxy(cluster_node.port) as proxy:
             for words in await sent_by(work, cluster_node):
                 if words[0] == b"CLUSTER":
@@ -421,7 +421,7 @@ async def test_the_matrix_holds_every_command_but_those_of_modules_and_of_other_
             struck.update(await sent_by(work, server))
     every_type.fill(redis62, redis62.client())
     struck.update(await sent_by(details, redis62))
-    for work in (browse, hot_keys):
+    for work in (browse, hot_keys, estimate):
         struck.update(await sent_by(work, cluster_node))
     left = {
         b" ".join(spec.words)

@@ -219,7 +219,7 @@ def test_what_is_shown_can_be_read_back(raw: bytes, mode: Display) -> None:
 def test_safe_text_stays_as_it_is_within_a_message(text: str, mode: Display) -> None:
     once = mode.text(text)
     assert mode.text(once) == once
-    name = mode.name(text.encode("utf-8", "replace"))
+    name = mode.name(text.encode("utf-8", "replace"), limit=DISPLAY_LIMIT - len("refused: ."))
     assert mode.text(f"refused: {name}.") == f"refused: {name}."
 
 
