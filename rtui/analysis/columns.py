@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from math import ceil
 from typing import Final
 
 SAMPLE_EVERY: Final = 8
@@ -56,6 +57,13 @@ class Columns:
         """Return the same columns, with idle time and length asked of every key where they are asked of some."""
         changes = {name: Asked.ALL for name in ("idle", "length") if getattr(self, name) is Asked.SAMPLED}
         return replace(self, **changes)
+
+    def questions(self, keys: int) -> int:
+        """Return how many questions about so many keys there are at most: the type and these facts."""
+        every = {"encoding": ENCODING_EVERY, "length": SAMPLE_EVERY // 2}  # lengths of those that may be longest, too
+        shares = {Asked.ALL: dict.fromkeys(_NAMES, 1), Asked.SAMPLED: dict.fromkeys(_NAMES, SAMPLE_EVERY) | every}
+        asked = ((name, getattr(self, name)) for name in _NAMES)
+        return keys + sum(ceil(keys / shares[how][name]) for name, how in asked if how in shares)
 
     def __str__(self) -> str:
         asked = ((one.name, getattr(self, one.name)) for one in fields(self))

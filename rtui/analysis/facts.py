@@ -200,6 +200,8 @@ class KeyFacts(_Dated):
     """What a reader has to know about the facts, in safe sentences."""
     node: str = ""
     """`host:port` of the node of a cluster that has answered."""
+    is_on_disk: bool = False
+    """Whether `memory_bytes` are what the key takes on disk."""
 
     @property
     def redis_type(self) -> RedisType:

@@ -114,11 +114,13 @@ async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Inte
 
 
 def _say_cost(run: FindRun) -> None:
-    """Say on standard error what the search of a large keyspace asks."""
+    """Say on standard error what the search of a large keyspace asks, and what it costs where commands are billed."""
     plan, ahead = run.plan, run.ahead
     if plan is not None and ahead is not None and (run.size or 0) >= LARGE:
         sentence = plan.sentence(ahead, run.control.pace.value)
         click.echo(f"rtui: {sentence[:1].upper()}{sentence[1:]}.", err=True)
+    if run.bill is not None:
+        click.echo(f"rtui: {run.bill}.", err=True)
 
 
 def summary(run: FindRun) -> SafeText:

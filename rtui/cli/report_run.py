@@ -11,11 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
+import click
+
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis_run import AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
@@ -99,6 +101,9 @@ async def run_analysis(
             left = None if file is None else file.left_before(options, connection.server.run_id, time.time())
             saved = left if isinstance(left, SavedAnalysis) else None
             analysis = AnalysisRun(connection, options, saved, find_nodes=deployment.scanned)
+            bill = analysis_bill(connection, options)
+            if bill is not None:
+                click.echo(f"rtui: {bill}.", err=True)
             interrupts.stop = partial(end_analysis, analysis, file)
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")

@@ -32,7 +32,9 @@ from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.node import ScanNode
+from rtui.server.scan.pace import MIN_COUNT
 from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -79,11 +81,28 @@ SLOT_BY_SLOT: Final = SafeText(
 )
 """How keys are drawn where cursors go slot by slot."""
 
+AROUND: Final = 1_000
+"""Commands that an analysis sends at most besides those about keys and its SCANs, in some minutes."""
+
 NO_ESTIMATE: Final = {
     Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
     Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
 }
-"""Why there is no estimate of a node of a newer cluster, or of a server that is not known to be Redis or Valkey."""
+"""Why there is no estimate of a node of a newer cluster, or of a server whose cursors are not those of Redis."""
+
+
+def analysis_bill(connection: Connection, options: AnalysisOptions) -> SafeText | None:
+    """Say what an analysis would cost, without a full stop, where the server bills commands; None where it does not."""
+    server, keys = connection.server, None
+    if server.compatible is None:
+        return None
+    if server.databases is not None:
+        keys = server.databases.get(connection.target.db, 0)
+    commands = None
+    if keys is not None:
+        commands = AROUND + keys // MIN_COUNT + columns_for(options.columns, keys).questions(keys)
+    said = server.compatible.bill(commands)
+    return None if said is None else SafeText(said)
 
 
 class AnalysisRun:
@@ -291,6 +310,7 @@ class AnalysisRun:
             raise RtuiError("No estimate", NOT_OF_A_PART)
         parts = []
         for node in nodes:
+            node.extra_commands += await prove_cursors(node.connection, node.size)
             slots = (await node.scan_node()).slots
             if not can_sample(node.dialect) and slots is None:
                 why = f"{NO_ESTIMATE[node.dialect]} not reach every key with the same chance"

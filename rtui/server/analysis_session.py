@@ -15,7 +15,7 @@ from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, FindNodes
+from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, FindNodes, analysis_bill
 from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
@@ -263,6 +263,11 @@ class AnalysisSession:
         self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)
 
     @property
+    def bill(self) -> SafeText | None:
+        """What the next analysis would cost, without a full stop; None where commands are free."""
+        return analysis_bill(self._connection, replace(self._options(), columns=self._columns))
+
+    @property
     def offers_hot_session(self) -> bool:
         """Whether the server has hot-key sessions: Redis from 8.6 on."""
         server = self._connection.server
@@ -348,6 +353,7 @@ class FixedAnalysis:
 
     offers_hot_session = reports_hot_keys = False
     given_columns = None
+    bill: SafeText | None = None
 
     def __init__(self, report: Report, kept: KeptReports | None = None) -> None:
         """`kept` are the reports of the same server."""

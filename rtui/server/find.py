@@ -33,9 +33,10 @@ from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.key_rights import before_length
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor_proof import known_dialect, prove_cursors
 from rtui.server.scan.node import ScanNode, owned_slots
-from rtui.server.scan.pace import Pace
+from rtui.server.scan.pace import MIN_COUNT, Pace
 from rtui.server.scan.page import key_count
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -49,6 +50,9 @@ from rtui.server.wire.supervised_tasks import end_task, failure_of, start_superv
 
 SAMPLE_KEYS: Final = 5_000
 """Names that tell how many of a large keyspace a query lets through."""
+
+AROUND: Final = 100
+"""Commands that a search sends at most besides its SCANs and what it asks about keys."""
 
 FED_AHEAD: Final = 4_000
 """With so many keys waiting to be asked about, no further names are searched."""
@@ -206,6 +210,17 @@ class FindRun:
         return self._other_cost if self._scan is None else self._other_cost + self._scan.cost
 
     @property
+    def bill(self) -> SafeText | None:
+        """What it costs at most, without a full stop, where the server bills commands; None where it does not."""
+        compatible, ahead, commands = self._connection.server.compatible, self.ahead, None
+        if compatible is None or ahead is None or not (ahead.scanned is None or ahead.scanned or ahead.commands):
+            return None
+        if ahead.scanned is not None and ahead.commands is not None:
+            commands = AROUND + ahead.scanned // MIN_COUNT + ahead.commands
+        said = compatible.bill(commands)
+        return None if said is None else SafeText(said)
+
+    @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
         notes: list[SafeText] = []
@@ -307,8 +322,11 @@ class FindRun:
     async def _estimate_matching(self) -> Estimate | None:
         """Return about how many names pass, from a sample; None where that is not worth its cost, or can't be."""
         is_large = self.size is not None and self.size >= LARGE
-        can_all = all(can_sample(dialect_of(node.connection.server)) for node in self._nodes)
-        if self._names.is_open or not is_large or not can_all:
+        if self._names.is_open or not is_large:
+            return None
+        proofs = [prove_cursors(node.connection, self._sizes.get(node.id)) for node in self._nodes]
+        self._other_cost += Cost(commands=sum(await asyncio.gather(*proofs)))
+        if not all(can_sample(known_dialect(node.connection)) for node in self._nodes):
             return None
         assert self.size is not None  # noqa: S101 - large
         taken = await asyncio.gather(*(self._sample_node(node, self.size) for node in self._nodes))

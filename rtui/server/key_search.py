@@ -140,6 +140,8 @@ class KeySearch:
     def _is_costly(self) -> bool:
         """Whether the user is asked first."""
         plan, ahead = self._run.plan, self._run.ahead
+        if self._run.bill is not None:
+            return True
         is_large = (self._run.size or 0) >= LARGE
         return is_large and plan is not None and ahead is not None and bool(ahead.scanned or plan.stages)
 
@@ -147,7 +149,10 @@ class KeySearch:
     def plan(self) -> SafeText | None:
         """What it asks and costs, without a full stop; None before that is known."""
         plan, ahead = self._run.plan, self._run.ahead
-        return None if plan is None or ahead is None else plan.sentence(ahead, self.control.pace.value)
+        if plan is None or ahead is None:
+            return None
+        sentence, bill = plan.sentence(ahead, self.control.pace.value), self._run.bill
+        return sentence if bill is None else SafeText(f"{sentence}; {bill}")
 
     @property
     def kept(self) -> Sequence[KeyRecord]:

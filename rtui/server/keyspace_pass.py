@@ -30,9 +30,11 @@ from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size,
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.cursor_proof import as_proven, prove_cursors
 from rtui.server.scan.node import ScanNode, SplitSink, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import (
+    BeginAgainError,
     ScanFilter,
     SizeSnapshot,
     disagreement,
@@ -44,7 +46,7 @@ from rtui.server.scan.page import (
 )
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, sample
+from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
@@ -69,11 +71,11 @@ class Overview:
         self._store = store
         self._tally = NamespaceTally(store.separators)
 
-    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> bool:
+    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> Sample:
         """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
 
         If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
-        `show`: those of some nodes tell nothing of all. Returns whether it has not failed.
+        `show`: those of some nodes tell nothing of all.
         """
         traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
 
@@ -92,7 +94,7 @@ class Overview:
             bytes_out=traffic.bytes_out - bytes_out,
             server_us=taken.calls * CALL_US,
         )
-        return taken.failure is None
+        return taken
 
     def show(self, total: int | Estimate | None) -> Slices[None]:
         """Write the estimated counts by what was drawn so far into the store."""
@@ -158,6 +160,8 @@ class KeyspacePass:
         """When the keys in the store were read, and from which run of the server: as it began, or was done."""
         self.size: int | None = None
         """Keys of the database when the pass began, if it is known."""
+        self.is_uncounted = False
+        """Whether the server counts its keys only now and then: DBSIZE was 0 beside keys of the first page."""
         self.scan: Scan | None = None
         self.store = store
         self.size_when_done: int | None = None
@@ -301,7 +305,7 @@ class KeyspacePass:
             return
         if not is_cluster and nodes[0].dialect is Dialect.SLOTTED:
             nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
-        await self._take_overview(nodes)
+        nodes = await self._take_overview(nodes)
         only, self._begun_at = self.only, nodes[0].run_id
         store = self.store
         self.scan = scan = Scan(
@@ -336,17 +340,26 @@ class KeyspacePass:
 
     async def _first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
-        only = self.only
-        command = guard.scan(0, count=FIRST_COUNT, match=only.match, key_type=only.key_type)
+        only, is_alone = self.only, False
         attempt = losses = 0
         while True:
             await self._connection.online()
-            run_id = self._connection.server.run_id
+            server = self._connection.server
+            match, passes = only.sent_to(server)
+            command = guard.scan(0, count=FIRST_COUNT, match=match, key_type=only.key_type)
             asked = (command, *snapshot_commands(self._connection))
             try:
-                first, *counts = await self._connection.run(*asked)
-                cursor, keys = scan_page(first)
+                if is_alone:  # on the interactive lane others may ask something at the same time
+                    lane = await self._connection.bulk()
+                    replies = [*await lane.run(command), *await lane.run(*asked[1:])]
+                else:
+                    replies = await self._connection.run(*asked)
+                cursor, keys = scan_page(replies[0])
                 break
+            except BeginAgainError:
+                if is_alone:
+                    raise
+                is_alone = True
             except (ConnectionLost, ServerBusyError) as trouble:
                 attempt += 1
                 losses += isinstance(trouble, ConnectionLost)
@@ -357,14 +370,21 @@ class KeyspacePass:
                 await asyncio.sleep(backoff_s(attempt, Random()))
         self._waits_for = None
         self._changes += 1
-        self._before = read_snapshot(self._connection, counts)
-        self.size = self._before.size
+        self._before = read_snapshot(self._connection, replies[1:])
+        self.is_uncounted = bool(keys) and self._before.size == 0
+        self.size = None if self.is_uncounted else self._before.size
         self._other_cost += Cost(commands=len(asked), keys=len(keys))
-        self.store.add(keys)
+        self.store.add(keys if passes is None else [*filter(passes, keys)])
         if not cursor:
             return None
-        dialect = dialect_of(self._connection.server)
-        return ScanNode(self._connection, dialect, first_cursor=cursor, first_keys=keys, size=self.size, run_id=run_id)
+        return ScanNode(
+            self._connection,
+            dialect_of(server),
+            first_cursor=cursor,
+            first_keys=keys,
+            size=self.size,
+            run_id=server.run_id,
+        )
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
         """Return the nodes of a cluster to scan; the keys of the first page come again, each once with its slot."""
@@ -431,17 +451,19 @@ class KeyspacePass:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
     @for_purpose(Purpose.SAMPLE)
-    async def _take_overview(self, nodes: Sequence[ScanNode]) -> None:
-        """Take a sample where it tells more, sooner than the scan would.
+    async def _take_overview(self, nodes: Sequence[ScanNode]) -> list[ScanNode]:
+        """Take a sample where it tells more, sooner than the scan would; return how to scan, by proven cursors.
 
         Of several nodes only if all have such cursors. Each gives as many keys as its share of all is, so that every
         key is as likely as any other.
         """
+        await asyncio.gather(*map(self._prove, nodes))
+        nodes = [*map(as_proven, nodes)]
         is_large = self.size is None or self.size >= SAMPLE_FROM
         is_cluster = self._deployment.is_cluster
         can_all = all(can_sample(node.dialect) for node in nodes)
         if not (can_all and is_large and self.only.is_open) or (self.size is None and len(nodes) > 1):
-            return
+            return nodes
         self._is_sampling = True
         self._changes += 1
         self._other_cost = self.cost
@@ -455,6 +477,16 @@ class KeyspacePass:
         finally:
             self._is_sampling = False
             self._changes += 1
+        if any(node.connection.cursors_are_positions is False for node in nodes):
+            self.store.drop_estimates()
+            self._other_cost = self.cost
+            self.overview = Overview(self.store)
+        return [*map(as_proven, nodes)]
+
+    async def _prove(self, node: ScanNode) -> None:
+        """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
+        with contextlib.suppress(ConnectionLost):
+            self._other_cost += Cost(commands=await prove_cursors(node.connection, node.size))
 
     async def _sample_node(self, node: ScanNode, of_nodes: int) -> bool:
         """Take a node's part of the sample; return whether that could be had."""
@@ -462,7 +494,10 @@ class KeyspacePass:
         if not share or not node.connection.is_online:
             return not share
         lane = await node.connection.bulk()
-        return await self.overview.take(lane, self.control, self.size, share)
+        taken = await self.overview.take(lane, self.control, self.size, share)
+        if await contradiction(taken, lane, node.size) is not None:
+            node.connection.cursors_are_positions = False
+        return taken.failure is None
 
     async def _complete(self) -> None:
         """Make the counts totals, and note when the server counts another number of keys."""

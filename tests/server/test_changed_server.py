@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -81,15 +81,25 @@ def whole(analysis: AnalysisRun) -> Report:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("denied", [(), ("-info",)], ids=["told", "without-info"])
+@pytest.mark.parametrize(
+    ("names", "denied"),
+    [
+        (("redis810", "redis62"), ()),
+        (("redis810", "redis62"), ("-info",)),
+        (("redis810", "redis70"), ()),
+        (("redis70", "redis62"), ()),
+    ],
+    ids=["8.10-to-6.2", "8.10-to-6.2-without-info", "8.10-to-7.0", "7.0-to-6.2"],
+)
 async def test_an_older_server_is_asked_only_what_it_bears(
-    redis810: Server, redis62: Server, denied: tuple[str, ...]
+    request: pytest.FixtureRequest, names: tuple[str, str], denied: tuple[str, ...]
 ) -> None:
-    fill(redis810, redis62)
-    for server in (redis810, redis62):
+    newer, older = (cast("Server", request.getfixturevalue(name)) for name in names)
+    fill(newer, older)
+    for server in (newer, older):
         let_in(server, *denied)
-    async with analysing_through(redis810, user="poor", password=Secret("pw")) as (proxy, connection, analysis):
-        asked = await switched(proxy, connection, analysis, redis62)
+    async with analysing_through(newer, user="poor", password=Secret("pw")) as (proxy, connection, analysis):
+        asked = await switched(proxy, connection, analysis, older)
         assert connection.no_touch is NoTouch.UNSUPPORTED
     report = whole(analysis)
     assert sum(argv[0] in LENGTHS and argv[1] != b"rtui:no-such-key" for argv in asked) <= TOP
@@ -100,13 +110,13 @@ async def test_an_older_server_is_asked_only_what_it_bears(
             earlier = b"stream"
         else:
             earlier = argv[0]
-    assert report.head.server.version == redis62.admin.info("server")["redis_version"]
+    before, now = (server.admin.info("server")["redis_version"] for server in (newer, older))
+    assert report.head.server.version == now
     assert report.head.server.no_touch == NoTouch.UNSUPPORTED
     assert report.head.columns["length"].state is ColumnState.NOT_ASKED
     assert ScanNote.RESTARTED.value in report.head.notes
     (note,) = [note for note in report.head.notes if "changed during the pass" in note]
-    assert "Redis 8.10" in note
-    assert "then Redis 6.2" in note
+    assert f"Redis {before} answered first, then Redis {now}" in note
 
 
 @pytest.mark.slow

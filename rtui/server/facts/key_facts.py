@@ -189,6 +189,7 @@ async def key_facts(
         return KeyFacts(key, clock(), unknown, unknown, unknown, unknown, unknown, unknown, unknown)
     querier = Querier(connection, Capabilities() if capabilities is None else capabilities, connection.own_reads)
     first = await first_answers(querier, key, known, may_touch=may_touch, clock=clock)
+    compatible = connection.server.compatible
     answers, asked_at_s, idle_s, counter = first.answers, first.asked_at_s, first.idle_s, first.counter
     if answers.is_gone:
         return gone_key(key, asked_at_s)
@@ -217,6 +218,7 @@ async def key_facts(
         idle_basis=first.basis,
         touched=querier.touches and isinstance(length, int),
         notes=first.notes,
+        is_on_disk=compatible is not None and compatible.sizes_on_disk,
     )
 
 

@@ -25,7 +25,8 @@ from rtui.server.inspection.largest import complete_largest
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import key_sizes, memory_bound
-from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor_proof import known_dialect
 from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
@@ -86,7 +87,7 @@ class NodeInspection:
     @property
     def dialect(self) -> Dialect:
         """How it counts its cursors."""
-        return dialect_of(self.connection.server)
+        return known_dialect(self.connection)
 
     def owns(self, key: bytes) -> bool:
         """Whether a key is one of this node's."""

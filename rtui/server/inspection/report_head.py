@@ -74,6 +74,10 @@ SAMPLED_NOTE: Final = (
 """The note on sizes of a server that samples elements for them."""
 
 
+ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on disk: all sizes of keys are sizes on disk."
+"""The note on sizes of a server that keeps its keys on disk."""
+
+
 def server_report(connection: Connection, plan: InspectionPlan | None = None) -> ServerReport:
     """Return what is known of the server; with a plan, of the one that the plan is for."""
     server, target, no_touch = connection.server, connection.target, connection.no_touch
@@ -124,9 +128,11 @@ def head(
         texts.append("The idle time of 1 key is that before rtui itself read it.")
     elif own_reads:
         texts.append(f"The idle times of {own_reads:,} keys are those before rtui itself read them.")
-    samples_sizes = any(not counts_sizes(one.server.product, one.server.version) for one in plans)
-    if columns["memory"].state is ColumnState.COMPLETE and samples_sizes:
-        texts.append(SAMPLED_NOTE)
+    if columns["memory"].state is ColumnState.COMPLETE:
+        if any(one.server.compatible is not None and one.server.compatible.sizes_on_disk for one in plans):
+            texts.append(ON_DISK_NOTE)
+        elif any(not counts_sizes(one.server.product, one.server.version) for one in plans):
+            texts.append(SAMPLED_NOTE)
     if any(one.server.role == "replica" for one in plans):
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
     if is_one and not is_whole_cluster and plan.server.cluster_note is not None:

@@ -21,7 +21,7 @@ from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.sampling import CALL_US, Sample, sample
+from rtui.server.scan.sampling import CALL_US, Sample, contradiction, sample
 from rtui.server.scan.slot_sampling import SlotSample, sample_slots
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, backoff_s
@@ -157,6 +157,10 @@ class SamplePass:
                 self.population = wilson(self._kept, self.drawn, population=population).scaled(number)
             if drawn.failure is not None:
                 raise drawn.failure
+            if isinstance(drawn, Sample) and not self.control.is_stopped:
+                why = await contradiction(drawn, lane, self._size)
+                if why is not None:
+                    raise ScanRefusedError(why)
             if self._size and not self.drawn and not self.control.is_stopped:
                 raise ScanRefusedError(f"Random places hold no keys, but the server counts {self._size:,} (DBSIZE).")
             self._state = ScanState.RUNNING

@@ -67,15 +67,24 @@ class CompiledNodeScan(NodeScan):
     _names: NameTable | None = None
     """Keys that were listed, on their way to the sink; None where they are inspected."""
 
+    @property
+    def _is_compiled(self) -> bool:
+        """Whether the engine scans: not where cursors have no position, so that the lane sees each command."""
+        return self.ranges.dialect.is_ordered
+
     def _new_ranges(self, node: ScanNode) -> Ranges:
+        if not node.dialect.is_ordered:
+            return super()._new_ranges(node)
         return cast("Ranges", node.ranges(CompiledRanges))
 
     def _new_table(self) -> TableWatch:
+        if not self._is_compiled:
+            return super()._new_table()
         return cast("TableWatch", cast("CompiledRanges", self.ranges).table)
 
     def _idle_range(self) -> Range | None:
-        """Return None: only the engine scans, and Python asks what the engine does not."""
-        return None
+        """Return None where the engine scans, and Python asks what the engine does not."""
+        return None if self._is_compiled else super()._idle_range()
 
     @property
     def _has_queries(self) -> bool:
@@ -96,7 +105,7 @@ class CompiledNodeScan(NodeScan):
             await super().run()
 
     def _begin_engine(self, lane: Lane) -> ScanEngine:
-        template = scan_template(self._match, self._key_type, lane.names)
+        template = scan_template(self._only.match, self._only.key_type, lane.names)
         self._engine = ScanEngine(cast("CompiledRanges", self.ranges), template)
         self._seen = (0,) * 10
         if self.source is not None:
@@ -108,6 +117,9 @@ class CompiledNodeScan(NodeScan):
 
     async def _drive(self, lane: Lane) -> None:
         """Let the engine ask until nothing is left to ask."""
+        if not self._is_compiled:
+            await super()._drive(lane)
+            return
         engine = self._engine or self._begin_engine(lane)
         self._slice_us = FIRST_SLICE_US
         self._control.on_change.append(engine.interrupt)

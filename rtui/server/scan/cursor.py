@@ -115,6 +115,31 @@ def equal_ranges(k: int) -> list[tuple[int, int]]:
     return [(index * width, (index + 1) * width) for index in range(k)]
 
 
+FIRST_KEYS: Final = 10
+"""So many keys at least are remembered of a scan's beginning, in whole pages."""
+
+
+class BeginningWatch:
+    """Notices that a server has begun a scan again by itself: the keys of its beginning come once more.
+
+    Where cursors have no position nothing else tells. A server may list single keys twice, so half of them have to.
+    """
+
+    def __init__(self, first_keys: Iterable[bytes] = ()) -> None:
+        self._first = set(map(hash, first_keys))
+        self._again: set[int] = set()
+
+    def observe(self, keys: Iterable[bytes]) -> bool:
+        """Learn from the next page; return whether the scan has begun again."""
+        page = set(map(hash, keys))
+        self._again |= page & self._first
+        if 2 * len(self._again) >= max(2, len(self._first)):
+            return True
+        if len(self._first) < FIRST_KEYS:
+            self._first |= page
+        return False
+
+
 PATIENCE: Final = 24
 """Replies in a row whose cursors are too short for the table before it counts as smaller: by chance once in 2^24."""
 

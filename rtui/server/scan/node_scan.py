@@ -15,10 +15,11 @@ from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, dialect_of
+from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of
+from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
-from rtui.server.scan.pace import PRIOR_KEY_US, Pacer
-from rtui.server.scan.page import scan_page
+from rtui.server.scan.pace import MAX_COUNT, PRIOR_KEY_US, Pacer
+from rtui.server.scan.page import BeginAgainError, ScanFilter, scan_page
 from rtui.server.scan.progress import Cost, NodeProgress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
 from rtui.server.scan.run_control import RunControl
@@ -43,6 +44,9 @@ than two for each call that may be under way."""
 
 PAGE_BYTES: Final = 4 << 20
 """About so many bytes of names are asked for in one page: COUNT is smaller where names are long."""
+
+MAX_BEGINNINGS: Final = 3
+"""So often a server may lose its place in a scan, which begins again then, before it is given up."""
 
 MAX_LOSSES: Final = 10
 """A lane that is lost so often in a row without an answer is given up, after half a minute of pauses or so."""
@@ -143,8 +147,16 @@ class NodeScan:
         """Keys that went to the sink since the scan began, or began again."""
         self._control, self._sink, self._restart, self._notes = control, sink, restart, notes
         self._split_sink = split_sink
-        self._match, self._key_type = match, key_type
+        self._only = ScanFilter(match, key_type)
         self._template = scan_template(match, key_type)
+        self._matches: Callable[[bytes], bool] | None = None
+        """What tells whether a name matches, on a server that is not sent a pattern."""
+        self._most_count = MAX_COUNT
+        self._beginning = BeginningWatch(node.first_keys)
+        self._lost_places = 0
+        """How often the server has lost its place in the scan."""
+        self._is_alone = False
+        """Whether the server answers SCAN only if nothing else is sent until then."""
         self._loop = asyncio.get_running_loop()
         names = ("scan", *(() if self.source is None else self.source.command_names))
         self.probe = ScanProbe(ServerClock(names), self._loop.time())
@@ -189,7 +201,7 @@ class NodeScan:
         by_cursor, size = self.ranges.fraction(), self.probe.size
         if self.passes is not None and self.passes.fraction is not None:
             return self.passes.fraction
-        if by_cursor is not None or not size or self._match is not None or self._key_type is not None:
+        if by_cursor is not None or not size or not self._only.is_open:
             return by_cursor
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
@@ -247,6 +259,7 @@ class NodeScan:
         self.ranges = self._new_ranges(self.node.whole(dialect))
         self.delivered = 0
         self.table = self._new_table()
+        self._beginning = BeginningWatch()
         self.probe.reset()
         self._requests.void()
         if self.source is not None:
@@ -268,6 +281,7 @@ class NodeScan:
             self.waits_for = None
             answered = self._answers
             try:
+                await self._prove_cursors()
                 await self._prepare_lane(lane)
                 await self._drive(lane)
             except (ConnectionLost, ServerBusyError) as trouble:
@@ -281,7 +295,14 @@ class NodeScan:
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:
-                self._scan_plainly()
+                self.node.connection.cursors_are_positions = False
+                self._scan_plainly(ScanNote.PLAIN)
+            except BeginAgainError as lost:
+                self._lost_places += 1
+                if self._lost_places > MAX_BEGINNINGS:
+                    raise
+                self._is_alone = self._is_alone or lost.note is not ScanNote.BEGAN_AGAIN
+                self._scan_plainly(lost.note)
             finally:
                 self._requests.drop()
 
@@ -292,6 +313,10 @@ class NodeScan:
         is_another = self._server_name not in {None, lane.server.full_name}
         self._server_name = self._server_name or lane.server.full_name
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
+        match, self._matches = self._only.sent_to(lane.server)
+        self._template = scan_template(match, self._only.key_type)
+        compatible = lane.server.compatible
+        self._most_count = MAX_COUNT if compatible is None else compatible.most_count
         self.probe.clock.restart()
         before, self.run_id = self.run_id, lane.server.run_id
         if is_first:
@@ -326,19 +351,33 @@ class NodeScan:
         if self.source is not None:
             await self.source.use_lane(lane)
 
-    def _scan_plainly(self) -> None:
-        """Begin again without positions: the cursors go backwards."""
-        if self.passes is None:
-            self._restart(ScanNote.PLAIN)
-            self.reset(opaque=True)
-        else:
-            self._notes[ScanNote.PLAIN_NODE] = None
+    async def _prove_cursors(self) -> None:
+        """Scan without made-up cursors where they mean nothing, from the beginning if it was begun with them."""
+        connection = self.node.connection
+        dialect = self.ranges.dialect if self.passes is None else self.passes.dialect
+        if dialect.is_ordered and not (self.passes is None and self.ranges.is_done):
+            self.commands += await prove_cursors(connection, self.node.size)
+        if connection.cursors_are_positions is not False:
+            return
+        if dialect.is_ordered:
+            self._scan_plainly(ScanNote.UNPROVEN)
+        self._notes[ScanNote.UNPROVEN] = None
+
+    def _scan_plainly(self, why: ScanNote) -> None:
+        """Begin again without positions."""
+        if self.passes is not None:
+            self._notes[ScanNote.PLAIN_NODE if why is ScanNote.PLAIN else why] = None
             self.passes.restart(Dialect.OPAQUE)
+            return
+        if why is not ScanNote.UNPROVEN or not self.ranges.is_untouched or self.node.first_cursor:
+            self._restart(why)
+        self.reset(opaque=True)
 
     def _use_ranges(self, ranges: Ranges) -> None:
         """Scan these ranges from now on; nothing may be under way."""
         self.ranges = ranges
         self.table = self._new_table()
+        self._beginning = BeginningWatch()
         self._stuck = 0
 
     def _new_ranges(self, node: ScanNode) -> Ranges:
@@ -413,18 +452,19 @@ class NodeScan:
         self.pacer.pace = self._control.pace
         while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
             pass
-        if self._requests.working and now >= self.probe.due_at:
+        if self._requests.working and now >= self.probe.due_at and not self._is_alone:
             self._send_probe(lane, now)
 
     def _send_next(self, lane: Lane, now: float) -> bool:
         """Send the next SCAN and the queries that are due in one write; return whether there was anything to send."""
-        if self._requests.working >= self.pacer.depth:
+        if self._requests.working >= self.pacer.depth or (self._is_alone and self._requests):
             return False
         source = self.source
-        count = max(1, min(self.pacer.count, int(PAGE_BYTES / max(1.0, self._name_bytes))))
+        count = max(1, min(self.pacer.count, self._most_count, int(PAGE_BYTES / max(1.0, self._name_bytes))))
         is_behind = source is not None and source.unsent > count * max(MAX_WAITING_COUNTS, 2 * self.pacer.depth)
         one = None if is_behind else self._idle_range()
-        queries = None if source is None else source.next_write(QUERIES_PER_COUNT * count)
+        has_turn = one is None or not self._is_alone
+        queries = source.next_write(QUERIES_PER_COUNT * count) if source is not None and has_turn else None
         if one is None and queries is None and source is not None and source.waiting and not self._requests.working:
             source.settle()
             queries = source.next_write(QUERIES_PER_COUNT * count)
@@ -481,7 +521,11 @@ class NodeScan:
             self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
             if self._stuck >= STUCK_AFTER:
                 raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+            if not self.ranges.dialect.is_ordered and self._beginning.observe(keys):
+                raise BeginAgainError(ScanNote.BEGAN_AGAIN)
             fresh = self.ranges.advance(one, cursor, keys)
+            if self._matches is not None:
+                fresh = [*filter(self._matches, fresh)]
             if self.passes is not None:
                 fresh = self.passes.filter.accept(fresh)
             if self.ranges.dialect is Dialect.STANDALONE:

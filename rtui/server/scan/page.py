@@ -17,10 +17,11 @@ from rtui.keyspace.text.glob import Matcher, check_pattern
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import POSITION_END
+from rtui.server.scan.progress import ScanNote
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
-from rtui.server.wire.identity import parse_info, parse_number
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
+from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
 _TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN"})
 """Codes of errors that are temporary."""
@@ -31,6 +32,14 @@ _CURSOR_DIGITS: Final = 20
 """Most digits of an unsigned number of 64 bits."""
 
 _NO_PAGE: Final = "What the server answers to SCAN is not a page of keys"
+
+
+class BeginAgainError(ScanRefusedError):
+    """A scan that can't go on from where it was, but may from the beginning; `note` says why."""
+
+    def __init__(self, note: ScanNote) -> None:
+        super().__init__(note.value)
+        self.note = note
 
 
 def is_temporary(reply: Reply) -> bool:
@@ -44,10 +53,20 @@ def is_elsewhere(error: ServerError) -> bool:
 
 
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
-    """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else."""
+    """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else.
+
+    It is a BeginAgainError where the server may answer if the scan begins again.
+    """
     if isinstance(reply, ServerError):
         if is_temporary(reply):
             raise ServerBusyError(reply.text)
+        text = reply.text.lower()
+        if ALONE in text:
+            raise BeginAgainError(ScanNote.ALONE)
+        if "invalid" in text and "cursor" in text:
+            raise BeginAgainError(ScanNote.LOST_PLACE)
+        if reply.code == NOT_SENT:
+            raise ScanRefusedError(f"{reply.text}.")
         raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text}")
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")
@@ -82,6 +101,12 @@ class ScanFilter:
     def is_open(self) -> bool:
         """Whether every key passes."""
         return self.match is None and self.key_type is None
+
+    def sent_to(self, server: ServerIdentity) -> tuple[bytes | None, Callable[[bytes], bool] | None]:
+        """Return MATCH as the server may get it, and a test of names in its place where it may not."""
+        if server.compatible is None or server.compatible.sends("SCAN MATCH"):
+            return self.match, None
+        return None, self.names()
 
     def names(self) -> Callable[[bytes], bool] | None:
         """Return a function that tests names like MATCH does, where MATCH is used otherwise; None if all names pass."""

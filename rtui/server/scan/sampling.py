@@ -22,7 +22,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.scan.cursor import POSITION_END, Dialect
-from rtui.server.scan.page import scan_page
+from rtui.server.scan.page import UNKNOWN_FACTOR, key_count, scan_page
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.wire.connection import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
@@ -88,6 +88,21 @@ class Sample:
             self.size_bytes += sum(len(key) for key in keys if key not in self.keys)
             self.keys.update(dict.fromkeys(keys))
 
+    def contradiction(self, *sizes: int | None) -> SafeText | None:
+        """Return why the server's own counts before and after can't be those of the keys sampled; None where they may.
+
+        Cursors that reach one shard of several show so. Expired keys that the server still counts are allowed for.
+        """
+        total, known = self.total, [size for size in sizes if size]
+        if total is None or not known or self.failure is not None:
+            return None
+        width = total.high - total.low
+        fewest, most = (total.low - width) / UNKNOWN_FACTOR, (total.high + width) * UNKNOWN_FACTOR
+        if fewest <= max(known) and min(known) <= most:
+            return None
+        found, counted = round(total.value), known[-1]
+        return SafeText(f"Random cursors tell of {found:,} keys, but the server counts {counted:,} (DBSIZE).")
+
     @property
     def total(self) -> Estimate | None:
         """Keys of the database: those found by the positions visited; None before any was found.
@@ -109,6 +124,17 @@ class Sample:
             spread = quantile * math.sqrt(squares * calls / (calls - 1)) / found
         value, error = density * POSITION_END, max(Z_95 / math.sqrt(found), spread)
         return Estimate(max(float(len(self.keys)), value * (1 - error)), value, value * (1 + error))
+
+
+async def contradiction(taken: Sample, lane: Lane, size: int | None) -> SafeText | None:
+    """Return why a sample can't be one of a database that had `size` keys before; asks DBSIZE again where in doubt.
+
+    Raises ConnectionLost.
+    """
+    if taken.contradiction(size) is None:
+        return None
+    (reply,) = await lane.run(guard.dbsize())
+    return taken.contradiction(size, key_count(reply))
 
 
 def can_sample(dialect: Dialect) -> bool:

@@ -120,10 +120,13 @@ class ScanProbe:
         size = key_count(reply)
         if size is None:
             return None
+        if has_keys and size == 0:
+            if not self._largest_size:  # a server that counts its keys only now and then
+                return None
+            self.size = size
+            return ScanNote.EMPTIED
         self.size = size
         self._largest_size = max(self._largest_size, size)
-        if has_keys and size == 0:
-            return ScanNote.EMPTIED
         return ScanNote.SHRANK if size * 2 < self._largest_size else None
 
     def observe_clock(self, reply: Reply, pacer: Pacer) -> None:

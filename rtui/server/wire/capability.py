@@ -21,7 +21,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
-from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
 
 class Feature(StrEnum):
@@ -164,12 +164,12 @@ def capability_from(reply: Reply) -> Capability:
     """Return what a reply says about its command; `UNTRIED` when it says nothing."""
     if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
         return _YES
-    if reply.code in _PASSING:
-        return _UNTRIED
     text = reply.text.lower()
+    if reply.code in _PASSING or ALONE in text:
+        return _UNTRIED
     if "no such key" in text:
         return _YES
-    reason = display_text(str(reply))
+    reason = reply.text if reply.code == NOT_SENT else display_text(str(reply))
     if reply.code == "NOPERM" or any(word in text for word in _REFUSING):
         return Capability(Verdict.DENIED, reason)
     if "unknown command" in text or "unknown subcommand" in text or "unknown sub-command" in text:
@@ -185,7 +185,7 @@ def is_key_refusal(error: ServerError) -> bool:
 
 def refuses_command(error: ServerError) -> bool:
     """Whether the server refuses the command for every key, so that it is not worth sending again."""
-    return capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
+    return error.code == NOT_SENT or capability_from(error).verdict in (Verdict.DENIED, Verdict.UNKNOWN_COMMAND)
 
 
 def refuses_fact(error: ServerError) -> bool:

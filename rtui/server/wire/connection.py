@@ -183,6 +183,8 @@ class Connection:
         """Number of times the connection was made: what is known of the server may not hold after it grew."""
         self.redirects = 0
         """Replies on the interactive lane so far that say that another node of the cluster has the key."""
+        self.cursors_are_positions: bool | None = None
+        """Whether made-up cursors of SCAN were proven to mean places; None before that, and after each reconnect."""
         self._connect_timeout_s = connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._heartbeat_s = heartbeat_s
@@ -314,7 +316,7 @@ class Connection:
         lane.server = await identify(lane)
         if lane is self._main:
             if lane.server.run_id != self.server.run_id:
-                self.generation += 1
+                self._count_generation()
             self.server = lane.server
             self._changed()
         return self.server
@@ -362,6 +364,11 @@ class Connection:
                 lane.close()
         self._main = self._bulk = None
         self._skip_pause.set()
+
+    def _count_generation(self) -> None:
+        """Forget what was proven of the server: another one may answer now."""
+        self.generation += 1
+        self.cursors_are_positions = None
 
     def _interactive_lane(self) -> Lane:
         if self._main is None:
@@ -479,7 +486,7 @@ class Connection:
                 reason = failed
         self._main = lane
         self.server, self.no_touch = lane.server, lane.no_touch
-        self.generation += 1
+        self._count_generation()
         # Runs before callers that await a reply on the lane hear of the loss, so that they see the new state.
         lane.closed.add_done_callback(self._main_ended)
         self._set_state(Online())

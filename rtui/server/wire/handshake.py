@@ -52,6 +52,7 @@ class HandshakeOutcome:
 
 async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: ServerIdentity) -> ServerIdentity:
     """Make the lane ready and return what the server is; `before` is the last one. Raises `ConnectFailure`."""
+    lane.server = before
     sections = _SECTIONS if before.run_id is not None else ()
     try:
         info = await handshake(lane, lane.target, outcome, sections)
@@ -178,6 +179,8 @@ async def identify(lane: Lane, asked: Sequence[Reply] = ()) -> ServerIdentity:
     one, or all, if that was asked already. A user who may not run INFO is refused it once, and not for each section.
     """
     info = list(asked) or await lane.run(guard.info("server"))
+    if lane.server == ServerIdentity():  # nothing is known yet, and some servers are not to be sent all that follows
+        lane.server = parse_identity(info)
     hello: Reply = None
     if isinstance(info[0], ServerError):
         (hello,) = await lane.run(guard.hello(lane.protocol))

@@ -9,20 +9,13 @@ from enum import StrEnum
 from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.guard.compatible import CompatibleServer, compatible_server
 
 MAX_INFO_BYTES: Final = 1 << 20
 """Longest part of an INFO reply that is read: a real one has some ten kilobytes."""
 
 Product = Literal["redis", "valkey", "other"]
 """The program that the server runs; `other` may behave differently, such as in what a cursor means."""
-
-_FOREIGN: Final = {
-    "dragonfly_version": "dragonfly",
-    "garnet_version": "garnet",
-    "kvrocks_version": "kvrocks",
-    "mvcc_depth": "keydb",
-}
-"""Fields of INFO by which compatible servers are recognised."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
@@ -42,6 +35,8 @@ class ServerIdentity:
 
     product: Product | None = None
     product_name: SafeText | None = None
+    compatible: CompatibleServer | None = None
+    """What is known of a server that is neither Redis nor Valkey, or stands before one."""
     version: tuple[int, ...] | None = None
     run_id: str | None = None
     """Changes with each start of the server: cursors of a scan are valid only while it stays the same."""
@@ -63,9 +58,10 @@ class ServerIdentity:
 
     def is_like(self, other: ServerIdentity) -> bool:
         """Whether what is known of this server holds for the other: the same run id, version and policy."""
-        return (self.run_id, self.product, self.version, self.maxmemory_policy) == (
+        return (self.run_id, self.product, self.compatible, self.version, self.maxmemory_policy) == (
             other.run_id,
             other.product,
+            other.compatible,
             other.version,
             other.maxmemory_policy,
         )
@@ -121,7 +117,8 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         for name, value in pairs
         if isinstance(name, bytes) and isinstance(value, bytes)
     }
-    name = next((name for field, name in _FOREIGN.items() if field in fields), None)
+    compatible = compatible_server(fields)
+    name = None if compatible is None or compatible.is_redis else compatible.name.lower()
     if name is None:
         by_version = "valkey" if "valkey_version" in fields else "redis" if "redis_version" in fields else None
         name = fields.get("server_name", by_version or greeting.get("server"))
@@ -141,6 +138,7 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
     return ServerIdentity(
         product=name if name in {"redis", "valkey"} or name is None else "other",  # type: ignore[arg-type]
         product_name=None if name is None else display_text(name),
+        compatible=compatible,
         version=None if version is None else tuple(int(part) for part in version.groups() if part is not None),
         run_id=fields.get("run_id") or None,
         mode=None if mode is None else display_text(mode),

@@ -31,7 +31,7 @@ from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectionLost, FailureKind
 from rtui.server.wire.failures import os_failure, ssh_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.replies import Reply, ServerError, as_resp2
+from rtui.server.wire.replies import NOT_SENT, Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
 from rtui.server.wire.tunnels import SshChild
 
@@ -175,10 +175,17 @@ class Lane(asyncio.BufferedProtocol):
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
 
-        A command that the server has denied to this user is not sent again: its reply is the earlier error.
+        A command that the server has denied to this user is not sent again: its reply is the earlier error. Nor is one
+        sent that this kind of server must not get: its reply is an error that says why.
         """
-        if self._denied and any(command.name in self._denied for command in commands):
-            return self._run_allowed(commands)
+        if self._denied or self.server.compatible is not None:
+            refused = [self._refusal(command) for command in commands]
+            if any(refused):
+                return self._run_allowed(commands, refused)
+        return self._send(commands)
+
+    def _send(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
+        """Send commands in one write, whatever the server has said of them."""
         expected = 0
         for command in commands:
             if type(command) is not Command:
@@ -199,10 +206,19 @@ class Lane(asyncio.BufferedProtocol):
         self._send_unsent()
         return done
 
-    def _run_allowed(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
-        """Send the commands that are not denied, and put the known errors among their replies."""
-        denied = dict(self._denied)
-        sent = self.run(*(command for command in commands if command.name not in denied))
+    def _refusal(self, command: Command) -> ServerError | None:
+        """Return the error that stands for the reply to a command, None for one that may be sent."""
+        denied, compatible = self._denied.get(command.name), self.server.compatible
+        if denied is not None or compatible is None or type(command) is not Command:
+            return denied
+        why = compatible.refusal(command)
+        return None if why is None else ServerError(f"{NOT_SENT} {why}")
+
+    def _run_allowed(
+        self, commands: tuple[Command, ...], refused: list[ServerError | None]
+    ) -> asyncio.Future[list[Reply]]:
+        """Send the commands that are not refused, and put the errors of the others among their replies."""
+        sent = self._send(tuple(command for command, error in zip(commands, refused, strict=True) if error is None))
         done: asyncio.Future[list[Reply]] = self._loop.create_future()
 
         def answer(replied: asyncio.Future[list[Reply]]) -> None:
@@ -213,8 +229,8 @@ class Lane(asyncio.BufferedProtocol):
                 _fail(done, cast(ConnectionLost, error))
                 return
             replies = iter(replied.result())
-            names = [command.name for command in commands for _ in range(command.replies)]
-            done.set_result([denied[name] if name in denied else next(replies) for name in names])
+            errors = [error for command, error in zip(commands, refused, strict=True) for _ in range(command.replies)]
+            done.set_result([next(replies) if error is None else error for error in errors])
 
         sent.add_done_callback(answer)
         return done

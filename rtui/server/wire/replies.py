@@ -6,6 +6,13 @@ from typing import Final, TypeAlias, final
 
 from rtui.keyspace.text.display import SafeText, display_text
 
+NOT_SENT: Final = "NOTSENT"
+"""The code of an error that stands for the reply to a command which is not sent to this server."""
+
+
+ALONE: Final = "pipeline"
+"""A word in the errors of proxies that answer a command only if nothing is sent with it."""
+
 
 @final
 class ServerError(Exception):

@@ -30,9 +30,20 @@ class BeginningScreen(RunScreen[bytes | None]):
         raise NotImplementedError
 
     def action_begin(self, *, estimate: bool = False) -> None:
-        """Read every key, or a sample; ask first where an analysis was left in an earlier run to go on later."""
+        """Read every key, or a sample; ask first where it costs money, or was left in an earlier run to go on later."""
         if Condition.READY not in self.conditions:
             return
+
+        def chosen(choice: int | None) -> None:
+            if choice == 1 and Condition.READY in self.conditions:
+                self._begin(estimate=estimate)
+
+        if self.source.bill is None:
+            self._begin(estimate=estimate)
+        else:
+            self.app.push_screen(ChoiceScreen(self.source.bill, screen_lines.LEAVE_OR_PAY), chosen)
+
+    def _begin(self, *, estimate: bool) -> None:
         if self.source.may_have_left and not estimate:
             self.run_worker(
                 self._begin_or_go_on(), group="begin", exclusive=True, exit_on_error=False, description="begin"

@@ -88,6 +88,9 @@ FILE_HINT: Final = _hint(literal(" writes the table as it is shown: .csv, .md or
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
 """The choice before an estimate replaces exact figures."""
 
+LEAVE_OR_PAY: Final = (SafeText("Ask nothing"), SafeText("Ask every key"))
+"""Where the server bills commands."""
+
 GO_ON_OR_ANEW: Final = (SafeText("Go on from there"), SafeText("Begin anew: what was saved of it is removed"))
 """The choice before an analysis where one was left in an earlier run."""
 

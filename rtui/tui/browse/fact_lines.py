@@ -122,7 +122,8 @@ def fact_lines(
     cells = (width - 2 * MARGIN + 1) // 2 - LABEL_CELLS
     length = _fact(literal("length"), facts.length, lambda length: _length(length, kind, cells))
     encoding = _fact(literal("encoding"), facts.encoding, lambda name: display(name, limit=32))
-    memory = _fact(literal("memory"), facts.memory_bytes, lambda size: fmt.size(size, Mark.ABOUT))
+    where = " on disk" if facts.is_on_disk else ""
+    memory = _fact(literal("memory"), facts.memory_bytes, lambda size: SafeText(f"{fmt.size(size, Mark.ABOUT)}{where}"))
     if now_s is not None:
         left_ms = ttl_at(left_ms, facts.asked_at_s, now_s)
     if isinstance(left_ms, NoTtl):

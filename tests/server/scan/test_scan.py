@@ -12,6 +12,7 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.scan.cursor import Dialect, dialect_of
+from rtui.server.scan.cursor_proof import PROVED_FROM
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
@@ -64,7 +65,7 @@ async def test_every_pace_and_its_cost(valkey: Server, pace: Pace) -> None:
     assert not seen.repeated
     scans = [argv for argv in sent if argv[0] == b"SCAN"]
     counts = [int(argv[argv.index(b"COUNT") + 1]) for argv in scans]
-    assert counts[0] == 20
+    assert counts[counts.index(PROVED_FROM) + 1] == 20
     assert max(counts) <= 1000
     cost = scan.cost
     assert cost.is_measured

@@ -1,4 +1,4 @@
-"""An analysis that was left in an earlier run: it is asked whether it is to go on."""
+"""What is asked before an analysis begins: whether one that was left is to go on, and whether it may cost money."""
 
 from __future__ import annotations
 
@@ -39,3 +39,16 @@ async def test_one_that_can_not_go_on_is_said_and_forgotten() -> None:
         await user.press("enter")
         await user.until_shown("A new analysis", "The server was restarted since")
         assert source.asked == ["forget", "begin"]
+
+
+async def test_where_commands_are_billed_the_user_is_asked_first() -> None:
+    source = FixedAnalysis()
+    source.bill = SafeText("Upstash bills each command: this takes up to 3,000, about 0.01 USD")
+    async with analysing(source) as user:
+        for keys in (("escape",), ("enter",), ("down", "enter")):
+            assert not source.asked
+            await user.press("r")
+            await user.until_shown("Upstash bills each command", "Ask nothing", "Ask every key")
+            await user.press(*keys)
+            await user.until(lambda: not isinstance(user.screen.app.screen, ChoiceScreen))
+        await user.until(lambda: source.asked == ["begin"])

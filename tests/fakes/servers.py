@@ -1,0 +1,203 @@
+"""Compatible servers and services as their sources and documents describe them; none of them could be run here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from rtui.server.wire.replies import Reply, ServerError
+from tests.fakes.base import Argv, FakeKey, FakeServer
+
+SHARDS = 3
+"""Shards of those that have several."""
+
+
+class _Sharded(FakeServer):
+    """Scans one shard after the other; `_joined` and `_parted` are what a cursor makes of shard and place."""
+
+    shard_bits: ClassVar[int]
+    """Bits of a cursor that hold the shard."""
+    is_shard_high: ClassVar[bool] = False
+    """Whether they are its highest of 64, or its lowest."""
+
+    def __init__(self, keys: Mapping[bytes, FakeKey]) -> None:
+        super().__init__(keys)
+        self._shards = [self._order[shard::SHARDS] for shard in range(SHARDS)]
+
+    def _joined(self, shard: int, place: int) -> int:
+        bits = self.shard_bits
+        return shard << 64 - bits | place if self.is_shard_high else place << bits | shard
+
+    def _parted(self, cursor: int) -> tuple[int, int]:
+        bits = self.shard_bits
+        if self.is_shard_high:
+            return cursor >> 64 - bits, cursor & ((1 << 64 - bits) - 1)
+        return cursor & ((1 << bits) - 1), cursor >> bits
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
+        shard, place = self._parted(cursor)
+        if shard >= SHARDS:
+            return self.no_shard()
+        keys = self._shards[shard][place : place + count]
+        if place + count < len(self._shards[shard]):
+            return self._joined(shard, place + count), keys
+        return (self._joined(shard + 1, 0) if shard + 1 < SHARDS else 0), keys
+
+    def no_shard(self) -> tuple[int, list[bytes]] | ServerError:
+        """Answer a cursor with the number of a shard that is none."""
+        return 0, []
+
+
+class Dragonfly(_Sharded):
+    """A shard beyond the last answers 0, which looks like the end; no OBJECT, no NO-TOUCH."""
+
+    name = "Dragonfly"
+    info: ClassVar[Mapping[str, str]] = {
+        "redis_version": "7.4.0",
+        "dragonfly_version": "df-v1.30.0",
+        "redis_mode": "standalone",
+    }
+    shard_bits = 10
+    unknown = (b"OBJECT", b"CLIENT NO-TOUCH")
+
+
+class Garnet(FakeServer):
+    """Counts by walking over everything; COUNT counts matches."""
+
+    name = "Garnet"
+    info: ClassVar[Mapping[str, str]] = {"garnet_version": "1.0.99", "run_id": "one"}
+    unknown = (b"CLIENT NO-TOUCH", b"OBJECT FREQ")
+    forbidden = (b"DBSIZE", b"INFO keyspace", b"SCAN MATCH", b"SCAN TYPE", b"OBJECT IDLETIME")
+
+
+class Kvrocks(FakeServer):
+    """Cursors are tickets, of which a lost one begins again; sizes are those on disk."""
+
+    name = "Kvrocks"
+    info: ClassVar[Mapping[str, str]] = {"kvrocks_version": "2.11.1", "redis_version": "7.0.0"}
+    unknown = (b"OBJECT", b"CLIENT NO-TOUCH")
+    forbidden = (b"DBSIZE", b"INFO keyspace", b"SCAN MATCH")
+
+    def __init__(self, keys: Mapping[bytes, FakeKey], *, loses: int = 0) -> None:
+        """Forget one ticket when half of the keys are listed, so many times."""
+        super().__init__(keys)
+        self.loses = loses
+        self._tickets = {0: 0}
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
+        start = self._tickets.get(cursor, 0)
+        if self.loses and start >= len(self._order) // 2:
+            self.loses -= 1
+            start = 0
+        end, keys = super().page(start, count)  # type: ignore[misc]
+        ticket = 1_000_000 + len(self._tickets)
+        self._tickets[ticket] = end
+        return ticket if end else 0, keys
+
+
+class Pika(FakeServer):
+    """Cursors are keys so far, kept without what is filtered by; it says little of itself."""
+
+    name = "Pika"
+    info: ClassVar[Mapping[str, str]] = {"pika_version": "3.5.4"}
+    more_info: ClassVar[Mapping[str, str]] = {}
+    unknown = (b"OBJECT", b"MEMORY USAGE", b"CLIENT NO-TOUCH")
+    forbidden = (b"DBSIZE", b"INFO keyspace", b"SCAN MATCH", b"SCAN TYPE")
+
+
+class KeyDB(FakeServer):
+    """From COUNT 100 on the cursor is always 0; it has no field of its own in the section `server`."""
+
+    name = "KeyDB"
+    info: ClassVar[Mapping[str, str]] = {
+        "redis_version": "6.3.4",
+        "run_id": "one",
+        "redis_mode": "standalone",
+        "executable": "/usr/local/bin/keydb-server",
+    }
+    unknown = (b"CLIENT NO-TOUCH",)
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
+        if count >= 100:
+            self.not_allowed.append([b"SCAN", b"%d" % cursor, b"COUNT", b"%d" % count])
+        return super().page(cursor, count)
+
+
+class RedisEnterprise(_Sharded):
+    """A proxy before several servers that says it is one Redis."""
+
+    name = "Redis Enterprise"
+    info: ClassVar[Mapping[str, str]] = {
+        "redis_version": "7.4.3",
+        "rlec_version": "7.22.0-95",
+        "redis_mode": "standalone",
+        "run_id": "one",
+    }
+    shard_bits = 14
+    is_shard_high = True
+    takes_probes = True
+    unknown = (b"CLUSTER", b"ROLE", b"CONFIG")
+
+
+class TencentProxy(_Sharded):
+    """A proxy that nothing tells from Redis, and that knows no cursor from before a failover."""
+
+    name = "a proxy of Tencent"
+    shard_bits = 8
+    takes_probes = True
+
+    def __init__(self, keys: Mapping[bytes, FakeKey]) -> None:
+        super().__init__(keys)
+        self.fails_over_at: int | None = None
+        """The shard before whose scan the failover comes, once."""
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
+        if cursor and self._parted(cursor)[0] == self.fails_over_at:
+            self.fails_over_at = None
+            return ServerError("ERR invalid cursor")
+        return super().page(cursor, count)
+
+
+class HuaweiProxy(_Sharded):
+    """A proxy that takes no SCAN in a pipeline."""
+
+    name = "a proxy of Huawei"
+    shard_bits = 8
+    takes_probes = True
+
+    together = 0
+    """SCANs that came with other commands."""
+
+    def scan_together(self, argv: Argv) -> Reply:
+        self.together += 1
+        return ServerError("ERR SCAN is not supported in a pipeline")
+
+
+class ElastiCacheServerless(FakeServer):
+    """Refuses to tell sizes, and most of INFO."""
+
+    name = "ElastiCache Serverless"
+    takes_probes = True
+    unknown = (b"MEMORY USAGE", b"INFO commandstats", b"INFO keysizes")
+
+    def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
+        if cursor >= len(self._order):
+            return ServerError("ERR no such place")
+        return super().page(cursor, count)
+
+
+class Upstash(FakeServer):
+    """Bills each command."""
+
+    name = "Upstash"
+    info: ClassVar[Mapping[str, str]] = {"upstash_version": "1.10.5", "redis_version": "6.2.6"}
+    unknown = (b"CLIENT NO-TOUCH", b"OBJECT FREQ")
+
+    def reply(self, argv: Argv) -> Reply:
+        return b"db0:keys=%d\r\n" % len(self.keys) if argv == [b"INFO", b"keyspace"] else super().reply(argv)
+
+
+ALL = (
+    *(Dragonfly, Garnet, Kvrocks, Pika, KeyDB, RedisEnterprise, TencentProxy, HuaweiProxy, ElastiCacheServerless),
+    Upstash,
+)
