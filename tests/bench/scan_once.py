@@ -12,31 +12,33 @@ import sys
 import time
 
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode, SplitSink
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from tests.bench.loads import Asking
 
 
 async def into_the_store(port: int, pace: str, keys: int) -> float:
     """Scan everything once, as browsing does."""
-    connection = Connection(Target(port=port))
-    await connection.open()
-    dialect = dialect_of(connection.server)
+    deployment = Deployment(Target(port=port))
+    await deployment.open()
+    nodes = [
+        ScanNode(one.connection, dialect_of(one.connection.server), one.id or None, slots=one.slots, size=keys)
+        for one in await deployment.scanned()
+    ]
     store = NamespaceStore()
     gc.freeze()
     start = time.perf_counter()
     split_sink = SplitSink(store.separators.values, store.add_split)
-    node = ScanNode(connection, dialect, size=keys)
-    scan = Scan([node], store.add, RunControl(Pace(pace)), split_sink=split_sink)
+    scan = Scan(nodes, store.add, RunControl(Pace(pace)), split_sink=split_sink)
     await scan.run()
     took = time.perf_counter() - start
-    await connection.close()
+    await deployment.close()
     if scan.state is not ScanState.DONE or store.keys < keys:
         raise RuntimeError(f"{scan.state}, {store.keys} keys of {keys}")
     return took
