@@ -6,8 +6,9 @@ import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import pairwise
+from typing import Final
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.keyspace.text.display import display_text
@@ -218,6 +219,10 @@ def test_lines_fit_and_are_safe(key: bytes, width: int) -> None:
             check_text("".join(span.text for span in line))
 
 
+TWO_OF_A_ROW_LEFT: Final = "sent asked asked sent sent sent answered answered follow sent follow"
+"""The first of two entries in one row is dropped after it was answered, the second while it waits."""
+
+
 @given(
     st.lists(
         st.tuples(st.sampled_from(["sent", "asked", "later", "answered", "follow"]), st.sampled_from([b"abc", b"xyz"])),
@@ -226,6 +231,7 @@ def test_lines_fit_and_are_safe(key: bytes, width: int) -> None:
     st.sampled_from(["", "abc", "!abc", "PTTL", "facts", "!", "waiting"]),
     st.integers(1, 12),
 )
+@example([(what, b"abc") for what in TWO_OF_A_ROW_LEFT.split()], "", 5)
 def test_rows_that_followed_are_those_of_a_new_filter(steps: list[tuple[str, bytes]], needle: str, most: int) -> None:
     log, now_s = CommandLog(most_entries=most), 0.0
     lane, owed = log.open_lane("interactive"), 0

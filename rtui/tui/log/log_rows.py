@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import deque
 from collections.abc import Iterator, MutableSequence, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, takewhile
 from typing import Final, TypeAlias
 
 from rtui.keyspace.slices import Slices
@@ -109,13 +109,12 @@ class LogRows:
 
     def follow(self) -> int:
         """Take new entries, and drop those that the log has dropped; return how many rows that were first are gone."""
-        log, gone = self._log, 0
+        log = self._log
+        gone = sum(1 for _ in takewhile(lambda row: row[-1].number <= log.dropped, self))
         while self._decided and self._decided[0][0].number <= log.dropped:
             del self._decided[0][0]
             if not self._decided[0]:
                 self._decided.popleft()
-                gone += 1
-        gone += sum(row[-1].number <= log.dropped for row in self._undecided)
         waiting, may_decide = [], True
         for entry in self._since(max(self._seen, log.dropped)):
             may_decide = may_decide and self._may_decide(entry)
