@@ -12,7 +12,7 @@ from typing import Final
 ENVIRONMENT: Final = "RTUI_ENGINE"
 """The variable of the environment that chooses the engine: `pure` turns the compiled one off."""
 
-EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_saved", "_scan")
+EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_saved", "_scan", "_slot_filter")
 """The modules that are compiled."""
 
 

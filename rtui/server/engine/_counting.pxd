@@ -163,7 +163,10 @@ cdef inline bint count_page(Inspection* one, Page* page) noexcept nogil:
     cdef size_t index
     cdef bint is_counted = grow_scratch(&one.scratch, page.count)
     for index in range(page.count if is_counted else 0):
-        one.vanished += page.keys[index].is_gone
+        if page.keys[index].is_elsewhere:
+            page.keys[index].is_gone = True
+        else:
+            one.vanished += page.keys[index].is_gone
     for index in range(page.count):
         if is_counted and not page.keys[index].is_gone:
             is_counted = count_alike(one, page, index)

@@ -1,7 +1,17 @@
 """Hashes of names for the tables of the engine. They are seeded, because names are chosen by whoever writes to the server."""
 
-from libc.stdint cimport uint8_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy
+
+cdef extern from *:
+    """
+    #if PY_VERSION_HEX >= 0x030E0000
+    #define rtui_hash_name(name, length) Py_HashBuffer(name, (Py_ssize_t)(length))
+    #else
+    #define rtui_hash_name(name, length) _Py_HashBytes(name, (Py_ssize_t)(length))
+    #endif
+    """
+    int64_t python_hash "rtui_hash_name"(const uint8_t*, size_t) noexcept nogil
 
 
 cdef inline uint64_t mixed(uint64_t value) noexcept nogil:

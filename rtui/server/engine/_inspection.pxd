@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
-from rtui.server.engine._hashing cimport hash_bytes
+from rtui.server.engine._hashing cimport hash_bytes, python_hash
 from rtui.server.engine._nodes cimport Tree
 from rtui.server.engine._pages cimport (
     ALL_COLUMNS,
@@ -51,16 +51,6 @@ from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply
 from rtui.server.engine._slots cimport SlotCounts
 from rtui.server.engine._tallies cimport SketchData
 
-cdef extern from *:
-    """
-    #if PY_VERSION_HEX >= 0x030E0000
-    #define rtui_hash_name(name, length) Py_HashBuffer(name, (Py_ssize_t)(length))
-    #else
-    #define rtui_hash_name(name, length) _Py_HashBytes(name, (Py_ssize_t)(length))
-    #endif
-    """
-    int64_t python_hash "rtui_hash_name"(const uint8_t*, size_t) noexcept nogil
-
 cdef enum:
     MOST_NAME = 64  # bytes of the name of a type or an encoding
     MOST_TYPES = 4096
@@ -73,6 +63,7 @@ cdef enum:  # what a reply means that is no plain answer
     IS_GONE = 1  # the key
     IS_UNKNOWN = 2  # the fact
     IS_FAILURE = 3  # Python has raised an exception
+    IS_ELSEWHERE = 4  # another node of the cluster has the key
 
 ctypedef int (*Decide)(void* owner, int column, const Key* key, const Reply* reply) noexcept nogil
 
@@ -162,6 +153,8 @@ cdef struct Inspection:
     Rows top  # candidates for the lists of largest keys
     Rows exported
     Rows unread  # names that are too long
+    bint tells_elsewhere  # whether it matters that another node has a key
+    Rows elsewhere  # such keys
     Rows tags
     bint has_registry  # whether keys are counted by it
     Counts* registry  # what counts them, NULL where Python counts them all
@@ -304,6 +297,23 @@ cdef inline int64_t write_second(Output* output, Inspection* one, Page* page) no
     return written
 
 
+cdef inline bint means_elsewhere(const Reply* error) noexcept nogil:
+    """Whether another node has the key, or none: as `is_elsewhere` in Python."""
+    return (
+        (error.length >= 6 and memcmp(error.text, b"MOVED ", 6) == 0)
+        or (error.length >= 4 and memcmp(error.text, b"ASK ", 4) == 0)
+        or (error.length >= 28 and memcmp(error.text, b"CLUSTERDOWN Hash slot not se", 28) == 0)
+    )
+
+
+cdef inline int leave_to_others(Inspection* one, Key* key) noexcept nogil:
+    """Let another node be asked about a key, once; return 0 or IS_FAILURE."""
+    if not key.is_elsewhere and not add_row(&one.elsewhere, key, key.name, key.length):
+        return IS_FAILURE
+    key.is_elsewhere = True
+    return 0
+
+
 cdef inline int decided(Inspection* one, int column, Key* key, const Reply* reply) noexcept nogil:
     """Return what a reply means that is no plain answer; of errors with the same text Python is asked once."""
     cdef uint64_t hash
@@ -313,6 +323,8 @@ cdef inline int decided(Inspection* one, int column, Key* key, const Reply* repl
         return one.decide(one.owner, column, key, reply)
     if reply.length >= 9 and memcmp(reply.text, b"WRONGTYPE", 9) == 0:
         return IS_GONE
+    if one.tells_elsewhere and means_elsewhere(reply):
+        return IS_ELSEWHERE
     hash = one.tree.seed + (<uint64_t>reply.length << 8) + column
     if column == ASKS_LENGTH:  # a command of its own for each type
         hash += <uint64_t>key.type << 40
@@ -385,6 +397,8 @@ cdef inline int answer_first(Inspection* one, Key* key, int column, const Reply*
         what = decided(one, column, key, reply)
     if what == IS_GONE:
         key.is_gone = True
+    elif what == IS_ELSEWHERE:
+        return leave_to_others(one, key)
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
 
@@ -432,6 +446,8 @@ cdef inline int answer_second(Inspection* one, Key* key, int column, const Reply
         what = decided(one, column, key, reply)
     if what == IS_GONE and column != ASKS_ENCODING:
         key.is_gone = True
+    elif what == IS_ELSEWHERE:
+        return 0 if column == ASKS_ENCODING else leave_to_others(one, key)
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
 
@@ -460,6 +476,8 @@ cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
     for index in range(page.count):
         key = &page.keys[index]
         key.asked = 0
+        if key.is_elsewhere:
+            continue
         if key.is_gone:
             one.vanished += 1
             continue
@@ -526,7 +544,7 @@ cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
         key = &page.keys[index]
         was_asked = key.asked & (1 << ASKS_LENGTH)
         key.asked = 0
-        if key.is_sampled or key.is_gone or key.known & KNOWS_LENGTH:
+        if key.is_sampled or key.is_gone or key.is_elsewhere or key.known & KNOWS_LENGTH:
             continue
         if page.is_late:
             leave_out(&one.types[key.type], key)

@@ -47,6 +47,7 @@ from rtui.server.engine._pages cimport (
 from rtui.server.engine._ranges cimport RANGE_NO_MEMORY, RANGE_OK, Range, RangeSet, advance, next_range
 from rtui.server.engine._replies cimport BAD, INCOMPLETE, Input, Reply, clear_input, read_reply
 from rtui.server.engine._scan_reply cimport Names, free_names, read_page
+from rtui.server.engine._slot_filter cimport SlotFilterState, filter_names
 
 cdef enum:
     MOST_COUNT = 1000  # of a SCAN
@@ -90,6 +91,7 @@ cdef struct Pipeline:
     uint64_t answered
     RangeSet* ranges
     Inspection* inspection  # NULL where keys are only listed
+    SlotFilterState* filter  # of a cluster's node, NULL where all keys are delivered
     Sink sink  # where they go then, NULL for nowhere
     void* sink_owner
     Names names
@@ -389,6 +391,10 @@ cdef inline bint deliver(Pipeline* pipeline, size_t count) noexcept nogil:
     """Hand the names of a page that are kept to whoever gets them; False where there is no memory."""
     cdef Names* names = &pipeline.names
     cdef size_t index, kept = 0, size = 0
+    if pipeline.filter != NULL and not filter_names(
+        pipeline.filter, count, names.starts, names.lengths, names.keep
+    ):
+        return False
     for index in range(count):
         size += names.lengths[index]
         if names.keep[index]:

@@ -38,10 +38,13 @@ from rtui.server.engine._pages cimport (
     KNOWS_TTL,
     Key,
     Output,
+    Page,
+    Queue,
     Row,
     Rows,
     free_pages,
     free_rows,
+    pop,
 )
 from rtui.server.engine._pipeline cimport (
     HAS_FAILED,
@@ -63,6 +66,7 @@ from rtui.server.engine._pipeline cimport (
 from rtui.server.engine._ranges cimport CompiledRanges
 from rtui.server.engine._registry cimport RegistryTable
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
+from rtui.server.engine._slot_filter cimport SlotFilter
 from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData
 
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTemplate
@@ -125,6 +129,7 @@ cdef class ScanEngine:
     cdef SlotTable slots
     cdef NameTable names
     cdef RegistryTable registry
+    cdef SlotFilter filter
     cdef object answers
     cdef list kept
     cdef dict names_by_column
@@ -158,6 +163,7 @@ cdef class ScanEngine:
         free_rows(&self.inspection.top)
         free_rows(&self.inspection.exported)
         free_rows(&self.inspection.unread)
+        free_rows(&self.inspection.elsewhere)
         free_rows(&self.inspection.tags)
         free_rows(&self.inspection.by_registry)
         for index in range(self.inspection.type_count):
@@ -213,6 +219,29 @@ cdef class ScanEngine:
         self.check()
         self.names = names
         self.pipeline.sink, self.pipeline.sink_owner = group_names, <void*>&names.groups
+
+    def filter_slots(self, SlotFilter filter not None):
+        """Deliver of a cluster's node what this lets through."""
+        self.check()
+        self.filter, self.pipeline.filter = filter, &filter.state
+
+    def use_ranges(self, CompiledRanges ranges not None):
+        """Scan these ranges from now on; RuntimeError while something is under way."""
+        self.check()
+        if self.pipeline.requests.count:
+            raise RuntimeError("something is under way")
+        self.ranges, self.pipeline.ranges = ranges, &ranges.state
+        self.pipeline.stuck = 0
+
+    @property
+    def tells_elsewhere(self):
+        """Whether `take_elsewhere` has keys that another node has, which otherwise stay unknown."""
+        return bool(self.inspection.tells_elsewhere)
+
+    @tells_elsewhere.setter
+    def tells_elsewhere(self, bint tells):
+        self.check()
+        self.inspection.tells_elsewhere = tells
 
     cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
         """Return what a reply means; what Python raises is raised again by whoever has called the engine."""
@@ -606,6 +635,34 @@ cdef class ScanEngine:
     def take_unread(self):
         """Return names that are too long to ask about."""
         return [row[0] for row in self.rows_of(&self.inspection.unread)]
+
+    def take_elsewhere(self):
+        """Return keys since the last call of which the server has said that another node has them."""
+        return [row[0] for row in self.rows_of(&self.inspection.elsewhere)]
+
+    def take_waiting(self):
+        """Count all keys about which all is known; forget the others, and return their names."""
+        cdef list found = []
+        cdef Page* page
+        cdef Queue* queue
+        cdef size_t index, at
+        self.check()
+        if self.pipeline.requests.count:
+            raise RuntimeError("something is under way")
+        self.begin()
+        count_done(&self.driver)
+        self.is_at_work = False
+        self.ended(self.pipeline.event if self.pipeline.event == NO_MEMORY else NONE)
+        for at in range(2):
+            queue = &self.inspection.typed if at else &self.inspection.listed
+            page = pop(queue)
+            while page != NULL:
+                for index in range(page.count):
+                    if not page.keys[index].is_elsewhere:
+                        found.append(bytes_at(page.keys[index].name, page.keys[index].length))
+                free(page)
+                page = pop(queue)
+        return found
 
     def take_by_registry(self):
         """Return since the last call the keys that Python counts by the registry, those of which the same is known

@@ -151,6 +151,7 @@ class CompiledInspection:
         """Tell the engine what to ask from now on, where that has changed."""
         plan, engine = self._plan, self._engine
         self._is_resting = False
+        engine.tells_elsewhere = self._pipeline.on_elsewhere is not None
         types = engine.types()
         if self._revision != plan.revision:
             self._revision, self._defined = plan.revision, 0
@@ -230,6 +231,9 @@ class CompiledInspection:
             engine.take_tags(),
             [*zip(engine.types(), engine.take_late(), strict=True)],
         )
+        elsewhere = engine.take_elsewhere()
+        if elsewhere and self._pipeline.on_elsewhere is not None:
+            self._pipeline.on_elsewhere(elsewhere)
         self._by_registry += engine.take_by_registry()
         self._is_resting = True
         if self._table is not None and (self._table.is_filling or time.monotonic() - self._taken_at_s > TAKEN_EVERY_S):

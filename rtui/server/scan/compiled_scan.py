@@ -19,6 +19,7 @@ import hiredis
 
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
+from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import TableWatch
@@ -27,6 +28,7 @@ from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
+from rtui.server.scan.slot_filter import KeyFilter
 from rtui.server.wire.engine_drivers import Driver, Event, SocketDriver, StreamDriver
 from rtui.server.wire.errors import ConnectionLost, FailureKind, RtuiError, ScanRefusedError
 from rtui.server.wire.lane import Lane
@@ -64,6 +66,8 @@ class CompiledNodeScan(NodeScan):
     _seen: tuple[int, ...] = (0,) * 10
     """The engine's counters when it was last looked at."""
     _slice_us = FIRST_SLICE_US
+    _is_lent = False
+    """Whether the engine has the connection."""
     _names: NameTable | None = None
     """Keys that were listed, on their way to the sink; None where they are inspected."""
 
@@ -76,6 +80,33 @@ class CompiledNodeScan(NodeScan):
         if not node.dialect.is_ordered:
             return super()._new_ranges(node)
         return cast("Ranges", node.ranges(CompiledRanges))
+
+    def _new_filter(self, most: int) -> KeyFilter:
+        return SlotFilter(most)
+
+    def _use_ranges(self, ranges: Ranges) -> None:
+        super()._use_ranges(ranges)
+        if self._engine is not None:
+            self._engine.use_ranges(cast("CompiledRanges", ranges))
+
+    @property
+    def waiting(self) -> int:
+        """Keys that were listed, and about which something is still to be asked."""
+        of_engine = 0 if self._engine is None or self._is_lent else self._engine.waiting
+        return super().waiting + of_engine
+
+    def take_waiting(self) -> list[bytes]:
+        """Forget all keys about which something is still to be asked, and return them."""
+        if self._engine is None:
+            return super().take_waiting()
+        if self._is_lent:
+            return []
+        names = self._engine.take_waiting()
+        if self._queries is not None:
+            self._queries.take()
+            for _ in self._queries.hand_on():
+                pass
+        return names + super().take_waiting()
 
     def _new_table(self) -> TableWatch:
         if not self._is_compiled:
@@ -108,6 +139,8 @@ class CompiledNodeScan(NodeScan):
         template = scan_template(self._only.match, self._only.key_type, lane.names)
         self._engine = ScanEngine(cast("CompiledRanges", self.ranges), template)
         self._seen = (0,) * 10
+        if self.passes is not None:
+            self._engine.filter_slots(cast("SlotFilter", self.passes.filter))
         if self.source is not None:
             self._queries = self.source.compiled(self._engine)
         elif self._split_sink is not None:
@@ -143,6 +176,7 @@ class CompiledNodeScan(NodeScan):
     async def _lend(self, lane: Lane, engine: ScanEngine) -> None:
         """Let the engine have the connection until Python needs it."""
         driver = SocketDriver(lane, engine, self._thread) if lane.has_socket else StreamDriver(lane, engine)
+        self._is_lent = True
         try:
             await self._work(lane, engine, driver)
         except (RtuiError, CursorOrderError):
@@ -157,6 +191,7 @@ class CompiledNodeScan(NodeScan):
             if not lane.is_open:
                 engine.drop()
             driver.close()
+            self._is_lent = False
 
     async def _work(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
         """Drive the engine slice by slice; raises what NodeScan.run sees to."""

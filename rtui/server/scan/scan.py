@@ -25,13 +25,8 @@ NAMED: Final = 3
 """Of so many nodes at most it is said why they failed; of all in `nodes`."""
 
 
-def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None, *, is_by_slot: bool) -> type[NodeScan]:
-    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted.
-
-    It can't leave out keys by their slots.
-    """
-    if is_by_slot:
-        return NodeScan
+def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
+    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted."""
     if node.queries is not None:
         can_compile = node.queries.is_compiled
     else:
@@ -79,7 +74,7 @@ class Scan:
         self._may_forget = False
 
         def new_scan(node: ScanNode) -> NodeScan:
-            return _kind_of_scan(node, split_sink, is_by_slot=cluster is not None)(
+            return _kind_of_scan(node, split_sink)(
                 node,
                 control,
                 match=match,

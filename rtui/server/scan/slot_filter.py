@@ -4,6 +4,8 @@ Of slots that are not covered (`slot_ledger`) it is kept what was delivered: 8 b
 Python's hash of the name, which is seeded for each process. Of slots that are visited a second time, by whatever node,
 keys with a known fingerprint are dropped. With 1,000 keys a slot, two names of a slot have the same fingerprint once in
 10^12 slots.
+
+`rtui.server.engine._slot_filter` has the compiled counterpart, with the same interface and the same fingerprints.
 """
 
 from __future__ import annotations

@@ -147,7 +147,7 @@ def busiest(keys: set[bytes], first: int, last: int, count: int) -> list[int]:
     ]
 
 
-KINDS = ("pure", "inspected pure")
+KINDS = ("pure", "names", "inspected", "inspected pure")
 
 
 @pytest.mark.sampled("kind")

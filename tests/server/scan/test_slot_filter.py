@@ -3,18 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, HASH_BITS, KeyFilter, SlotFilter, fingerprint
+from tests.examples import examples
+from tests.server.scan.kinds import IS_BUILT
 
 NewFilter = Callable[[int], KeyFilter]
 
 
-each_filter = pytest.mark.parametrize("new_filter", [pytest.param(SlotFilter, id="pure")])
+def compiled(most: int) -> KeyFilter:
+    from rtui.server.engine._slot_filter import SlotFilter as CompiledSlotFilter
+
+    return CompiledSlotFilter(most)
+
+
+_NOT_BUILT = pytest.mark.skipif(not IS_BUILT, reason="the compiled engine was not built")
+each_filter = pytest.mark.parametrize(
+    "new_filter", [pytest.param(SlotFilter, id="pure"), pytest.param(compiled, id="compiled", marks=_NOT_BUILT)]
+)
 
 NAMES = [b"", b"{", b"{}", b"a{b}c", b"{a}{b}", b"x" * 70_000, bytes(range(256)), *(b"k%d" % at for at in range(300))]
+
+
+@_NOT_BUILT
+@given(st.integers(0, 2**64), st.integers(0, 60))
+@settings(max_examples=examples(100))
+def test_the_compiled_filter_does_what_the_pure_one_does(seed: int, most: int) -> None:
+    rng = Random(seed)
+    most *= 10
+    pair = SlotFilter(most), compiled(most)
+    slots = sorted({key_slot(name) for name in NAMES})
+    for _ in range(rng.randrange(30)):
+        some = set(rng.sample(slots, rng.randrange(len(slots))))
+        match rng.randrange(6):
+            case 0:
+                what = rng.choice((DROP, ACCEPT, ACCEPT_NEW))
+                for one in pair:
+                    one.know(one.take(some))
+                    one.set_slots(some, what)
+            case 1:
+                for one in pair:
+                    one.forget(some)
+            case 2:
+                pure, made = (sorted(one.take(some)) for one in pair)
+                assert pure == made
+                for one in pair:
+                    one.know(SlotFilter(0).take(()))
+            case _:
+                page = rng.choices(NAMES, k=rng.randrange(60))
+                pure_page, made_page = (one.accept(page) for one in pair)
+                assert pure_page == made_page
+        pure_count, made_count = (one.unknown(slots) for one in pair)
+        assert pure_count == made_count
 
 
 @each_filter
