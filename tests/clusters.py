@@ -103,6 +103,21 @@ class TestCluster:
                 pipeline.set(key, b"x")
             pipeline.execute()
 
+    def move_slot(self, slot: int, source: Server, target: Server, *, batch: int = 100) -> None:
+        """Move a slot key by key, as redis-cli does."""
+        source_id, target_id = self.node_id(source), self.node_id(target)
+        self._set_slot(target, slot, "IMPORTING", source_id)
+        self._set_slot(source, slot, "MIGRATING", target_id)
+        while keys := source.admin.execute_command("CLUSTER GETKEYSINSLOT", slot, batch):
+            source.admin.execute_command("MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys)
+        self._set_slot(target, slot, "NODE", target_id)
+        self._set_slot(source, slot, "NODE", target_id)
+
+    def _set_slot(self, server: Server, slot: int, state: str, node_id: str) -> None:
+        """Valkey waits for its replicas, and says NOREPLICAS where they are slower than two seconds by default."""
+        most = ("TIMEOUT", 60_000) if server.binary.name.startswith("valkey") else ()
+        server.admin.execute_command("CLUSTER SETSLOT", slot, state, node_id, *most)
+
 
 def _is_ok(admin: redis.Redis) -> bool:
     if admin.cluster("INFO")["cluster_state"] != "ok":

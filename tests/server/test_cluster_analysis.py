@@ -9,6 +9,7 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
+from rtui.registry.load import read_registry
 from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
@@ -81,6 +82,16 @@ async def test_it_is_the_report_of_one_server_with_all_keys(
     assert [(found.key, found.length) for found in one.big.by_length] == [
         (found.key, found.length) for found in other.big.by_length
     ]
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_registry_counts_the_keys_of_all_nodes(cluster: TestCluster) -> None:
+    registry = read_registry('[[pattern]]\npattern = "user:{id}"\nplaceholders = { id = "int" }\ntype = "hash"\n')
+    cluster.fill(b"user:%d" % number for number in range(900))
+    report = await report_of(target_of(cluster.members[0].server), registry=registry)
+    assert report.summary.registry is not None
+    (entry,) = report.summary.registry.entries
+    assert (entry.keys, [one.keys for one in entry.expectations]) == (900, [900])
 
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)

@@ -279,8 +279,8 @@ class Aggregates:
     def add_held(self) -> Slices[None]:
         """Add what was held while a summary was made, or counted elsewhere, in slices; then `big` knows every key."""
         slicer = Slicer()
-        if self.registered is not None and self.registered.pull is not None:
-            for _ in self.registered.pull():
+        for pull in [] if self.registered is None else [*self.registered.pulls.values()]:
+            for _ in pull():
                 yield from slicer.pause()
         while self._held:
             self._add(*self._held.pop(0))

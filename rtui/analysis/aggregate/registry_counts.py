@@ -27,8 +27,8 @@ class RegistryCounts:
         self._is_sample = is_sample
         self.entries = EntryCounts(registry.entries, is_sample=is_sample)
         self.naming = NamingCounts(registry, is_sample=is_sample)
-        self.pull: Callable[[], Iterator[None]] | None = None
-        """Adds what was counted elsewhere, in parts; to be done before all is read."""
+        self.pulls: dict[object, Callable[[], Iterator[None]]] = {}
+        """By what counts keys elsewhere, such as on one node: adds its counts, in parts, before all is read."""
         self._copies = 0
         """Copies being made."""
         self._held: deque[Callable[[], None]] = deque()
@@ -38,7 +38,7 @@ class RegistryCounts:
         """Return counts of the same keys; what is added until it is made is not in it."""
         self.add_held()
         made = copy(self)
-        made._held, made.pull = deque(), None
+        made._held, made.pulls = deque(), {}
         self._copies += 1
         try:
             made.entries = yield from self.entries.copy(slicer)

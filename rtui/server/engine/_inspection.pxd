@@ -254,6 +254,8 @@ cdef inline bint leave_watched(Inspection* one, Page* page) noexcept nogil:
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
+        if key.is_elsewhere:
+            continue
         if one.types[key.type].is_exported and not key.known & KNOWS_MEMORY:
             key.known &= ~KNOWS_LENGTH  # asked again
             if not add_row(&one.exported, key, key.name, key.length):
@@ -298,11 +300,9 @@ cdef inline int64_t write_second(Output* output, Inspection* one, Page* page) no
 
 
 cdef inline bint means_elsewhere(const Reply* error) noexcept nogil:
-    """Whether another node has the key, or none: as `is_elsewhere` in Python."""
-    return (
-        (error.length >= 6 and memcmp(error.text, b"MOVED ", 6) == 0)
-        or (error.length >= 4 and memcmp(error.text, b"ASK ", 4) == 0)
-        or (error.length >= 28 and memcmp(error.text, b"CLUSTERDOWN Hash slot not se", 28) == 0)
+    """Whether another node has the key, by the usual errors; Python knows all of them."""
+    return (error.length >= 6 and memcmp(error.text, b"MOVED ", 6) == 0) or (
+        error.length >= 4 and memcmp(error.text, b"ASK ", 4) == 0
     )
 
 

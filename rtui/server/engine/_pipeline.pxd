@@ -151,6 +151,23 @@ cdef inline bint has_work(const Pipeline* pipeline) noexcept nogil:
     return next_range(pipeline.ranges, pipeline.width) != NULL
 
 
+cdef inline size_t waiting_keys(Pipeline* pipeline) noexcept nogil:
+    """Return of how many keys something is still to be asked, or is being asked."""
+    cdef size_t index, count
+    cdef Page* page
+    if pipeline.inspection == NULL:
+        return 0
+    count = pipeline.inspection.listed.keys + pipeline.inspection.typed.keys
+    for index in range(pipeline.requests.count):
+        page = request_at(&pipeline.requests, index).first
+        count += page.count if page != NULL else 0
+        page = request_at(&pipeline.requests, index).second
+        while page != NULL:
+            count += page.count
+            page = page.next
+    return count
+
+
 cdef inline bint is_awaiting(const Pipeline* pipeline) noexcept nogil:
     """Whether replies, or the rest of one that has begun, are still to come."""
     return pipeline.requests.count > 0 or pipeline.input.start < pipeline.input.end

@@ -62,6 +62,7 @@ from rtui.server.engine._pipeline cimport (
     is_awaiting,
     resume,
     send_next,
+    waiting_keys,
 )
 from rtui.server.engine._ranges cimport CompiledRanges
 from rtui.server.engine._registry cimport RegistryTable
@@ -136,6 +137,7 @@ cdef class ScanEngine:
     cdef dict length_names
     cdef object failure
     cdef bint is_at_work
+    cdef size_t waiting_before
 
     def __cinit__(self, CompiledRanges ranges not None, scan):
         if type(scan) is not ScanTemplate:
@@ -495,6 +497,7 @@ cdef class ScanEngine:
         self.check()
         if self.pipeline.event == NO_MEMORY or (self.patterns is not None and self.patterns.is_broken):
             raise MemoryError
+        self.waiting_before = waiting_keys(&self.pipeline)
         self.is_at_work = True
         return 0
 
@@ -554,9 +557,8 @@ cdef class ScanEngine:
 
     @property
     def waiting(self):
-        """Keys about which something is still to be asked."""
-        self.check()
-        return self.inspection.listed.keys + self.inspection.typed.keys
+        """Keys about which something is still to be asked; while it is at work, before it began."""
+        return self.waiting_before if self.is_at_work else waiting_keys(&self.pipeline)
 
     def resume(self):
         """Go on after an event that was seen to; what was under way is asked again, and its replies are passed over.
@@ -650,7 +652,8 @@ cdef class ScanEngine:
         if self.pipeline.requests.count:
             raise RuntimeError("something is under way")
         self.begin()
-        count_done(&self.driver)
+        with nogil:
+            count_done(&self.driver)
         self.is_at_work = False
         self.ended(self.pipeline.event if self.pipeline.event == NO_MEMORY else NONE)
         for at in range(2):

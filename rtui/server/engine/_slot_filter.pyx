@@ -112,6 +112,7 @@ cdef class SlotFilter:
         free(self.state.known)
 
     cdef void lock(self) noexcept:
+        """Take the lock; whoever has it may want the GIL."""
         with nogil:
             PyThread_acquire_lock(self.state.mutex, 1)
 
@@ -120,11 +121,14 @@ cdef class SlotFilter:
         cdef const uint8_t* name
         cdef size_t length
         cdef uint8_t keep
+        cdef bint is_done
         cdef bytes key
         cdef list accepted = []
         for key in keys:
             name, length, keep = <const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key), 1
-            if not filter_names(&self.state, 1, &name, &length, &keep):
+            with nogil:
+                is_done = filter_names(&self.state, 1, &name, &length, &keep)
+            if not is_done:
                 raise MemoryError
             if keep:
                 accepted.append(key)
@@ -156,7 +160,7 @@ cdef class SlotFilter:
         is_done = grow_known(&self.state, count)
         for index in range(count if is_done else 0):
             found = known.data.as_ulonglongs[index]
-            if self.state.slots[found >> HASH_BITS] == ACCEPT_NEW:
+            if found and self.state.slots[found >> HASH_BITS] == ACCEPT_NEW:
                 at = place_of(&self.state, found)
                 if not self.state.known[at]:
                     self.state.known[at] = found
@@ -192,4 +196,13 @@ cdef class SlotFilter:
 
     def unknown(self, slots):
         """Return how many keys of these slots were delivered without a fingerprint."""
-        return sum([self.state.unknown[slot] for slot in slots])
+        cdef uint8_t chosen[SLOT_COUNT]
+        cdef uint32_t slot
+        cdef uint64_t count = 0
+        choose(chosen, slots)
+        self.lock()
+        for slot in range(SLOT_COUNT):
+            if chosen[slot]:
+                count += self.state.unknown[slot]
+        PyThread_release_lock(self.state.mutex)
+        return count

@@ -28,7 +28,7 @@ from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
 from rtui.server.inspection.pipeline import InspectionPipeline, memory_note
-from rtui.server.scan.page import is_temporary
+from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import ServerError
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 IS_GONE: Final = 1
 IS_UNKNOWN: Final = 2
+IS_ELSEWHERE: Final = 4
 
 _COLUMNS: Final[dict[KeyCommand, int]] = {
     guard.key_type: 0,
@@ -122,7 +123,7 @@ class CompiledInspection:
         if findings.registered is not None:
             self._table = registry_table(findings.registered)
             engine.count_by_registry(self._table)
-            findings.registered.pull = self._pull
+            findings.registered.pulls[pipeline] = self._pull
         every = self._plan.sample_every
         engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
         engine.know_types(list(QUERIES))
@@ -138,6 +139,8 @@ class CompiledInspection:
             self._pipeline.unread[name] += 1
             return IS_UNKNOWN
         error = ServerError(value.decode(errors="replace") if isinstance(value, bytes) else "")
+        if self._pipeline.on_elsewhere is not None and is_elsewhere(error):
+            return IS_ELSEWHERE
         if is_temporary(error):
             raise ServerBusyError(error.text)
         if means_gone(error):

@@ -22,7 +22,7 @@ from rtui.server.engine._scan import ScanEngine
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.scan.cursor import TableWatch
+from rtui.server.scan.cursor import Dialect, TableWatch
 from rtui.server.scan.node import EngineQueries, ScanNode
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
@@ -86,14 +86,20 @@ class CompiledNodeScan(NodeScan):
 
     def _use_ranges(self, ranges: Ranges) -> None:
         super()._use_ranges(ranges)
-        if self._engine is not None:
+        if self._engine is None:
+            return
+        if self._is_compiled:
             self._engine.use_ranges(cast("CompiledRanges", ranges))
+            return
+        self._engine.use_ranges(CompiledRanges(Dialect.SLOTTED, ()))
+        waiting = self.take_waiting()
+        if self.source is not None:
+            self.source.add_page(waiting)
 
     @property
     def waiting(self) -> int:
         """Keys that were listed, and about which something is still to be asked."""
-        of_engine = 0 if self._engine is None or self._is_lent else self._engine.waiting
-        return super().waiting + of_engine
+        return super().waiting + (0 if self._engine is None else self._engine.waiting)
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys about which something is still to be asked, and return them."""
@@ -103,10 +109,15 @@ class CompiledNodeScan(NodeScan):
             return []
         names = self._engine.take_waiting()
         if self._queries is not None:
+            self._hand_on_at_once(self._queries)  # of a slice that was cancelled
             self._queries.take()
-            for _ in self._queries.hand_on():
-                pass
+            self._hand_on_at_once(self._queries)
         return names + super().take_waiting()
+
+    @staticmethod
+    def _hand_on_at_once(queries: EngineQueries) -> None:
+        for _ in queries.hand_on():
+            pass
 
     def _new_table(self) -> TableWatch:
         if not self._is_compiled:

@@ -14,10 +14,13 @@ from random import Random, SystemRandom
 from typing import Final
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
+from rtui.keyspace.slots import SLOTS
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
+from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan
+from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import RtuiError
 from tests.server.engine.comparing import STARTED_S, summary_of
@@ -36,6 +39,7 @@ TOKENS: Final = (
     ),
     *(b"*1073741824\r\n", b"$536870912\r\n", b"*0\r\n", b"$-1\r\n", b":-2\r\n", b"+none\r\n", b"+string\r\n", b"_\r\n"),
     *(b">2\r\n+a\r\n+b\r\n", b"-LOADING x\r\n", b"-NOPERM x\r\n", b"-WRONGTYPE x\r\n", b"-ERR no such key\r\n"),
+    *(b"-MOVED 1 :0\r\n", b"-ASK 1 :0\r\n", b"-CLUSTERDOWN Hash slot not served\r\n"),
     *(page(b"0", [b"{a}:1", b"", b"x" * 70_000]), page(b"1", [b"y"] * 300), page(b"9" * 19, [])),
 )
 STEPS: Final = 60
@@ -70,6 +74,24 @@ def ranges_of(rng: Random) -> RangesOfEngine:
     return CompiledRanges(dialect)
 
 
+def disturb(run: CompiledRun, key_filter: SlotFilter, rng: Random) -> None:
+    """Do what happens to a cluster's node: slots come and go, another pass begins, keys are asked about elsewhere."""
+    slots = rng.sample(range(SLOTS), rng.choice((1, 100, SLOTS)))
+    match rng.randrange(8):
+        case 0:
+            key_filter.set_slots(slots, rng.choice((DROP, ACCEPT, ACCEPT_NEW)))
+        case 1:
+            key_filter.set_slots(slots, ACCEPT_NEW)
+            key_filter.know(key_filter.take(slots))
+        case 2:
+            key_filter.forget(slots)
+        case 3 if not run.engine.is_awaiting:
+            run.ranges = ranges_of(rng)
+            run.engine.use_ranges(run.ranges)
+        case 4 if not run.engine.is_awaiting:
+            run.engine.take_waiting()
+
+
 def fuzz(seed: int) -> None:
     """Feed one engine."""
     rng = Random(seed)
@@ -84,7 +106,9 @@ def fuzz(seed: int) -> None:
     pages = [[rng.randbytes(rng.randrange(40)) for _ in range(rng.randrange(60))] for _ in range(rng.randint(1, 6))]
     answers = Answers(seed, frozenset(("gone", "odd", "large")), rng.choice((2, 3)))
     server = ModelServer(pages, answers, scan=lambda cursor, _: (rng.getrandbits(64), pages[cursor % len(pages)]))
-    run = CompiledRun(setting, server, rng, ranges_of(rng))
+    key_filter, elsewhere = SlotFilter(rng.choice((0, 10, 10_000))), list[bytes]()
+    key_filter.set_slots(range(SLOTS), ACCEPT)
+    run = CompiledRun(setting, server, rng, ranges_of(rng), key_filter=key_filter, elsewhere=elsewhere)
     engine, incoming = run.engine, b""
     for _ in range(STEPS):
         run.queries.prepare()
@@ -116,6 +140,7 @@ def fuzz(seed: int) -> None:
             break  # the ranges can't go on
         if rng.random() < 0.3:
             run.take()
+            disturb(run, key_filter, rng)
     run.take()
     _check(run)
 

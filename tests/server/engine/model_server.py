@@ -28,6 +28,7 @@ from rtui.registry.registry import Registry
 from rtui.server import guard
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._scan import ScanEngine
+from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.engine.counters import new_counters
 from rtui.server.guard.command import find_spec, scan_template
 from rtui.server.inspection.compiled_inspection import CompiledInspection
@@ -36,6 +37,7 @@ from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
+from rtui.server.scan.slot_filter import KeyFilter
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
@@ -51,6 +53,13 @@ BUSY: Final = (
     b"-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
 )
 KEY_REFUSAL: Final = b"-NOPERM No permissions to access a key\r\n"
+ELSEWHERE: Final = (
+    b"-MOVED 3999 127.0.0.1:6381\r\n",
+    b"-ASK 3999 127.0.0.1:6381\r\n",
+    b"-MOVED\r\n",
+    b"-CLUSTERDOWN Hash slot not served\r\n",
+    b"-CLUSTERDOWN hash SLOT not served\r\n",
+)
 WRONG_TYPE: Final = b"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 
 TYPES: Final = (b"string", b"hash", b"list", b"set", b"zset", b"stream", b"ReJSON-RL", b"MBbloom--", b"own-module")
@@ -78,7 +87,7 @@ class Answers:
 
     seed: int
     faults: frozenset[str] = frozenset()
-    """`gone`, `odd`, `denied keys`, `large` (numbers) or the name of a command that is denied altogether."""
+    """`gone`, `elsewhere`, `odd`, `denied keys`, `large` (numbers), or the name of a command that is denied."""
     protocol: int = 2
 
     def reply(self, argv: Sequence[bytes], command: str) -> bytes:
@@ -92,6 +101,8 @@ class Answers:
         gone_from, is_refused = of_key.randrange(12), of_key.random() < 0.1
         rng = Random(f"{self.seed} {key!r} {command}")
         stage = FACTS.index(command) if command in FACTS else 4
+        if "elsewhere" in self.faults and of_key.randrange(20) <= stage:
+            return rng.choice(ELSEWHERE)
         if "gone" in self.faults and gone_from <= stage:
             return self._gone(command, rng)
         if "denied keys" in self.faults and is_refused:
@@ -273,9 +284,13 @@ def ask_pipeline(pipeline: InspectionPipeline, server: ModelServer, most: int) -
     return True
 
 
-def inspect_pure(setting: Setting, server: ModelServer) -> InspectionPipeline:
-    """Inspect all keys of a server in Python."""
+def inspect_pure(
+    setting: Setting, server: ModelServer, key_filter: KeyFilter | None = None, elsewhere: list[bytes] | None = None
+) -> InspectionPipeline:
+    """Inspect all keys of a server in Python, or those that a filter delivers; others may be `elsewhere`."""
     pipeline = pipeline_of(setting, is_compiled=False)
+    if elsewhere is not None:
+        pipeline.on_elsewhere = elsewhere.extend
     cursor, is_done = 0, False
     while True:
         has_asked = ask_pipeline(pipeline, server, 2 * setting.count)
@@ -286,6 +301,8 @@ def inspect_pure(setting: Setting, server: ModelServer) -> InspectionPipeline:
             except ServerBusyError:
                 continue
             is_done = not cursor
+            if key_filter is not None:
+                keys = key_filter.accept(keys)
             if keys:
                 pipeline.add_page(keys)
         elif not (has_asked or pipeline.waiting):
@@ -296,12 +313,23 @@ class CompiledRun:
     """An inspection by the engine, whose replies arrive in pieces and whose connection may be lost."""
 
     def __init__(
-        self, setting: Setting, server: ModelServer, rng: Random, ranges: RangesOfEngine | None = None
+        self,
+        setting: Setting,
+        server: ModelServer,
+        rng: Random,
+        ranges: RangesOfEngine | None = None,
+        *,
+        key_filter: SlotFilter | None = None,
+        elsewhere: list[bytes] | None = None,
     ) -> None:
         self.setting, self.server = setting, server
         self.pipeline = pipeline_of(setting, is_compiled=True)
+        if elsewhere is not None:
+            self.pipeline.on_elsewhere = elsewhere.extend
         self.ranges = ranges or CompiledRanges(Dialect.OPAQUE)
         self.engine = ScanEngine(self.ranges, scan_template())
+        if key_filter is not None:
+            self.engine.filter_slots(key_filter)
         self.queries = CompiledInspection(self.pipeline, self.engine)
         self.incoming = b""
         self.losses = self.received = 0

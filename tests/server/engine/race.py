@@ -1,8 +1,9 @@
 """Does beside the engine's thread all that the application does: `python -m tests.server.engine.race SECONDS [SEED]`.
 
-Analyses and browsing sessions of a real server run at full pace, while the event loop reads how far they are, pauses
-and paces them and has their connections killed, and threads add up reports. Meant to be run with the engine built for
-the thread sanitizer, which sees whatever the engine's thread and another one touch without a lock: `make sanitize`.
+Analyses and browsing sessions of a real server, and analyses of a cluster whose slots move, run at full pace, while the
+event loop reads how far they are, pauses and paces them and has their connections killed, and threads add up reports.
+Meant to be run with the engine built for the thread sanitizer, which sees whatever the engine's thread and another one
+touch without a lock: `make sanitize`.
 """
 
 from __future__ import annotations
@@ -21,11 +22,14 @@ from typing import Final
 from rtui.server import analysis_run
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name
 from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.scan import cluster_scan, slot_passes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
+from tests.clusters import TestCluster, cluster_of
 from tests.server.scanned import numbered, plant
 from tests.server.targets import eventually, target_of
 from tests.servers import Server, binaries, running
@@ -100,18 +104,42 @@ async def browse(server: Server, rng: Random) -> None:
             await session.close()
 
 
+async def analyse_nodes(cluster: TestCluster, rng: Random) -> None:
+    deployment = Deployment(target_of(cluster.members[0].server))
+    await deployment.open()
+    try:
+        analysis = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.FULL), find_nodes=deployment.scanned)
+
+        async def move_slots() -> None:
+            first, second = (one.server for one in cluster.members)
+            for slot in range(rng.randrange(500), 5_000, 50):
+                await asyncio.to_thread(cluster.move_slot, slot, first, second)
+                await asyncio.to_thread(cluster.move_slot, slot, second, first)
+                assert 0 <= (analysis.progress.fraction or 0.0) <= 1
+
+        await beside(asyncio.create_task(analysis.run()), asyncio.create_task(move_slots()), 4 + 4 * rng.random())
+    finally:
+        await deployment.close()
+
+
 def main(seconds: float, seed: int) -> None:
     """Run one after the other for so long, each kind at least once."""
     assert engine_name() == "compiled"
     for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
         setattr(analysis_run, name, 0.0)
+    for module in (cluster_scan, slot_passes):
+        module.VIEW_EVERY_S = 0.1  # type: ignore[attr-defined]
     analysis_run.REPORT_SHARE = 1e9  # type: ignore[misc]
     os.environ.pop("LD_PRELOAD", None)  # not for the server
     until, rng, count = time.monotonic() + seconds, Random(seed), 0
-    with running(list(binaries().values())[-1]) as server:
-        plant(server, [b"%b:%d" % (name, count % 50) for count, name in enumerate(numbered(KEYS))])
-        while count < 2 or time.monotonic() < until:
-            asyncio.run((analyse, browse)[count % 2](server, rng))
+    newest = list(binaries().values())[-1]
+    with running(newest) as server, cluster_of(newest, primaries=2) as cluster:
+        names = [b"%b:%d" % (name, count % 50) for count, name in enumerate(numbered(KEYS))]
+        plant(server, names)
+        cluster.fill(names)
+        while count < 3 or time.monotonic() < until:
+            kinds = (lambda: analyse(server, rng), lambda: analyse_nodes(cluster, rng), lambda: browse(server, rng))
+            asyncio.run(kinds[count % 3]())
             count += 1
     sys.stdout.write(f"{count} runs, from seed {seed}\n")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from array import array
 from dataclasses import replace
 from random import Random
 from typing import Any
@@ -13,9 +14,11 @@ from hypothesis import strategies as st
 
 from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
 from rtui.keyspace.slices import Slicer, finish
+from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.engine import is_built
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import CursorSpan
+from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, SlotFilter, fingerprint
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from tests.examples import examples
 from tests.server.engine.comparing import STARTED_S, summary_of
@@ -26,6 +29,7 @@ if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
 elif not is_built():
     pytest.skip("the compiled engine was not built", allow_module_level=True)
 
+from rtui.server.engine._slot_filter import SlotFilter as CompiledSlotFilter
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from tests.server.engine.model_server import (
@@ -106,6 +110,11 @@ def told(pipeline: InspectionPipeline) -> dict[str, Any]:
     }
 
 
+def delivered(run: CompiledRun) -> int:
+    """How many keys the engine has delivered, of which some may be gone."""
+    return run.engine.progress()[4]
+
+
 def compare(pure: InspectionPipeline, compiled: InspectionPipeline) -> None:
     """Fail unless both have found the same."""
     assert told(pure) == told(compiled)
@@ -137,6 +146,83 @@ def test_nothing_is_lost_or_counted_twice_where_a_server_is_busy_and_connections
     busy = frozenset(rng.sample(range(300), rng.randrange(20)))
     run = CompiledRun(setting, ModelServer(pages, answers, busy), rng)
     compare(pure, run.run(longest_piece=rng.choice((20, 200, 10**6)), losses=rng.randrange(5)))
+
+
+@any_seed
+@given(SEEDS)
+def test_keys_that_another_node_has_are_told_once_and_not_counted(seed: int) -> None:
+    rng = Random(seed)
+    setting, pages, answers = case_of(rng)
+    answers = replace(answers, faults=answers.faults | {"elsewhere"})
+    busy = frozenset(rng.sample(range(300), rng.randrange(10)))
+    of_pure: list[bytes] = []
+    of_compiled: list[bytes] = []
+    pure = inspect_pure(setting, ModelServer(pages, answers), elsewhere=of_pure)
+    run = CompiledRun(setting, ModelServer(pages, answers, busy), rng, elsewhere=of_compiled)
+    compare(pure, run.run(longest_piece=rng.choice((20, 200, 10**6)), losses=rng.randrange(5)))
+    assert sorted(of_compiled) == sorted(of_pure)
+
+
+@any_seed
+@given(SEEDS)
+def test_keys_are_left_out_by_slot_as_in_python(seed: int) -> None:
+    rng = Random(seed)
+    setting, pages, answers = case_of(rng)
+    names = sorted({one for page in pages for one in page})
+    known = array("Q", map(fingerprint, rng.sample(names, rng.randrange(len(names) + 1))))
+    most = rng.choice((0, 30, 10_000))
+    filters = SlotFilter(most), CompiledSlotFilter(most)
+    of_slots = {slot: rng.choice((DROP, ACCEPT, ACCEPT_NEW)) for slot in {key_slot(one) for one in names}}
+    for one in filters:
+        for slot, what in of_slots.items():
+            one.set_slots([slot], what)
+        one.know(known)
+    in_python, in_engine = filters
+    pure = inspect_pure(setting, ModelServer(pages, answers), in_python)
+    run = CompiledRun(setting, ModelServer(pages, answers), rng, key_filter=in_engine)
+    compare(pure, run.run(longest_piece=rng.choice((20, 200, 10**6)), losses=rng.randrange(5)))
+    assert in_engine.unknown(range(SLOTS)) == in_python.unknown(range(SLOTS))
+    assert sorted(in_engine.take(range(SLOTS))) == sorted(in_python.take(range(SLOTS)))
+
+
+def test_other_ranges_while_the_engine_lives() -> None:
+    """A second pass delivers what the first has not, once nothing is under way any more."""
+    names = [b"user:%d" % number for number in range(400)]
+    server, key_filter = ModelServer([names[:100], names[100:150]], Answers(7)), CompiledSlotFilter(1_000)
+    key_filter.set_slots(range(SLOTS), ACCEPT)
+    run = CompiledRun(Setting(), server, Random(7), key_filter=key_filter)
+    run.queries.prepare()
+    run.engine.set_pace(count=10, portion=10, most_under_way=100, width=1, key_gap_us=0, idle_us=0)
+    assert run.engine.next_write()
+    with pytest.raises(RuntimeError):
+        run.engine.use_ranges(CompiledRanges(Dialect.OPAQUE))
+    run.engine.drop()
+    run.run()
+    assert delivered(run) == 150
+    key_filter.set_slots(range(SLOTS), ACCEPT_NEW)
+    key_filter.know(key_filter.take(range(SLOTS)))
+    server.pages = [names[50:300], names[300:], names[:200]]
+    run.ranges = CompiledRanges(Dialect.OPAQUE)
+    run.engine.use_ranges(run.ranges)
+    run.run(longest_piece=5_000, losses=3)
+    assert delivered(run) == 400
+    assert run.ranges.is_done
+
+
+def test_keys_that_wait_are_taken_with_those_that_a_lost_write_was_about() -> None:
+    names = [b"user:%d" % number for number in range(60)]
+    run = CompiledRun(Setting(count=20), ModelServer([names], Answers(7)), Random(7))
+    run.queries.prepare()
+    run.engine.set_pace(count=20, portion=20, most_under_way=40, width=1, key_gap_us=0, idle_us=0)
+    run.engine.feed(ask(run.server, run.engine.next_write())[0])
+    assert run.engine.waiting == 60
+    assert run.engine.next_write()
+    assert run.engine.waiting == 60
+    with pytest.raises(RuntimeError):
+        run.engine.take_waiting()
+    run.engine.drop()
+    assert sorted(run.engine.take_waiting()) == sorted(names)
+    assert not run.engine.waiting
 
 
 @any_seed

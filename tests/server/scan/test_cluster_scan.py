@@ -33,7 +33,6 @@ from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
 from tests.server.scanned import Seen, numbered
 from tests.server.targets import eventually
-from tests.servers import Server
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
@@ -77,6 +76,8 @@ class Counted:
     seen: Seen = field(default_factory=Seen)
     store: NamespaceStore = field(default_factory=NamespaceStore)
     findings: Aggregates = field(init=False)
+    nodes: list[ScanNode] = field(default_factory=list)
+    """The nodes that are scanned at first."""
 
     def __post_init__(self) -> None:
         counters = pure_counters if self.kind == "inspected pure" else new_counters
@@ -114,8 +115,8 @@ async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL
     """A scan of all primaries."""
     async with AsyncExitStack() as stack:
         primaries = Primaries(cluster, stack, counted)
-        nodes = [await primaries.node(node_id) for node_id in await primaries.primaries()]
-        yield Scan(nodes, counted.seen, RunControl(pace), cluster=primaries, **counted.options())
+        counted.nodes = [await primaries.node(node_id) for node_id in await primaries.primaries()]
+        yield Scan(counted.nodes, counted.seen, RunControl(pace), cluster=primaries, **counted.options())
 
 
 async def delivered(counted: Counted, keys: int) -> None:
@@ -127,17 +128,6 @@ def fill(cluster: TestCluster, count: int = KEYS) -> set[bytes]:
     names = numbered(count)
     cluster.fill(names)
     return set(names)
-
-
-def move_slot(cluster: TestCluster, slot: int, source: Server, target: Server, *, batch: int = 100) -> None:
-    """Move a slot key by key, as redis-cli does."""
-    source_id, target_id = cluster.node_id(source), cluster.node_id(target)
-    target.admin.execute_command("CLUSTER SETSLOT", slot, "IMPORTING", source_id)
-    source.admin.execute_command("CLUSTER SETSLOT", slot, "MIGRATING", target_id)
-    while keys := source.admin.execute_command("CLUSTER GETKEYSINSLOT", slot, batch):
-        source.admin.execute_command("MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys)
-    target.admin.execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
-    source.admin.execute_command("CLUSTER SETSLOT", slot, "NODE", target_id)
 
 
 def busiest(keys: set[bytes], first: int, last: int, count: int) -> list[int]:
@@ -176,7 +166,7 @@ async def test_slots_that_move_while_they_are_scanned(cluster: TestCluster, kind
         await delivered(counted, KEYS // 4)
         for source, target, bounds in ((first, third, (4000, 5400)), (third, first, (15_000, 16_383))):
             for slot in busiest(names, *bounds, 6):
-                await asyncio.to_thread(move_slot, cluster, slot, source, target)
+                await asyncio.to_thread(cluster.move_slot, slot, source, target)
         await running
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
@@ -199,6 +189,24 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
     assert scan.state is ScanState.DONE, scan.progress.reason
     assert {node.id for node in scan.nodes} > {dying.id}
     assert len(scan.nodes) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["names", "inspected"])
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_a_node_whose_cursors_are_no_positions_is_scanned_plainly(cluster: TestCluster, kind: str) -> None:
+    """What the engine has begun is gone on with in Python."""
+    names, counted = fill(cluster), Counted(kind)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        first = counted.nodes[0]
+        first.connection.cursors_are_positions = False
+        cluster.server(first.id or "").admin.client_kill_filter(_type="normal", skipme=True)
+        await running
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+    assert ScanNote.UNPROVEN in scan.progress.notes
 
 
 @pytest.mark.slow
