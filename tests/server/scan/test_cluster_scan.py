@@ -116,7 +116,8 @@ async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL
     async with AsyncExitStack() as stack:
         primaries = Primaries(cluster, stack, counted)
         counted.nodes = [await primaries.node(node_id) for node_id in await primaries.primaries()]
-        yield Scan(counted.nodes, counted.seen, RunControl(pace), cluster=primaries, **counted.options())
+        sink = counted.store.add if counted.kind == "names" else counted.seen
+        yield Scan(counted.nodes, sink, RunControl(pace), cluster=primaries, **counted.options())
 
 
 async def delivered(counted: Counted, keys: int) -> None:
@@ -194,14 +195,23 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["names", "inspected"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
-async def test_a_node_whose_cursors_are_no_positions_is_scanned_plainly(cluster: TestCluster, kind: str) -> None:
+async def test_a_node_whose_cursors_are_no_positions_is_scanned_plainly(
+    cluster: TestCluster, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What the engine has begun is gone on with in Python."""
     names, counted = fill(cluster), Counted(kind)
+    unlike: list[Connection] = []
+
+    async def found(connection: Connection, size: int | None) -> int:
+        connection.cursors_are_positions = connection not in unlike
+        return 0
+
+    monkeypatch.setattr("rtui.server.scan.node_scan.prove_cursors", found)
     async with scan_of(cluster, counted, Pace.GENTLE) as scan:
         running = asyncio.create_task(scan.run())
         await delivered(counted, KEYS // 4)
         first = counted.nodes[0]
-        first.connection.cursors_are_positions = False
+        unlike.append(first.connection)
         cluster.server(first.id or "").admin.client_kill_filter(_type="normal", skipme=True)
         await running
     counted.check(names)
