@@ -127,10 +127,9 @@ def summary(run: FindRun) -> SafeText:
     """Return how many keys there are, and why they may be not all: `≥ 1,204 keys; it was interrupted.`."""
     text = f"{humanize.keys(run.count, run.mark)}"
     progress = run.progress
-    if progress.state is ScanState.STOPPED and run.control.stop_reason != LIMIT_REACHED:
-        text += f"; the search is incomplete, since {run.control.stop_reason}"
-    elif progress.state is ScanState.STOPPED:
+    why = run.control.stop_reason
+    if progress.state is ScanState.STOPPED and why == LIMIT_REACHED:
         text += "; there may be more, since it ended with so many"
-    elif progress.state is ScanState.FAILED:
-        text += "; the search is incomplete"
+    elif progress.state in {ScanState.STOPPED, ScanState.FAILED}:
+        text += "; the search is incomplete" + ("" if why is None else f", since {why}")
     return SafeText(f"{text}.")

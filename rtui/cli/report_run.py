@@ -100,7 +100,7 @@ async def run_analysis(
             await deployment.open()
             left = None if file is None else file.left_before(options, connection.server.run_id, time.time())
             saved = left if isinstance(left, SavedAnalysis) else None
-            analysis = AnalysisRun(connection, options, saved, find_nodes=deployment.scanned)
+            analysis = AnalysisRun(connection, options, saved, deployment=deployment)
             bill = analysis_bill(connection, options)
             if bill is not None:
                 click.echo(f"rtui: {bill}.", err=True)

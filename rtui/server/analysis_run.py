@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias, TypeVar
+from typing import Final, TypeVar
 
 from msgspec import MsgspecError, structs
 
@@ -16,18 +16,17 @@ from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import Report, Scope
 from rtui.keyspace.slices import Steps
-from rtui.keyspace.slots import joined_ranges
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.continuation import Continuation
-from rtui.server.deployment.nodes import ServerNode
-from rtui.server.deployment.topology import SlotRanges
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine.counters import new_counters
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
+from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
-from rtui.server.inspection.report_head import coverage_of, head, joined_key_sizes
+from rtui.server.inspection.report_head import coverage_of, head
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
@@ -46,9 +45,6 @@ from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 T = TypeVar("T")
-
-FindNodes: TypeAlias = Callable[[], Awaitable[Sequence[ServerNode]]]
-"""Returns the nodes of a cluster to analyse, or the only server; raises an RtuiError."""
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -114,11 +110,12 @@ class AnalysisRun:
         options: AnalysisOptions,
         saved: SavedAnalysis | None = None,
         *,
-        find_nodes: FindNodes | None = None,
+        deployment: Deployment | None = None,
     ) -> None:
         """Go on with one that was saved, if any; raises PatternError or GuardError for a filter beyond the bounds.
 
-        `find_nodes` returns, once the connection is online, the nodes of its cluster that are inspected in its place.
+        The connection is that to the home server of the `deployment`, of which all nodes are inspected; without one it
+        leads to the only server.
         """
         self.report: Report | None = None
         """The latest report; the final one once `progress` is over."""
@@ -135,21 +132,16 @@ class AnalysisRun:
         self.continuation = Continuation(connection, options, saved)
         """What of it is of earlier runs, and what is saved for a later one."""
         self._findings = self._new_findings()
-        self._find_nodes = find_nodes
-        self._nodes = [self._inspection_of(ServerNode(connection))]
-        """The nodes that are inspected, one at least."""
+        self._nodes = InspectedNodes(deployment or Deployment.over(connection), self._findings, options.separators)
         self._work: Scan | SamplePass | ClusterSamplePass | None = None
         self._most_bytes: int | None = None
         """What all keys can have at most; asked for estimates only."""
-        self.hot = HotKeyReporter(connection, self._nodes[0].capabilities)
+        self.hot = HotKeyReporter(connection, self._nodes.all[0].capabilities)
         """The hot keys of the report, and when they were asked for."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
         """What a reader of the figures has to know beside the notes of the scan."""
         self._is_ended = False
-
-    def _inspection_of(self, node: ServerNode) -> NodeInspection:
-        return NodeInspection(node, self._findings, self._options.separators)
 
     @property
     def revision(self) -> int:
@@ -174,7 +166,7 @@ class AnalysisRun:
         """What it has cost so far."""
         cost = Cost() if self._work is None else self._work.cost
         cost = self.continuation.cost + cost
-        return replace(cost, commands=cost.commands + sum(node.extra_commands for node in self._nodes))
+        return replace(cost, commands=cost.commands + self._nodes.extra_commands)
 
     @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:
@@ -216,7 +208,7 @@ class AnalysisRun:
         """Why the pass can't be left and go on in a later run; None where it can."""
         if self._failure is not None or self.control.is_stopped:
             return SafeText("It has ended.")
-        if any(node.node.id for node in self._nodes):
+        if self._nodes.is_cluster:
             return NOT_IN_A_CLUSTER
         return self.continuation.why_not(self._work if self._findings.keys else None)
 
@@ -227,7 +219,7 @@ class AnalysisRun:
 
     async def _save(self) -> None:
         """Write down all that is known; raises an RtuiError with the reason if that can't be."""
-        (node,) = self._nodes  # `why_not_later` has ruled out several
+        (node,) = self._nodes.all  # `why_not_later` has ruled out several
         node.pipeline.settle()
         aggregates = await _in_slices(self._findings.saved())
         notes = [str(note.value) for note in self.progress.notes if note is not ScanNote.REPEATS]
@@ -255,40 +247,20 @@ class AnalysisRun:
 
     async def _inspect(self) -> None:
         await self._connection.online()
-        found = () if self._find_nodes is None else await self._find_nodes()
-        if [node.connection for node in found] != [self._connection]:
-            self._nodes = [self._inspection_of(node) for node in found] or self._nodes
-        failures = await asyncio.gather(*(failure_of(node.begin(), name="rtui node") for node in self._nodes))
-        for node, failure in zip(self._nodes, failures, strict=True):
-            node.failure = None if failure is None else failure.happened
-        asked = [node for node in self._nodes if node.failure is None]
-        if not asked:
-            raise next(failure for failure in failures if failure is not None)
-        if self._nodes[0].connection is not self._connection or len(asked) > 1:
+        asked = await self._nodes.begin()
+        if self._nodes.all[0].connection is not self._connection or len(asked) > 1:
             (first, *others) = [(node.connection, node.capabilities) for node in asked]
             self.hot = HotKeyReporter(*first, others)
         work = self._work = await self._new_work(asked)
         self._revision += 1
         await work.run()
 
-    @property
-    def _owned_slots(self) -> SlotRanges | None:
-        """The slots of all nodes; None where those of one are not known."""
-        found = [node.slots for node in self._nodes]
-        return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
-
-    @property
-    def _size(self) -> int | None:
-        """Keys that the nodes count in all; None where one does not tell."""
-        sizes = [node.size for node in self._nodes]
-        return None if None in sizes else sum(size for size in sizes if size is not None)
-
     async def _new_work(self, nodes: Sequence[NodeInspection]) -> Scan | SamplePass | ClusterSamplePass:
         """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
 
         A sample draws keys before their types are known, so keys of one type are always scanned.
         """
-        size = self._size
+        size = self._nodes.size
         wanted = self._options.estimate_keys
         is_smaller = wanted is not None and (size is None or size > 2 * wanted)
         if wanted is not None and is_smaller and self._only.key_type is None:
@@ -300,13 +272,18 @@ class AnalysisRun:
         scanned = await asyncio.gather(*(node.scan_node() for node in nodes))
         if self.continuation.saved is not None:
             scanned = [await self._go_on(self.continuation.saved, nodes[0], scanned[0])]
-        match, key_type, on_restart = self._only.match, self._only.key_type, self._drop_findings
-        return Scan(scanned, lambda keys: None, self.control, match=match, key_type=key_type, on_restart=on_restart)
+        return Scan(
+            *(scanned, lambda keys: None, self.control),
+            match=self._only.match,
+            key_type=self._only.key_type,
+            on_restart=self._drop_findings,
+            cluster=self._nodes if self._nodes.is_cluster else None,
+        )
 
     async def _new_sample(self, nodes: Sequence[NodeInspection], wanted: int) -> SamplePass | ClusterSamplePass:
         """Return what draws so many keys, of each node by its size; raises an RtuiError where that can't be done."""
-        size, is_one = self._size, len(self._nodes) == 1
-        if len(nodes) < len(self._nodes) or (size is None and not is_one):
+        size, is_one = self._nodes.size, len(self._nodes.all) == 1
+        if len(nodes) < len(self._nodes.all) or (size is None and not is_one):
             raise RtuiError("No estimate", NOT_OF_A_PART)
         parts = []
         for node in nodes:
@@ -346,15 +323,14 @@ class AnalysisRun:
 
     def _choose_columns(self, columns: Columns) -> None:
         """Ask these facts of these keys; before the first key is asked."""
-        for node in self._nodes:
-            node.plan.columns = columns
+        self._nodes.choose(columns)
         self._scope = structs.replace(self._scope, columns=columns)
         self._begin_findings()
 
     @for_purpose(Purpose.SERVER)
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
-        found = await asyncio.gather(*(node.read_memory_bound() for node in self._nodes))
+        found = await asyncio.gather(*(node.read_memory_bound() for node in self._nodes.all))
         if None not in found:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
@@ -366,8 +342,7 @@ class AnalysisRun:
     def _begin_findings(self) -> None:
         """Have all nodes count in one place, from nothing."""
         self._findings = self._new_findings()
-        for node in self._nodes:
-            node.pipeline.findings = self._findings
+        self._nodes.use(self._findings)
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
@@ -385,13 +360,13 @@ class AnalysisRun:
         self._settle()
         for _ in self._findings.add_held():
             await asyncio.sleep(0)
-        questions = [
-            self._ask_last(node, found) for node, found in zip(self._nodes, self._found_by_node(), strict=True)
-        ]
+        if isinstance(self._work, Scan):
+            self._nodes.assign(self._work.owners)
+        questions = [self._ask_last(node, self._found_at(node)) for node in self._nodes.all]
         if isinstance(self._work, SamplePass | ClusterSamplePass):
             questions.append(self._read_memory_bound())
         failures = await asyncio.gather(*(failure_of(_in_time(one), name="rtui last questions") for one in questions))
-        prove_longest([node.pipeline.late_lengths for node in self._nodes], self._findings.big)
+        prove_longest([pipeline.late_lengths for pipeline in self._nodes.pipelines], self._findings.big)
         if any(record.note == READ_BY_RTUI for record in self._findings.big.report().by_memory):
             self._notes.append(SafeText(READ_BY_RTUI_NOTE))
         failed = dict.fromkeys(failure.happened for failure in failures if failure is not None)
@@ -405,12 +380,12 @@ class AnalysisRun:
             await self._check_count(node, found)
             await node.complete_largest(self._findings.big, self._options.top)
 
-    def _found_by_node(self) -> list[int]:
-        """Return how many keys were found at each node: those of the slots that it serves."""
-        if len(self._nodes) == 1:
-            return [self._findings.keys + self._findings.unread_keys]
+    def _found_at(self, node: NodeInspection) -> int:
+        """Return how many keys were found at a node: those of the slots that it serves."""
+        if len(self._nodes.all) == 1:
+            return self._findings.keys + self._findings.unread_keys
         keys = self._findings.slots.report().keys
-        return [sum(sum(keys[first : last + 1]) for first, last in node.slots or ()) for node in self._nodes]
+        return sum(sum(keys[first : last + 1]) for first, last in node.slots or ())
 
     async def _check_count(self, node: NodeInspection, found: int) -> None:
         """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
@@ -422,15 +397,15 @@ class AnalysisRun:
         if after is None:
             return
         notes = [disagreement(before, after, found, is_replica=node.is_replica) if is_whole else None]
-        if len(self._nodes) == 1:
+        if len(self._nodes.all) == 1:
             notes.append(too_many_gone(before, after, vanished))
-        where = "" if len(self._nodes) == 1 else f"{node.label}: "
+        where = "" if len(self._nodes.all) == 1 else f"{node.label}: "
         self._notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
 
     def _settle(self) -> None:
         """Have everything counted that is known."""
-        for node in self._nodes:
-            node.pipeline.settle()
+        for pipeline in self._nodes.pipelines:
+            pipeline.settle()
 
     async def _report_now_and_then(self) -> None:
         """Publish a report again and again while the run goes on."""
@@ -457,32 +432,33 @@ class AnalysisRun:
         )
         summary = await _in_slices(findings.summary(sampled))
         counted = findings.counted
-        self.hot.lfu = self._nodes[0].lfu_settings
+        self.hot.lfu = self._nodes.all[0].lfu_settings
         with contextlib.suppress(RtuiError):
             await self.hot.refresh(summary, at_last=is_final)
         if is_final:
             self._is_ended = True
             progress = self.progress
-        size = self._size if self._only.is_open else None
-        slots = structs.replace(summary.slots, owned=self._owned_slots)
-        scans = work.nodes if isinstance(work, Scan) else ()
-        cluster = cluster_report(self._nodes, scans, slots, is_estimate=sampled is not None)
+        scan = work if isinstance(work, Scan) else None
+        if scan is not None:
+            self._nodes.assign(scan.owners)
+        size = self._nodes.size if self._only.is_open else None
+        slots = structs.replace(summary.slots, owned=self._nodes.slots)
+        cluster = cluster_report(self._nodes.serving, scan, slots) if self._nodes.is_cluster else None
         coverage = coverage_of(counted, work, progress, size=size, why_ended=self.control.stop_reason)
         coverage = covered(coverage, cluster, self.control.stop_reason)
-        scanned = () if work is None else tuple(SafeText(note.value) for note in work.progress.notes)
+        scanned = () if scan is None else scan.notes
         scope = structs.replace(self._scope, pace=self.control.pace.value)
         notes = (*self._connection.notes, *self.continuation.notes, *scanned, *self._notes)
-        pipelines = [node.pipeline for node in self._nodes]
         heading = head(
-            *(self._connection, pipelines),
+            *(self._connection, self._nodes.pipelines),
             scope=scope,
             coverage=coverage,
             cost=self.cost,
             notes=notes,
             is_whole_cluster=cluster is not None,
         )
-        key_sizes = joined_key_sizes([node.key_sizes for node in self._nodes])
-        self.report = Report(heading, structs.replace(summary, slots=slots), self.hot.report, key_sizes, cluster)
+        summary = structs.replace(summary, slots=slots)
+        self.report = Report(heading, summary, self.hot.report, self._nodes.key_sizes, cluster)
         self._revision += 1
 
 

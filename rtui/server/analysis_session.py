@@ -15,8 +15,9 @@ from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, FindNodes, analysis_bill
+from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
 from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
@@ -126,16 +127,16 @@ class AnalysisSession:
         kept: KeptReports | None = None,
         *,
         file: AnalysisFile | None = None,
-        find_nodes: FindNodes | None = None,
+        deployment: Deployment | None = None,
     ) -> None:
         """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
 
         `clock` gives seconds since the epoch; each report that is done is added to `kept`. An analysis that is left to
-        go on in a later run is saved in `file`. `find_nodes` returns the nodes of a cluster, all of which are analysed.
+        go on in a later run is saved in `file`. All nodes of the `deployment` are analysed, if there is one.
         """
         self.kept = kept
         self._file = file
-        self._find_nodes = find_nodes
+        self._deployment = deployment
         self._connection = connection
         self._options = options
         self.control = RunControl(options().pace)
@@ -257,7 +258,7 @@ class AnalysisSession:
         self._is_estimate = estimate
         sample = ESTIMATE_KEYS if estimate else None
         options = replace(self._options(), pace=self.control.pace, columns=self._columns, estimate_keys=sample)
-        self._analysis = AnalysisRun(self._connection, options, saved, find_nodes=self._find_nodes)
+        self._analysis = AnalysisRun(self._connection, options, saved, deployment=self._deployment)
         self.control = self._analysis.control
         self._failure = None
         self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)

@@ -187,7 +187,7 @@ class BrowsingSession:
                 self.clock,
                 kept,
                 file=file,
-                find_nodes=self.deployment.scanned,
+                deployment=self.deployment,
             )
         return self._analysis
 

@@ -33,6 +33,7 @@ from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.key_rights import before_length
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.scan.cluster_scan import repeats_note
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import known_dialect, prove_cursors
 from rtui.server.scan.node import ScanNode, owned_slots
@@ -244,6 +245,10 @@ class FindRun:
         if self._scan is not None and self._held is None:
             scanned = self._scan.progress.notes
             notes += [TWICE if note is ScanNote.REPEATS else SafeText(note.value) for note in scanned]
+            if self._scan.most_repeated:
+                notes.append(repeats_note(self._scan.most_repeated))
+            if self._scan.uncovered_reason:
+                notes.append(self._scan.uncovered_reason)
         return tuple(notes)
 
     @for_purpose(Purpose.FIND)

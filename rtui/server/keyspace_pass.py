@@ -189,6 +189,7 @@ class KeyspacePass:
         self._failure: SafeText | None = None
         self._waits_for: SafeText | None = None
         """Why the first page does not come yet."""
+        self._first_keys: Sequence[bytes] = ()
         self._before: SizeSnapshot | None = None
         """The database when its first page came; None for a scan that goes on from a saved one."""
         self._notes: dict[SafeText, None] = {}
@@ -375,6 +376,7 @@ class KeyspacePass:
         self.size = None if self.is_uncounted else self._before.size
         self._other_cost += Cost(commands=len(asked), keys=len(keys))
         self.store.add(keys if passes is None else [*filter(passes, keys)])
+        self._first_keys = keys
         if not cursor:
             return None
         return ScanNode(
@@ -387,15 +389,15 @@ class KeyspacePass:
         )
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
-        """Return the nodes of a cluster to scan; the keys of the first page come again, each once with its slot."""
+        """Return the nodes of a cluster to scan, which do not deliver the keys of the first page again."""
         self._nodes = await self._deployment.scanned()
         snapshots = await asyncio.gather(*(self._snapshot_of(one.connection) for one in self._nodes))
         self._before = summed(snapshots)
         self.size = None if self._before is None else self._before.size
         self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
         sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
-        self.store.reset()
-        return cluster.scan_nodes(self._nodes, sizes)
+        first, *others = cluster.scan_nodes(self._nodes, sizes)
+        return [replace(first, first_keys=self._first_keys), *others]
 
     async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
         """Return the size of a node's part of the database; None where it can't be reached."""

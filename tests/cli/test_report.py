@@ -290,7 +290,7 @@ class Made:
     why_not_later = SafeText("It is made by hand.")
 
     def __call__(
-        self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None, *, find_nodes: object
+        self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None, *, deployment: object
     ) -> Made:
         self.continuation = Continuation(connection, options, saved)
         return self

@@ -11,6 +11,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import key_slot
+from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.facts.preview.page import PreviewKind
@@ -20,6 +21,7 @@ from rtui.server.scan.progress import ScanState
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.keyspace.naive import find
+from tests.server.scan.test_cluster_scan import disturb, fill
 from tests.server.targets import eventually, target_of
 from tests.server.test_browsing import browsing, until, whole
 
@@ -183,6 +185,23 @@ async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path
         assert shop.estimate.value == pytest.approx(20_000, rel=0.05)
         await whole(session)
         assert session.store.keys == 30_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_the_tree_has_every_key_once_though_slots_move_and_a_primary_dies(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    names = fill(cluster)
+    async with browsing(target_of(cluster.members[1].server), tmp_path, pace=Pace.GENTLE) as session:
+        await until(session, lambda: session.store.keys >= len(names) // 4)
+        session.control.pause()
+        await asyncio.to_thread(disturb, cluster, names)
+        session.control.resume()
+        await until(session, lambda: session.status.progress.state.is_over)
+        assert session.status.progress.state is ScanState.DONE, session.status.progress.reason
+        assert session.store.keys == len(names)
+        assert {name for page in HeldNames(session.store).pages() for name in page} == names
 
 
 async def test_a_slot_that_moves_in_the_middle_of_a_scan_costs_no_key(tmp_path: Path) -> None:

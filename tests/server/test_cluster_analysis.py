@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -9,6 +12,7 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
+from rtui.keyspace.slots import key_slot
 from rtui.registry.load import read_registry
 from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
 from rtui.server.deployment.nodes import Deployment
@@ -19,22 +23,32 @@ from tests.clusters import TestCluster
 from tests.examples import examples
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
-from tests.server.targets import target_of
+from tests.server.scan.test_cluster_scan import disturb, fill
+from tests.server.targets import eventually, target_of
 from tests.servers import binaries, running
 
 KEYS = 2_500
 
 
-async def report_of(target: Target, **options: Any) -> Report:
-    """A report on all nodes of the cluster that a target is of, or on a server alone."""
+SETTLE = "rtui.server.scan.cluster_scan.SETTLE_S"
+"""How long it is waited for slots that nobody serves."""
+
+
+@asynccontextmanager
+async def analysing(target: Target, **options: Any) -> AsyncIterator[AnalysisRun]:
+    """An analysis of all nodes of the cluster that a target is of, or of a server alone, that has not begun."""
     deployment = Deployment(target)
     await deployment.open()
     try:
-        options = {"pace": Pace.FULL, **options}
-        analysis = AnalysisRun(deployment.home, AnalysisOptions(**options), find_nodes=deployment.scanned)
-        await analysis.run()
+        yield AnalysisRun(deployment.home, AnalysisOptions(**{"pace": Pace.FULL, **options}), deployment=deployment)
     finally:
         await deployment.close()
+
+
+async def report_of(target: Target, **options: Any) -> Report:
+    """A report on all nodes of the cluster that a target is of, or on a server alone."""
+    async with analysing(target, **options) as analysis:
+        await analysis.run()
     assert analysis.report is not None
     return analysis.report
 
@@ -112,8 +126,62 @@ async def test_each_node_has_what_its_slots_hold(cluster: TestCluster) -> None:
     assert read_json(write_json(report)) == report
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_every_key_counts_once_though_slots_move_and_a_primary_dies(cluster: TestCluster) -> None:
+    names = fill(cluster)
+    async with analysing(target_of(cluster.members[1].server), pace=Pace.GENTLE) as analysis:
+        running = asyncio.create_task(analysis.run())
+        await eventually(lambda: analysis.progress.keys >= len(names) // 4)
+        analysis.control.pause()
+        await asyncio.to_thread(disturb, cluster, names)
+        analysis.control.resume()
+        await running
+    report = analysis.report
+    assert report is not None
+    coverage, found = report.head.coverage, report.cluster
+    assert (coverage.kind, coverage.reason) == (CoverageKind.EXACT, "")
+    assert (coverage.keys, coverage.vanished, coverage.repeats_possible) == (len(names), 0, False)
+    assert found is not None
+    assert found.uncovered == ()
+    held = {cluster.node_id(primary): primary.admin.dbsize() for primary in cluster.primaries}
+    assert {node.id: node.keys for node in found.nodes} == held
+    assert cluster.members[0].id not in held
+    assert report.summary.slots.owned == ((0, 16383),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_slots_that_lose_their_node_in_the_middle_are_named(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SETTLE, 2.0)
+    names = fill(cluster)
+    lost = cluster.members[0]
+    async with analysing(target_of(cluster.members[1].server), pace=Pace.GENTLE) as analysis:
+        running = asyncio.create_task(analysis.run())
+        await eventually(lambda: analysis.progress.keys >= len(names) // 4)
+        for member in cluster.members:
+            if lost.id in {member.id, member.primary_id}:
+                member.server.stop()
+        await running
+    report = analysis.report
+    assert report is not None
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.cluster is not None
+    assert {one.node for one in report.cluster.uncovered} == {f"{lost.server.host}:{lost.server.port}"}
+    uncovered = {
+        slot for one in report.cluster.uncovered for first, last in one.slots for slot in range(first, last + 1)
+    }
+    elsewhere = sum(key_slot(name) not in uncovered for name in names)
+    assert elsewhere <= report.head.coverage.keys < len(names)
+
+
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
-async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(cluster: TestCluster) -> None:
+async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SETTLE, 2.0)
     lost, *_ = cluster.members
     cluster.fill(b"key:%d" % number for number in range(600))
     held = lost.server.admin.dbsize()

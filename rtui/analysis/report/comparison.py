@@ -256,7 +256,8 @@ def _gaps(name: str, report: Report) -> Iterator[str]:
             "what lies within its intervals is not distinguishable."
         )
     if coverage.repeats_possible:
-        yield f"The {name} report may count keys twice, since the server resized its table meanwhile."
+        why = "" if report.cluster is not None else ", since the server resized its table meanwhile"
+        yield f"The {name} report may count keys twice{why}."
     for column in ("memory", "ttl"):
         found = report.head.columns.get(column)
         if found is not None and found.state is not ColumnState.COMPLETE:

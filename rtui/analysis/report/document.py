@@ -120,7 +120,7 @@ class Coverage(Struct, frozen=True, gc=False):
     unread: Count = field(default=0, name="unread_keys")
     """Keys whose names are too long to be sent in bulk: counted, nothing else is known of them."""
     repeats_possible: bool = False
-    """Whether a key may have been counted twice, since the server resized its table."""
+    """Whether a key may have been counted twice: the server resized its table, or slots of a cluster moved."""
     reason: Text = ""
     """Why it is partial; a safe sentence without a full stop."""
 

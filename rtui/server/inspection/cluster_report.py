@@ -1,12 +1,12 @@
 """What a report says of the nodes of a cluster: what each holds, how far its scan got, which slots were not covered.
 
 Keys and bytes of a node are those of its slots, which are counted as one for all nodes: so keys of a slot that moved
-count where it was when the analysis began.
+count for the node that serves it in the end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -26,6 +26,7 @@ from rtui.keyspace.slots import SLOTS, joined_ranges
 from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.report_head import cost_report, server_report
 from rtui.server.scan.progress import NodeProgress
+from rtui.server.scan.scan import Scan
 
 NAMED: Final = 3
 """So many of the nodes whose slots were not covered are named in the head of a report; the rest is counted."""
@@ -33,19 +34,36 @@ NAMED: Final = 3
 UNSERVED: Final = "no node serves them"
 
 
-def cluster_report(
-    nodes: Sequence[NodeInspection], scanned: Sequence[NodeProgress], slots: SlotsReport, *, is_estimate: bool
-) -> ClusterReport | None:
-    """Return what is said of all nodes, None of a server alone; `scanned` is how far the scan of each is, if any is."""
-    if not nodes[0].node.id:
-        return None
-    progress = {one.id: one for one in scanned}
-    found = [_node(node, progress.get(node.node.id), slots, is_estimate=is_estimate) for node in nodes]
-    uncovered = [UncoveredSlots(one.slots, one.label, one.failure) for one in found if one.failure]
-    unserved = _others([one for node in found for one in node.slots])
-    if unserved:
-        uncovered.append(UncoveredSlots(unserved, "", UNSERVED))
+def cluster_report(nodes: Sequence[NodeInspection], scan: Scan | None, slots: SlotsReport) -> ClusterReport:
+    """Return what is said of all nodes; `scan` is None for an estimate."""
+    progress = {one.id: one for one in (() if scan is None else scan.nodes)}
+    found = [_node(node, progress.get(node.node.id), slots, is_estimate=scan is None) for node in nodes]
+    if scan is not None and scan.state.is_over and not scan.control.is_stopped:
+        uncovered = _uncovered(found, scan)
+    else:  # not covered are all other slots
+        uncovered = [UncoveredSlots(one.slots, one.label, one.failure) for one in found if one.failure]
+        unserved = _others([one for node in found for one in node.slots])
+        if unserved:
+            uncovered.append(UncoveredSlots(unserved, "", UNSERVED))
     return ClusterReport(tuple(sorted(found, key=lambda node: node.slots)), tuple(uncovered))
+
+
+def _uncovered(nodes: Sequence[ClusterNode], scan: Scan) -> list[UncoveredSlots]:
+    """Return what the scan has not covered, each slot with the node that serves it, or did when the analysis began."""
+    reasons = {slot: one.why for one in scan.uncovered for first, last in one.slots for slot in range(first, last + 1)}
+    uncovered: list[UncoveredSlots] = []
+    for node in nodes:
+        by_reason: dict[str, list[int]] = {}
+        for slot in node.served:
+            if slot in reasons:
+                why = reasons.pop(slot).removesuffix(".")
+                by_reason.setdefault(node.failure or why, []).append(slot)
+        uncovered += [UncoveredSlots(_ranges(found), node.label, why) for why, found in by_reason.items()]
+    return uncovered + ([UncoveredSlots(_ranges(reasons), "", UNSERVED)] if reasons else [])
+
+
+def _ranges(slots: Iterable[int]) -> SlotRanges:
+    return joined_ranges((slot, slot) for slot in slots)
 
 
 def _node(

@@ -91,10 +91,10 @@ class NodeInspection:
 
     def owns(self, key: bytes) -> bool:
         """Whether a key is one of this node's."""
-        if self.node.slots is None:
+        if self.slots is None:
             return True
         slot = key_slot(key)
-        return any(first <= slot <= last for first, last in self.node.slots)
+        return any(first <= slot <= last for first, last in self.slots)
 
     async def begin(self) -> None:
         """Find out what may be asked, and what the node counts; raises ConnectionLost."""

@@ -223,7 +223,7 @@ class ClusterScan:
             known = {node.node.id for node in self._nodes if node.failure is None}
             for node_id in await self._cluster.primaries():
                 if node_id not in known:
-                    await self._add(node_id)
+                    await failure_of(self._add(node_id), name="rtui node that has come")
 
         await failure_of(found(), name="rtui look for nodes")
 
@@ -232,9 +232,16 @@ class ClusterScan:
         node = self._new_scan(await self._cluster.node(node_id))
         failed = [one for one in self._nodes if one.node.id == node_id]
         for one in failed:
+            self._elsewhere += one.take_waiting()
             self._nodes.remove(one)
         self._nodes.append(node)
         self._begin(node)
+
+
+def repeats_note(most: int) -> SafeText:
+    """Say that so many keys at most were delivered twice."""
+    keys = "1 key" if most == 1 else f"{most:,} keys"
+    return SafeText(f"Up to {keys} may have been counted twice, since slots moved after too many keys to remember.")
 
 
 def reason_of(uncovered: Sequence[UncoveredSlots], named: int) -> SafeText:

@@ -10,9 +10,9 @@ from array import array
 from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
 
-from rtui.keyspace.slots import SLOTS, joined_ranges
+from rtui.keyspace.slots import SLOTS, joined_ranges, key_slot
 from rtui.server.scan.ranges import Slots
-from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, KeyFilter
+from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, KeyFilter, fingerprint
 from rtui.server.scan.slot_ledger import NONE, Observed, SlotLedger
 from rtui.server.scan.slot_views import SlotView
 
@@ -33,6 +33,13 @@ class ClusterSlots:
         """Slots that no node serves for now, with fingerprints of theirs and of others."""
         self._listed: set[int] = set()
         """Slots not covered of which something may have been delivered."""
+
+    def add_delivered(self, keys: Collection[bytes]) -> None:
+        """Learn keys that were delivered before the first node is scanned, so as not to deliver them again."""
+        if keys:
+            slots = {key_slot(key) for key in keys}
+            self._left.append((slots, array("Q", map(fingerprint, keys))))
+            self._listed |= slots
 
     def add_node(self, node_id: str, new_filter: Callable[[int], KeyFilter], *, is_by_slot: bool) -> KeyFilter:
         """Expect a node, which may have been there before; return its filter, made by `new_filter` if need be."""
@@ -65,7 +72,7 @@ class ClusterSlots:
         if seen.went:
             self._left.append((set(seen.went), self._release(node_id, seen.went)))
         if seen.came:
-            self._take_over(own, seen.came)
+            self._take_over(own, seen.came, is_by_slot=self.ledger.is_by_slot(node_id))
         if seen.covered:
             own.set_slots(seen.covered, DROP)
             own.forget(seen.covered)
@@ -73,10 +80,14 @@ class ClusterSlots:
         self.revision += bool(seen.covered or seen.came or seen.went)
         return seen
 
-    def _take_over(self, own: KeyFilter, came: Mapping[int, str | None]) -> None:
-        """Have a node deliver slots that it did not have, without what others have delivered of them."""
+    def _take_over(self, own: KeyFilter, came: Mapping[int, str | None], *, is_by_slot: bool) -> None:
+        """Have a node deliver slots that it did not have, without what others have delivered of them.
+
+        Where each slot has a table of its own, what comes twice as that shrinks is dropped, too: the scan sees only
+        whether one table for all slots has shrunk.
+        """
         fresh = came.keys() - self._listed
-        own.set_slots(fresh, ACCEPT)
+        own.set_slots(fresh, ACCEPT_NEW if is_by_slot else ACCEPT)
         self._listed |= fresh
         own.set_slots(came.keys() - fresh, ACCEPT_NEW)
         for before in {one for one in came.values() if one is not None}:

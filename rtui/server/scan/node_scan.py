@@ -169,6 +169,8 @@ class NodeScan:
         self._name_bytes = 0.0
         self._answers = 0
         """Requests that were answered in full."""
+        self._was_resized = False
+        """Whether `was_resized` held in an earlier pass over the node's slots."""
 
     @property
     def is_done(self) -> bool:
@@ -206,9 +208,16 @@ class NodeScan:
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
     @property
+    def was_resized(self) -> bool:
+        """Whether a key may have been delivered twice since the server resized its one table."""
+        is_now = self.ranges.repeats_possible or self.table.has_shrunk
+        return self._was_resized or (is_now and self.ranges.dialect is Dialect.STANDALONE)
+
+    @property
     def repeats_possible(self) -> bool:
-        """Whether a key may have been delivered twice."""
-        return self.ranges.repeats_possible or self.table.has_shrunk or self.ranges.dialect is not Dialect.STANDALONE
+        """Whether a key may have been delivered twice; with `slots` not where cursors go slot by slot."""
+        is_filtered = self.passes is not None and self.ranges.dialect is Dialect.SLOTTED
+        return self.was_resized or not (is_filtered or self.ranges.dialect is Dialect.STANDALONE)
 
     def cost(self, elapsed_s: float) -> Cost:
         """What it has cost in so many seconds under way."""
@@ -260,6 +269,7 @@ class NodeScan:
         self.delivered = 0
         self.table = self._new_table()
         self._beginning = BeginningWatch()
+        self._was_resized = False
         self.probe.reset()
         self._requests.void()
         if self.source is not None:
@@ -375,6 +385,7 @@ class NodeScan:
 
     def _use_ranges(self, ranges: Ranges) -> None:
         """Scan these ranges from now on; nothing may be under way."""
+        self._was_resized = self.was_resized
         self.ranges = ranges
         self.table = self._new_table()
         self._beginning = BeginningWatch()

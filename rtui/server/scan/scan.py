@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.engine import is_compiled
-from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of
+from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
@@ -57,7 +57,8 @@ class Scan:
         split_sink: SplitSink | None = None,
         cluster: Cluster | None = None,
     ) -> None:
-        """With a `cluster` the nodes are its primaries, each with its id, and each is scanned from its beginning.
+        """With a `cluster` the nodes are its primaries, each with its id, and each is scanned from its beginning; their
+        `first_keys`, if any, are not delivered again.
 
         `on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
 
@@ -70,6 +71,9 @@ class Scan:
         self._notes: dict[ScanNote, None] = {}
         self._cluster = cluster
         self._slots = None if cluster is None else self._new_slots(len(nodes))
+        if self._slots is not None:
+            for node in nodes:
+                self._slots.add_delivered(node.first_keys)
         self._cluster_scan: ClusterScan | None = None
         self._may_forget = False
 
@@ -123,7 +127,7 @@ class Scan:
         keys_per_s, eta_s = self._speed.speed(now, keys, fraction or 0.0)
         if state is not ScanState.RUNNING:
             keys_per_s, eta_s = keys / elapsed_s if state.is_over and elapsed_s > 0 else 0.0, None
-        has_repeats = any(node.repeats_possible and node.ranges.dialect is Dialect.STANDALONE for node in self._nodes)
+        has_repeats = any(node.was_resized for node in self._nodes)
         waits = next((node.waits_for for node in self._nodes if node.waits_for is not None), None)
         return Progress(
             state=state,
@@ -209,9 +213,27 @@ class Scan:
         return [] if self._cluster_scan is None else self._cluster_scan.uncovered()
 
     @property
+    def uncovered_reason(self) -> SafeText | None:
+        """Where slots of a cluster are not covered though nobody stopped it: sentences that name them, and say why."""
+        return self._reason if self._final is ScanState.STOPPED and self._cluster_scan is not None else None
+
+    @property
     def most_repeated(self) -> int:
         """So many keys of a cluster at most were delivered twice, since their slots moved."""
         return 0 if self._slots is None else self._slots.unsure
+
+    @property
+    def owners(self) -> Sequence[str | None]:
+        """By slot of a cluster the id of the node that serves it, None where none has said so; else empty."""
+        return () if self._slots is None else self._slots.ledger.owners
+
+    @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a reader of the numbers has to know, in sentences."""
+        notes = [SafeText(note.value) for note in self.progress.notes]
+        if self.most_repeated:
+            notes.append(repeats_note(self.most_repeated))
+        return tuple(notes)
 
     def _end(self) -> None:
         """Determine how it has ended."""

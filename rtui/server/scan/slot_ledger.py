@@ -82,6 +82,10 @@ class SlotLedger:
         node.clean.clear()
         node.visited.clear()
 
+    def is_by_slot(self, node_id: str) -> bool:
+        """Whether the cursors of a node go slot by slot."""
+        return self._nodes[node_id].is_by_slot
+
     @property
     def is_complete(self) -> bool:
         """Whether every slot is covered."""

@@ -108,7 +108,7 @@ async def analyse_nodes(cluster: TestCluster, rng: Random) -> None:
     deployment = Deployment(target_of(cluster.members[0].server))
     await deployment.open()
     try:
-        analysis = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.FULL), find_nodes=deployment.scanned)
+        analysis = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.FULL), deployment=deployment)
 
         async def move_slots() -> None:
             first, second = (one.server for one in cluster.members)

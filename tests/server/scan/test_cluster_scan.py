@@ -138,6 +138,15 @@ def busiest(keys: set[bytes], first: int, last: int, count: int) -> list[int]:
     ]
 
 
+def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
+    """Move some slots from the second primary to the third one, and kill the first once its replica has all."""
+    dying, source, target = (member.server for member in cluster.members[:3])
+    assert dying.admin.wait(1, 5_000) == 1
+    for slot in busiest(keys, 6000, 10_000, 4):
+        cluster.move_slot(slot, source, target)
+    dying.stop()
+
+
 KINDS = ("pure", "names", "inspected", "inspected pure")
 
 

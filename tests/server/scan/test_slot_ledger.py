@@ -96,6 +96,8 @@ class ModelScan:
                 self.visiting = None
             else:
                 self.position = page[-1][0]
+                if self.is_by_slot and rng.random() < 0.2:  # the slot's table has shrunk: some of it comes again
+                    self.position = self.position[0], min(position for (_, position), _ in page) - 1
 
 
 class ModelCluster:
@@ -113,6 +115,9 @@ class ModelCluster:
         self.stable = {b"%b:%d" % (rng.choice(TAGS), number) for number in range(rng.randrange(200))}
         for key in self.stable:
             self.owner(key_slot(key)).keys[key_slot(key)].add(key)
+        first = rng.sample(sorted(self.stable), min(len(self.stable), rng.randrange(20)))  # of a page before the scan
+        self.slots.add_delivered(first)
+        self.delivered.update(first)
         self.scans = [ModelScan(node, self) for node in self.nodes]
 
     def owner(self, slot: int) -> ModelNode:

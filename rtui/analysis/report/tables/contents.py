@@ -104,7 +104,8 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
         unread = humanize.keys(coverage.unread)
         left_out.append(f"of {unread} only the name is known, which is too long to be asked for")
     if coverage.repeats_possible:
-        left_out.append("keys may have been counted twice, since the server resized its table")
+        why = "" if cluster is not None else ", since the server resized its table"
+        left_out.append(f"keys may have been counted twice{why}")
     yield "left out", ", ".join(left_out)
     asked = [] if scope.match is None else [f"keys that match {display(scope.match)}"]
     if scope.key_type is not None:

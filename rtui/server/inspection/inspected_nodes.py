@@ -1,0 +1,139 @@
+"""The nodes of one analysis: those that it begins with, those that come meanwhile, and which slots each has in the end.
+
+Slots move while they are scanned, and replicas take over. The keys of a slot count for the node that serves it in the
+end; for one that nobody serves any more, for the node that did when the analysis began.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.columns import Columns
+from rtui.analysis.report.document import KeySizes
+from rtui.keyspace.slots import joined_ranges
+from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.deployment.topology import SlotRanges
+from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.report_head import joined_key_sizes
+from rtui.server.scan.node import ScanNode
+from rtui.server.wire.supervised_tasks import failure_of
+
+
+class InspectedNodes:
+    """The nodes of one pass; `begin` before the rest. To a scan it is the cluster, `scan.node.Cluster`."""
+
+    def __init__(self, deployment: Deployment, findings: Aggregates, separators: Sequence[bytes]) -> None:
+        """All nodes add their keys to `findings`."""
+        self._deployment, self._separators = deployment, separators
+        self._cluster = ScannedCluster(deployment)
+        self._findings = findings
+        self._columns: Columns | None = None
+        self.all = [self._new(ServerNode(deployment.home))]
+        """One at least; before `begin` it is the home server."""
+        self._replaced: list[NodeInspection] = []
+        """What was asked over connections to some of these nodes that are not used any more."""
+
+    def _new(self, node: ServerNode) -> NodeInspection:
+        found = NodeInspection(node, self._findings, self._separators)
+        if self._columns is not None:
+            found.plan.columns = self._columns
+        return found
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether they are nodes of a cluster."""
+        return bool(self.all[0].node.id)
+
+    async def begin(self) -> list[NodeInspection]:
+        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error."""
+        home, found = self._deployment.home, await self._deployment.scanned()
+        if [node.connection for node in found] != [home]:
+            self.all = [self._new(node) for node in found]
+        failures = await asyncio.gather(*(failure_of(node.begin(), name="rtui node") for node in self.all))
+        for node, failure in zip(self.all, failures, strict=True):
+            node.failure = None if failure is None else failure.happened
+        asked = [node for node in self.all if node.failure is None]
+        if not asked:
+            raise next(failure for failure in failures if failure is not None)
+        return asked
+
+    async def primaries(self) -> frozenset[str]:
+        """Return the ids of the nodes that serve slots now; raises ConnectFailure."""
+        return await self._cluster.primaries()
+
+    async def node(self, node_id: str) -> ScanNode:
+        """Return a node that has come, or come back, once it is known what may be asked there; raises an RtuiError."""
+        server = await self._deployment.scanned_node(node_id)
+        known = next((one for one in self.all if one.node.id == node_id), None)
+        if known is not None and known.failure is None and known.connection is server.connection:
+            return await known.scan_node()
+        found = self._new(server)
+        await found.begin()
+        if known is not None:
+            self.all.remove(known)
+            self._replaced.append(known)
+        self.all.append(found)
+        return await found.scan_node()
+
+    def choose(self, columns: Columns) -> None:
+        """Ask these facts of these keys, also of nodes that come; before the first key is asked."""
+        self._columns = columns
+        for node in self.all:
+            node.plan.columns = columns
+
+    def use(self, findings: Aggregates) -> None:
+        """Have all nodes add their keys to other findings from now on."""
+        self._findings = findings
+        for pipeline in self.pipelines:
+            pipeline.findings = findings
+
+    def assign(self, owners: Sequence[str | None]) -> None:
+        """Learn by slot which node serves it now, None where none says so; nothing where `owners` is empty."""
+        if not owners:
+            return
+        before = {slot: node.node.id for node in self.all for slot in _slots(node.node.slots)}
+        found: dict[str | None, list[int]] = {}
+        for slot, owner in enumerate(owners):
+            found.setdefault(owner or before.get(slot), []).append(slot)
+        for node in self.all:
+            node.slots = tuple(joined_ranges((slot, slot) for slot in found.get(node.node.id, ())))
+
+    @property
+    def serving(self) -> list[NodeInspection]:
+        """Those that have slots, all where none has; also the only server."""
+        return [node for node in self.all if node.slots is None or node.slots] or self.all
+
+    @property
+    def slots(self) -> SlotRanges | None:
+        """The slots of all nodes; None where those of one are not known."""
+        found = [node.slots for node in self.all]
+        return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
+
+    @property
+    def size(self) -> int | None:
+        """Keys that the nodes count in all; None where one does not tell."""
+        sizes = [node.size for node in self.serving]
+        return None if None in sizes else sum(size for size in sizes if size is not None)
+
+    @property
+    def key_sizes(self) -> tuple[KeySizes, ...]:
+        """What the nodes know themselves of the sizes of all keys."""
+        return joined_key_sizes([node.key_sizes for node in self.serving])
+
+    @property
+    def pipelines(self) -> list[InspectionPipeline]:
+        """Everything through which keys were asked about."""
+        return [node.pipeline for node in (*self._replaced, *self.all)]
+
+    @property
+    def extra_commands(self) -> int:
+        """Commands beside those of the scan and its questions."""
+        return sum(node.extra_commands for node in (*self._replaced, *self.all))
+
+
+def _slots(ranges: SlotRanges | None) -> list[int]:
+    return [slot for first, last in ranges or () for slot in range(first, last + 1)]
