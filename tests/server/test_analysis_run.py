@@ -201,11 +201,12 @@ async def test_lost_while_the_last_thing_is_asked_it_is_over_all_the_same(
 async def test_a_restart_makes_it_begin_again_and_say_so(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     async with connected(target_of(valkey)) as connection:
-        analysis = analysing(connection)
+        analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
-        await eventually(lambda: analysis.progress.keys >= MANY // 3)
+        await eventually(lambda: analysis.progress.keys >= MANY // 10)
         valkey.restart()
         plant(valkey, numbered(MANY))
+        analysis.control.pace = Pace.FULL
         await running
     assert analysis.report is not None
     assert ScanNote.RESTARTED.value in analysis.report.head.notes

@@ -295,6 +295,7 @@ async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(
     monkeypatch.setenv("RTUI_ENGINE", engine)
     async with analysing(filled) as analysis:
         await until_typed(filled, KEYS // 4)
+        await eventually(lambda: analysis.progress.keys > 0)
         assert not analysis.progress.state.is_over
         await analysis._connection.close()
     report = analysis.report
