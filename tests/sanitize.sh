@@ -11,7 +11,8 @@ python=$PWD/.venv/bin/python
 [[ -x $python ]] || python=${PYTHON:-python3}
 source=$(mktemp -d)
 trap 'rm -rf "$source" "$source".*' EXIT
-tar -c --exclude=./.git --exclude=./.venv --exclude=./.servers --exclude='*.so' . | tar -x -C "$source" # not built in here
+# Not built in here; and only what is needed, for others write their caches into the checkout meanwhile.
+tar -c --exclude='*.so' --exclude='__pycache__' rtui tests themes pyproject.toml setup.py README.md LICENSE | tar -x -C "$source"
 
 # Nothing is optimised: compiling takes a third of the time then, which was most of what all of this takes.
 # build NAME FLAGS: the package and its tests in $source.NAME, where neither pytest nor Python finds the other engine.
@@ -20,7 +21,7 @@ build() {
     CC=gcc CFLAGS="$2 -O0 -fno-omit-frame-pointer -g1" LDFLAGS="$2" RTUI_BUILD_ENGINE=required \
         ${BUILD_PYTHON:-"$python"} -m pip install -q --no-deps --no-compile ${BUILD_OPTIONS:-} \
         --target "$source.$1" "$source.of-$1"
-    cp -r tests pyproject.toml "$source.$1"
+    cp -r "$source/tests" "$source/pyproject.toml" "$source.$1"
     ln -s "$checkout/.servers" "$source.$1/.servers"
 }
 
