@@ -132,7 +132,7 @@ FAMILIES: Final = {
     REGISTRY: "Patterns and keys without one",
     REFERENCES: "References",
     NAMES: "Names",
-    SERVER: "The server (not looked at yet)",
+    SERVER: "The server (rtui health)",
 }
 """The headings of the families, in the order in which rules are listed."""
 
@@ -407,43 +407,208 @@ RULES: Final[dict[str, Rule]] = {
             basis="Reports tell idle times apart at a minute, an hour, a day, a week, 30 and 90 days.",
         ),
         Rule(
-            "command-banned", SERVER, OFF, "Commands that should not be used have been",
-            "KEYS, FLUSHALL and reads without a limit hold up every other client.",
-            "Use SCAN in place of KEYS, and forbid these commands with ACL rules.",
-            {"commands": Parameter(Kind.WORDS, ["keys", "flushall", "flushdb"], "Their names.")},
+            "memory-near-limit", SERVER, WARN, "Memory near its limit, and nothing that can be evicted",
+            "When it is full, commands that need more memory fail with OOM.",
+            "Raise maxmemory, delete what nobody needs, or choose a policy that may evict.",
+            {
+                "share": Parameter(Kind.SHARE, 0.9, "Of maxmemory, used from here on."),
+                "left": Parameter(Kind.DURATION, "1h", "Or at the present growth it is full sooner than this."),
+            },
+            basis="The share is our own choice: time to act before commands fail. Growth is what used memory has grown "
+            "by in the samples of the session, of a minute at least.",
         ),
         Rule(
-            "eviction-policy", SERVER, OFF, "Another eviction policy than agreed",
-            "It decides which keys go when memory is full, and whether writes fail instead.",
-            "Set maxmemory-policy as agreed.",
-            {"policies": Parameter(Kind.WORDS, ["allkeys-lru", "allkeys-lfu"], "What it may be.")},
+            "memory-unlimited", SERVER, WARN, "No maxmemory on a machine that is nearly full",
+            "Without a limit the operating system swaps, or ends the server, when the machine's memory is full.",
+            "Set maxmemory below the machine's memory, with room for forks and buffers.",
+            {"share": Parameter(Kind.SHARE, 0.6, "Of the machine's memory, resident from here on.")},
+            basis="Redis' documentation (Administration) asks for a maxmemory with 10 to 20 % to spare. A fork may "
+            "need as much again as is changed meanwhile, so 60 % is our own choice.",
         ),
         Rule(
-            "memory-fragmented", SERVER, OFF, "Far more memory taken than used",
+            "memory-fragmented", SERVER, WARN, "Far more memory taken than used",
             "The operating system sees, and bills, the larger number; activedefrag gives memory back.",
             "Switch activedefrag on, or restart a replica and fail over to it.",
             {
                 "ratio": Parameter(Kind.RATIO, 1.5, "Resident over used memory."),
                 "least": Parameter(Kind.SIZE, "100M", "Of used memory."),
             },
+            basis="Redis' documentation of INFO: a ratio over 1.5 is a sign of fragmentation. Of less than 100 MB the "
+            "program itself is the larger part, and after a peak the ratio is high since pages are kept.",
         ),
         Rule(
-            "command-slow", SERVER, OFF, "Commands that took long",
+            "memory-swapped", SERVER, WARN, "Less memory resident than used",
+            "Part of it has been swapped out: what needs it waits for the disk, and everybody else with it.",
+            "Give the machine more memory, or the server a smaller maxmemory.",
+            {
+                "ratio": Parameter(Kind.RATIO, 0.9, "Resident over used memory, less than this."),
+                "least": Parameter(Kind.SIZE, "100M", "Of used memory."),
+            },
+            basis="Redis' documentation of MEMORY STATS: a ratio below 1 is a sign of swapping. Memory that was "
+            "allocated and never written is not resident either.",
+        ),
+        Rule(
+            "eviction-impossible", SERVER, WARN, "A policy that finds hardly any key to evict",
+            "When memory is full, writes fail with OOM although an eviction policy is set.",
+            "Give keys that may go a TTL, or choose one of the allkeys policies.",
+            {
+                "share": Parameter(Kind.SHARE, 0.1, "Of the keys have a TTL, less than this."),
+                "keys": Parameter(Kind.COUNT, 1_000, "There are at least so many keys."),
+            },
+            basis="Policies whose names begin with volatile evict keys with a TTL only, and behave as noeviction where "
+            "there is none (redis.conf). The share is our own choice. Only where maxmemory is set.",
+        ),
+        Rule(
+            "eviction-policy", SERVER, OFF, "Another eviction policy than agreed",
+            "It decides which keys go when memory is full, and whether writes fail instead.",
+            "Set maxmemory-policy as agreed.",
+            {"policies": Parameter(Kind.WORDS, ["allkeys-lru", "allkeys-lfu"], "What it may be.")},
+            basis="What is agreed stands in the registry.",
+        ),
+        Rule(
+            "eviction-of-lasting", SERVER, WARN, "A policy that may evict keys that must stay",
+            "Whoever reads them later finds nothing: a lock is free, a setting is gone.",
+            "Keep such keys on a server of their own, or choose a volatile policy, which leaves keys without TTL.",
+            basis="Policies whose names begin with allkeys evict any key (redis.conf). Locks are told by their names "
+            "(lock-without-ttl), other keys by entries of the registry whose TTL is none. Needs a report of the keys, "
+            "and a maxmemory.",
+        ),
+        Rule(
+            "command-banned", SERVER, WARN, "Commands that should not be used have been",
+            "KEYS, FLUSHALL and reads without a limit hold up every other client.",
+            "Use SCAN in place of KEYS, and forbid these commands with ACL rules.",
+            {
+                "commands": Parameter(Kind.WORDS, ["keys", "flushall", "flushdb"], "Their names."),
+                "calls": Parameter(Kind.COUNT, 10, "At least so many of one command."),
+            },
+            basis="Calls since the statistics of the server began, by INFO commandstats, which names no client.",
+        ),
+        Rule(
+            "command-slow", SERVER, WARN, "Commands that took long",
             "While one runs, all others wait.",
-            "Read in portions, and look for the command in SLOWLOG.",
-            {"longest": Parameter(Kind.DURATION, "10ms", "More than this is slow.")},
+            "Read in portions (HSCAN, LRANGE), divide what is large, and shorten scripts.",
+            {
+                "longest": Parameter(Kind.DURATION, "10ms", "More than this is slow."),
+                "calls": Parameter(Kind.COUNT, 3, "Of a command and namespace at least, or one ten times as slow."),
+                "within": Parameter(Kind.DURATION, "1h", "The last so much of the slow log."),
+            },
+            basis="slowlog-log-slower-than is 10 ms by default. The slow log keeps the latest entries only "
+            "(slowlog-max-len), and counts the time of the command alone, not what it waited.",
         ),
         Rule(
-            "fork-slow", SERVER, OFF, "Forks that take long",
+            "key-big-slow", SERVER, WARN, "A big key that commands take long on",
+            "The larger it grows, the longer everybody else waits for each such command.",
+            "Divide it, read it in portions, and delete it with UNLINK.",
+            basis="Keys that the slow log names (command-slow) and a report lists among the biggest of their type.",
+        ),
+        Rule(
+            "expiry-cliff-load", SERVER, WARN, "Load that rises while many keys expire at once",
+            "All readers of what has expired ask the database behind at the same moment.",
+            "Add a random time to the TTL (jitter) where these keys are written.",
+            {"rise": Parameter(Kind.RATIO, 1.5, "Commands a second, or misses a second, over those of the rest.")},
+            basis="Cliffs of a report (expiry-cliff) that lie within the samples of the session; the factor is our own "
+            "choice.",
+        ),
+        Rule(
+            "hit-ratio-fell", SERVER, WARN, "A hit ratio that fell",
+            "What is not found is asked of the database behind: keys expired, were evicted, or never were there.",
+            "Look which keys expire or are evicted, and cache also that something is not there (30 seconds).",
+            {
+                "by": Parameter(Kind.SHARE, 0.2, "Below that since the statistics began."),
+                "reads": Parameter(Kind.COUNT, 1_000, "At least so many reads in the session."),
+            },
+            basis="Of the reads of the session against those since the statistics of the server began, without rtui's "
+            "own; both limits are our own choice.",
+        ),
+        Rule(
+            "cpu-saturated", SERVER, WARN, "A server that uses a whole core",
+            "Commands are carried out by one thread: when it has no time left, they wait in line.",
+            "Look which commands take the time, spread the keys over more nodes, read from replicas.",
+            {"share": Parameter(Kind.SHARE, 0.9, "Of one core, by the main thread in the session.")},
+            basis="INFO cpu: used_cpu_user_main_thread and used_cpu_sys_main_thread (Redis 6.2, Valkey), of 10 seconds "
+            "at least; the share is our own choice.",
+        ),
+        Rule(
+            "connection-churn", SERVER, WARN, "Many connections that are opened and closed again",
+            "Each costs the server as much as several commands, with TLS as much as hundreds.",
+            "Keep connections open: use a pool, and persistent connections in PHP.",
+            {"rate": Parameter(Kind.COUNT, 50, "New connections a second.")},
+            basis="In the session, of 10 seconds at least; the limit is our own choice.",
+        ),
+        Rule(
+            "clients-limit", SERVER, WARN, "Connections near their limit, or refused",
+            "Whoever connects when maxclients is reached gets an error.",
+            "Raise maxclients and the limit of open files, or find who does not close connections.",
+            {"share": Parameter(Kind.SHARE, 0.8, "Of maxclients.")},
+            basis="Refused are those of the session (rejected_connections); the share is our own choice.",
+        ),
+        Rule(
+            "output-buffers", SERVER, WARN, "Output that clients do not read",
+            "It is kept in the server's memory, beside the data.",
+            "Find the slow client in CLIENT LIST; client-output-buffer-limit closes such connections.",
+            {
+                "size": Parameter(Kind.SIZE, "32M", "Of one client."),
+                "share": Parameter(Kind.SHARE, 0.8, "Or of the limit of its class."),
+            },
+            basis="By default normal clients have no limit, subscribers 32 MB and replicas 256 MB (redis.conf). CLIENT "
+            "LIST is not asked where very many clients are connected.",
+        ),
+        Rule(
+            "persistence-failing", SERVER, ERROR, "Snapshots or the AOF can't be written",
+            "What was written since is lost when the server ends; by default writes fail, too.",
+            "Look into the log of the server: mostly the disk is full, or the folder can't be written to.",
+            basis="INFO persistence: the status of the last RDB, AOF rewrite and AOF write. Writes fail with MISCONF "
+            "where stop-writes-on-bgsave-error is yes.",
+        ),
+        Rule(
+            "fork-slow", SERVER, WARN, "Forks that take long",
             "No command is answered while the process is copied; transparent huge pages make it worse.",
             "Switch transparent huge pages off, and make nodes smaller.",
             {"longest": Parameter(Kind.DURATION, "500ms", "More than this is long.")},
+            basis="latest_fork_usec of INFO stats. Redis' documentation (Latency) has 9 to 13 ms a GiB on machines of "
+            "their own and on current virtual ones; much more is a sign of huge pages or of an old hypervisor.",
         ),
         Rule(
-            "output-buffers", SERVER, OFF, "Output that clients do not read",
-            "It is kept in the server's memory, beside the data.",
-            "Find the slow client in CLIENT LIST; client-output-buffer-limit closes such connections.",
-            {"size": Parameter(Kind.SIZE, "32M", "Of one client.")},
+            "huge-pages", SERVER, WARN, "Transparent huge pages are not switched off",
+            "After a fork each change copies 2 MiB in place of 4 KiB: latency and memory rise.",
+            "Set disable-thp yes, or echo madvise > /sys/kernel/mm/transparent_hugepage/enabled as root.",
+            basis="disable-thp of CONFIG GET, which is yes by default (Redis 6.2, Valkey). What the kernel does rtui "
+            "can't see.",
+        ),
+        Rule(
+            "replication-broken", SERVER, ERROR, "A replica without its primary",
+            "It serves data that is out of date, and is no use when the primary dies.",
+            "Look into the logs of both: network, masterauth, or a full synchronisation that does not come to its end.",
+            basis="INFO replication: master_link_status.",
+        ),
+        Rule(
+            "replica-lagging", SERVER, WARN, "A replica that is behind",
+            "What is read from it is old, and is lost if it takes over.",
+            "Look at its network and load; raise repl-backlog-size, so that it need not begin from the start.",
+            {"lag": Parameter(Kind.DURATION, "10s", "Since its last acknowledgement, or not online.")},
+            basis="By the list of replicas of the primary; replicas acknowledge each second. min-replicas-max-lag is "
+            "10 s by default.",
+        ),
+        Rule(
+            "replica-missing", SERVER, WARN, "A primary that has lost all of its replicas",
+            "When it dies nothing takes over.",
+            "Look why its replicas have gone.",
+            basis="It has a replication backlog, which a server makes for its first replica and keeps for an hour "
+            "after the last (repl-backlog-ttl), and no replica is connected.",
+        ),
+        Rule(
+            "backlog-short", SERVER, WARN, "A replication backlog that a short outage exceeds",
+            "A replica that was away for longer has to be sent everything, which takes a fork and much network.",
+            "Raise repl-backlog-size to what is written in the longest outage that is to be survived.",
+            {"least": Parameter(Kind.DURATION, "1m", "It holds less than this of the writes.")},
+            basis="repl_backlog_size over the growth of master_repl_offset in the session, of 10 seconds at least. "
+            "repl-timeout, 60 s by default, is when an outage is noticed.",
+        ),
+        Rule(
+            "cluster-failing", SERVER, ERROR, "A cluster that does not serve all slots",
+            "Commands on keys of these slots fail with CLUSTERDOWN, by default those on all others, too.",
+            "Look which nodes are down (CLUSTER NODES), and bring them back or let a replica take over.",
+            basis="CLUSTER INFO: cluster_state, slots that are not assigned and slots that fail.",
         ),
     )
 }  # fmt: skip
@@ -470,3 +635,17 @@ class RuleLevels:
         declared = RULES[rule].parameters[name]
         given = self._parameters.get(rule, {})
         return given[name] if name in given else declared.value(declared.default)
+
+    def number(self, rule: str, name: str) -> float:
+        """Return a parameter that is a number: durations in milliseconds, sizes in bytes."""
+        found = self.parameter(rule, name)
+        if isinstance(found, tuple):
+            raise TypeError(f"{rule} {name} is a list")
+        return found
+
+    def words(self, rule: str, name: str) -> tuple[str, ...]:
+        """Return a parameter that is a list of words, as written."""
+        found = self.parameter(rule, name)
+        if not isinstance(found, tuple):
+            raise TypeError(f"{rule} {name} is no list")
+        return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -14,7 +14,7 @@ from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.columns import Columns, columns_for
-from rtui.analysis.report.document import Report, Scope
+from rtui.analysis.report.document import BigReport, Report, Scope, SlotsReport
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
@@ -39,10 +39,11 @@ from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
+from rtui.server.scan.turns import Turns
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each, start_supervised
 
 T = TypeVar("T")
 
@@ -220,6 +221,8 @@ class AnalysisRun:
     async def _save(self) -> None:
         """Write down all that is known; raises an RtuiError with the reason if that can't be."""
         (node,) = self._nodes.all  # `why_not_later` has ruled out several
+        if node.node.primary is not None and node.is_replica:
+            await node.node.primary.followed(await node.connection.bulk())
         node.pipeline.settle()
         aggregates = await _in_slices(self._findings.saved())
         notes = [str(note.value) for note in self.progress.notes if note is not ScanNote.REPEATS]
@@ -248,9 +251,10 @@ class AnalysisRun:
     async def _inspect(self) -> None:
         await self._connection.online()
         asked = await self._nodes.begin()
+        self.continuation.connection = asked[0].connection
         if self._nodes.all[0].connection is not self._connection or len(asked) > 1:
-            (first, *others) = [(node.connection, node.capabilities) for node in asked]
-            self.hot = HotKeyReporter(*first, others)
+            (first, *others) = [(await self._nodes.used_by_clients(node), node.capabilities) for node in asked]
+            self.hot = HotKeyReporter(*first, others, of_replicas=any(node.is_replica for node in asked))
         work = self._work = await self._new_work(asked)
         self._revision += 1
         await work.run()
@@ -269,7 +273,7 @@ class AnalysisRun:
             await self._read_memory_bound()
             return await self._new_sample(nodes, wanted)
         self._choose_columns(columns_for(self._options.columns, size))
-        scanned = await asyncio.gather(*(node.scan_node() for node in nodes))
+        scanned = await for_each(nodes, NodeInspection.scan_node)
         if self.continuation.saved is not None:
             scanned = [await self._go_on(self.continuation.saved, nodes[0], scanned[0])]
         return Scan(
@@ -330,7 +334,7 @@ class AnalysisRun:
     @for_purpose(Purpose.SERVER)
     async def _read_memory_bound(self) -> None:
         """Ask what all keys can have at most; they may grow while they are sampled."""
-        found = await asyncio.gather(*(node.read_memory_bound() for node in self._nodes.all))
+        found = await for_each(self._nodes.all, NodeInspection.read_memory_bound)
         if None not in found:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
@@ -362,10 +366,14 @@ class AnalysisRun:
             await asyncio.sleep(0)
         if isinstance(self._work, Scan):
             self._nodes.assign(self._work.owners)
-        questions = [self._ask_last(node, self._found_at(node)) for node in self._nodes.all]
+        listed, slots, turns = self._findings.big.report(), self._findings.slots.report(), Turns()
+
+        def ask_last(node: NodeInspection) -> Awaitable[RtuiError | None]:
+            return failure_of(_in_time(self._ask_last(node, listed, slots, turns)), name="rtui last questions")
+
+        failures = await for_each(self._nodes.all, ask_last)
         if isinstance(self._work, SamplePass | ClusterSamplePass):
-            questions.append(self._read_memory_bound())
-        failures = await asyncio.gather(*(failure_of(_in_time(one), name="rtui last questions") for one in questions))
+            failures.append(await failure_of(_in_time(self._read_memory_bound()), name="rtui last questions"))
         prove_longest([pipeline.late_lengths for pipeline in self._nodes.pipelines], self._findings.big)
         if any(record.note == READ_BY_RTUI for record in self._findings.big.report().by_memory):
             self._notes.append(SafeText(READ_BY_RTUI_NOTE))
@@ -374,18 +382,17 @@ class AnalysisRun:
             self._notes += [SafeText(f"What is asked at the end could not be had: {happened}") for happened in failed]
         await self._publish(is_final=True)
 
-    async def _ask_last(self, node: NodeInspection, found: int) -> None:
+    async def _ask_last(self, node: NodeInspection, listed: BigReport, slots: SlotsReport, turns: Turns) -> None:
         """Compare the counts and complete the largest keys of a node; raises an RtuiError if it does not answer."""
         if node.connection.is_online and node.failure is None:
-            await self._check_count(node, found)
-            await node.complete_largest(self._findings.big, self._options.top)
+            await self._check_count(node, self._found_at(node, slots))
+            await node.complete_largest(self._findings.big, listed, self._options.top, turns)
 
-    def _found_at(self, node: NodeInspection) -> int:
+    def _found_at(self, node: NodeInspection, slots: SlotsReport) -> int:
         """Return how many keys were found at a node: those of the slots that it serves."""
         if len(self._nodes.all) == 1:
             return self._findings.keys + self._findings.unread_keys
-        keys = self._findings.slots.report().keys
-        return sum(sum(keys[first : last + 1]) for first, last in node.slots or ())
+        return sum(sum(slots.keys[first : last + 1]) for first, last in node.slots or ())
 
     async def _check_count(self, node: NodeInspection, found: int) -> None:
         """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
@@ -443,7 +450,10 @@ class AnalysisRun:
             self._nodes.assign(scan.owners)
         size = self._nodes.size if self._only.is_open else None
         slots = structs.replace(summary.slots, owned=self._nodes.slots)
-        cluster = cluster_report(self._nodes.serving, scan, slots) if self._nodes.is_cluster else None
+        cluster = None
+        if self._nodes.is_cluster:
+            ttl_counts = findings.slots.ttl_counts()
+            cluster = cluster_report(self._nodes.serving, scan, slots, ttl_counts, self._nodes.label_of)
         coverage = coverage_of(counted, work, progress, size=size, why_ended=self.control.stop_reason)
         coverage = covered(coverage, cluster, self.control.stop_reason)
         scanned = () if scan is None else scan.notes

@@ -225,7 +225,8 @@ class AnalysisSession:
         if self._file is None:
             return None
         options = replace(self._options(), columns=self._columns)
-        run_id = self._connection.server.run_id
+        asked = self._connection if self._deployment is None else await self._deployment.saved_from()
+        run_id = asked.server.run_id
         return await asyncio.to_thread(self._file.left_before, options, run_id, self._clock())
 
     async def forget_left(self) -> None:

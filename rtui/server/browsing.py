@@ -19,6 +19,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.health_session import HealthSession
 from rtui.server.hot.lfu_settings import database_count
 from rtui.server.key_questions import KeyQuestions
 from rtui.server.keyspace_pass import KeyspacePass
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
+    from rtui.analysis.report.document import Report
     from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
     from rtui.server.facts.references import KeyReferences
-    from rtui.server.health.callers import Callers
     from rtui.server.key_column import KeyColumn
     from rtui.server.key_search import KeySearch
 
@@ -92,7 +93,9 @@ class BrowsingSession:
         new_pass = partial(KeyspacePass, self.deployment, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
         self.passes = Passes(store, new_pass, only, Pace(options.pace), self._failed)
-        self._watch = ServerWatch(self.deployment, self.keys.home, self.passes)
+        self.health = HealthSession(self.deployment, clock=clock, report=self._latest_report, registry=options.registry)
+        """How the server is."""
+        self._watch = ServerWatch(self.deployment, self.keys.home, self.passes, self.health)
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
         """Why tasks beside the pass have ended."""
@@ -114,7 +117,7 @@ class BrowsingSession:
     @property
     def revision(self) -> int:
         """Grows whenever something that is shown has changed."""
-        parts = (self.passes, self.connection, self.capabilities, self.deployment, self._watch)
+        parts = (self.passes, self.connection, self.capabilities, self.deployment, self._watch, self.health)
         return self._revision + sum(part.revision for part in parts)
 
     @property
@@ -157,6 +160,7 @@ class BrowsingSession:
             complete=self.store.complete,
             analysis=None if self._analysis is None else self._analysis.under_way,
             nodes=self._watch.nodes,
+            trouble=self.health.trouble,
             notes=(*self._failures, *self.deployment.notes, *self.connection.notes, *now.notes),
         )
 
@@ -195,6 +199,9 @@ class BrowsingSession:
     def analysed(self) -> Analysed | None:
         """The latest figures of the analysis; None before there are any."""
         return None if self._analysis is None else self._analysis.analysed
+
+    def _latest_report(self) -> Report | None:
+        return None if self.analysed is None else self.analysed.report
 
     def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> KeySearch:
         """Return a search of all keys, which sends nothing before it is prepared.
@@ -268,6 +275,7 @@ class BrowsingSession:
         if self._search is not None:
             await self._search.close()
         await end_task(self._refreshing)
+        await self.health.close()
         await self.passes.end()
         await self.deployment.close()
         if self._log_file is not None:
@@ -296,12 +304,6 @@ class BrowsingSession:
         self.capabilities.forget()
         self._watch.rescans += 1
         await self.passes.replace(self.passes.only, resume=False, is_rescan=True)
-
-    async def callers(self) -> Callers:
-        """Who sends KEYS, what was slow, who is connected; raises ConnectionLost."""
-        from rtui.server.health.callers import ask_callers  # noqa: PLC0415 - when it is wanted
-
-        return await ask_callers(self.connection, self.capabilities, self.clock)
 
     @for_purpose(Purpose.SERVER)
     async def database_count(self) -> int | None:

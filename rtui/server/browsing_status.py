@@ -97,6 +97,18 @@ class NodeStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong with a server, the gravest first."""
+
+    word: str
+    """The rule that finds it, such as `memory-near-limit`."""
+    is_error: bool
+    """Whether it is an error, not a warning."""
+    more: int = 0
+    """How many other rules find something."""
+
+
+@dataclass(frozen=True, slots=True)
 class BrowsingStatus:
     """A session at one moment; what is not known is None."""
 
@@ -131,5 +143,7 @@ class BrowsingStatus:
     """The nodes of a cluster, by their slots; none for one server."""
     analysis: Progress | None = None
     """How far an analysis is that is under way; the scan waits meanwhile."""
+    trouble: Trouble | None = None
+    """What is wrong with the server, or with a node of the cluster, by what is known of it anyway; None for nothing."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""

@@ -43,7 +43,8 @@ class Continuation:
         """Whether it was saved there."""
         self.why_not_saved: SafeText | None = None
         """Why it could not be, though it was to be."""
-        self._connection = connection
+        self.connection = connection
+        """To the server that the cursors are of."""
         self._options = options
 
     @property
@@ -57,7 +58,7 @@ class Continuation:
 
     def why_not(self, work: Scan | SamplePass | ClusterSamplePass | None) -> SafeText | None:
         """Return why this can't be left and go on in a later run, None where it can."""
-        asked = asked_by(self._options, self._connection.server.run_id, self._connection.target.db)
+        asked = asked_by(self._options, self.connection.server.run_id, self.connection.target.db)
         if not isinstance(asked, Asked):
             return asked
         if not isinstance(work, Scan):
@@ -94,7 +95,7 @@ class Continuation:
         notes: Sequence[str],
     ) -> SavedAnalysis:
         """Return all that is written down; raises an RtuiError with the reason if that can't be gone on from."""
-        asked = asked_by(self._options, self._connection.server.run_id, self._connection.target.db)
+        asked = asked_by(self._options, self.connection.server.run_id, self.connection.target.db)
         if not isinstance(work, Scan) or work.state is ScanState.FAILED or not isinstance(asked, Asked):
             why = None if work is None else work.progress.reason
             raise RtuiError("The analysis can't be saved", why or SafeText("It had not begun."))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -20,8 +20,9 @@ from rtui.analysis.estimates import Estimate, wilson
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Matches, Order
 from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots, wanted_slots
 from rtui.analysis.query.plan import LARGE, Plan, PlanCost, plan_of
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.query import EVERYTHING, Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
@@ -47,7 +48,7 @@ from rtui.server.wire.capability import Capabilities, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
+from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each, start_supervised
 
 SAMPLE_KEYS: Final = 5_000
 """Names that tell how many of a large keyspace a query lets through."""
@@ -77,6 +78,12 @@ async def _size_of(connection: Connection) -> int | None:
     except ConnectionLost:
         return None
     return key_count(reply)
+
+
+def _shards(deployment: Deployment) -> list[ShardPlace]:
+    """Return the shards of a cluster by their first slots; none for a server alone."""
+    shards = () if deployment.topology is None else deployment.topology.shards
+    return [ShardPlace((one.primary.label, *(node.label for node in one.replicas)), one.slots) for one in shards]
 
 
 class UnansweredTermError(RtuiError):
@@ -142,7 +149,13 @@ class FindRun:
         connection = deployment.home
         self._deployment, self._connection, self._held, self._clock = deployment, connection, held, clock
         self._separators = Separators(options.separators)
-        self._names = NameFilter(query, self._separators)
+        self._not_placed: PlaceError | None = None
+        """Why there is no such place in the cluster as the query names."""
+        try:
+            self._asked = on_slots(query, _shards(deployment))
+        except PlaceError as error:
+            self._asked, self._not_placed = EVERYTHING, error
+        self._names = NameFilter(self._asked, self._separators)
         self._capabilities = Capabilities()
         self._allowed = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
         """What may be asked of the server that the user named; the nodes of a cluster have plans of their own."""
@@ -254,6 +267,9 @@ class FindRun:
     @for_purpose(Purpose.FIND)
     async def prepare(self) -> None:
         """Find out what may be asked and what it costs; raises an RtuiError where it can't be done."""
+        if self._not_placed is not None:
+            quoted = 'In quotes, as in "node:5", it is searched for in the names of keys.'
+            raise UnansweredTermError(str(self._not_placed), quoted)
         connection = self._connection
         await connection.online()
         if self._held is not None and not self._needs_facts:
@@ -261,9 +277,9 @@ class FindRun:
             return
         connection.forget_denied()
         await self._capabilities.probe(connection, without=SCANS if self._held is not None else ())
-        self._nodes = await self._deployment.scanned()
+        self._nodes = await self._deployment.scanned(only_primaries=self._only_primaries)
         if self._capabilities.allows(Feature.DBSIZE):
-            sizes = await asyncio.gather(*(_size_of(node.connection) for node in self._nodes))
+            sizes = await for_each([node.connection for node in self._nodes], _size_of)
             self._sizes = {node.id: size for node, size in zip(self._nodes, sizes, strict=True)}
             self.size = None if None in sizes else sum(size for size in sizes if size is not None)
         self._decide_plan()
@@ -274,13 +290,19 @@ class FindRun:
         self.ahead = self._ahead(plan, matching)
 
     @property
+    def _only_primaries(self) -> bool:
+        """Whether replicas won't do: they do not know of uses, and what they lack of listed keys may have moved."""
+        used = {Fact.IDLE, Fact.FREQUENCY}
+        return self._held is not None or not used.isdisjoint((*self.query.facts, *self.options.columns))
+
+    @property
     def _needs_facts(self) -> bool:
         return bool(self.query.facts or self.options.columns)
 
     def _decide_plan(self) -> None:
         scans_types = self._held is None and self._capabilities.allows(Feature.SCAN_TYPE)
         self.plan = plan_of(
-            self.query,
+            self._asked,
             self._separators,
             columns=self.options.columns,
             is_listed=self._held is not None,
@@ -329,12 +351,15 @@ class FindRun:
         is_large = self.size is not None and self.size >= LARGE
         if self._names.is_open or not is_large:
             return None
-        proofs = [prove_cursors(node.connection, self._sizes.get(node.id)) for node in self._nodes]
-        self._other_cost += Cost(commands=sum(await asyncio.gather(*proofs)))
+
+        def prove(node: ServerNode) -> Awaitable[int]:
+            return prove_cursors(node.connection, self._sizes.get(node.id))
+
+        self._other_cost += Cost(commands=sum(await for_each(self._nodes, prove)))
         if not all(can_sample(known_dialect(node.connection)) for node in self._nodes):
             return None
         assert self.size is not None  # noqa: S101 - large
-        taken = await asyncio.gather(*(self._sample_node(node, self.size) for node in self._nodes))
+        taken = await for_each(self._nodes, partial(self._sample_node, size=self.size))
         drawn = sum(len(keys) for keys in taken)
         if not drawn:
             return None
@@ -346,7 +371,8 @@ class FindRun:
         wanted = round(SAMPLE_KEYS * (self._sizes.get(node.id) or 0) / size)
         if not wanted:
             return []
-        taken = await sample(await node.connection.bulk(), self.control, keys=wanted)
+        async with self.control.turn(node.connection):
+            taken = await sample(await node.connection.bulk(), self.control, keys=wanted)
         self._other_cost += Cost(commands=taken.calls, keys=len(taken.keys), server_us=taken.calls * CALL_US)
         return list(taken.keys)
 
@@ -369,7 +395,7 @@ class FindRun:
             await self.prepare()
         plan = self.plan
         assert plan is not None  # noqa: S101 - prepared
-        nodes = self._nodes = self._nodes or await self._deployment.scanned()
+        nodes = self._nodes = self._nodes or await self._deployment.scanned(only_primaries=self._only_primaries)
         self.finders = {node.id: self._finder_of(node.connection, plan) for node in nodes}
         self.matches.on_listed = self._listed
         if self._held is None:
@@ -390,13 +416,20 @@ class FindRun:
             self.control.stop(LIMIT_REACHED)
 
     async def _scan_names(self, plan: Plan) -> None:
-        cluster = ScannedCluster(self._deployment, partial(self._finder_on, plan))
+        finders = partial(self._finder_on, plan)
+        cluster = ScannedCluster(self._deployment, finders, only_primaries=self._only_primaries)
         nodes = cluster.scan_nodes(self._nodes, self._sizes)
         whole = cluster if self._deployment.is_cluster else None
         if whole is None and nodes[0].dialect is Dialect.SLOTTED:
             nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
         match, key_type = plan.server.match, plan.server.key_type
-        self._scan = Scan(nodes, lambda keys: None, self.control, match=match, key_type=key_type, cluster=whole)
+        self._scan = Scan(
+            *(nodes, lambda keys: None, self.control),
+            match=match,
+            key_type=key_type,
+            cluster=whole,
+            only_slots=wanted_slots(self._asked),
+        )
         await self._scan.run()
         self._raise_failed(self._scan)
 

@@ -174,7 +174,7 @@ class KeyQuestions:
 
     async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """Yield a whole string piece by piece."""
-        server = await self._server_of(self._deployment.owner_of(facts.key))
+        server = await self.server_of(facts.key)
         async for window in string_windows(server.connection, facts, capabilities=server.capabilities):
             yield window
 
@@ -182,7 +182,7 @@ class KeyQuestions:
         """Return what a key points to and who should point to it."""
         from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
 
-        server = await self._server_of(self._deployment.owner_of(facts.key))
+        server = await self.server_of(facts.key)
         return await key_references(
             server.connection,
             registry,
@@ -199,6 +199,10 @@ class KeyQuestions:
             return await are_there(Querier(server.connection, server.capabilities), some)
 
         return await self._side_by_side(list(dict.fromkeys(names)), ask, lambda _, why: why)
+
+    async def server_of(self, key: bytes) -> AskedServer:
+        """Return the server that has a key; raises ConnectionLost where there is none, or it is gone."""
+        return await self._server_of(self._deployment.owner_of(key))
 
     async def _server_of(self, node_id: str) -> AskedServer:
         """Return the node of a cluster, or the only server; raises ConnectionLost for one that is gone."""
@@ -219,7 +223,7 @@ class KeyQuestions:
     async def _at_node(self, key: bytes, ask: Callable[[AskedServer], Awaitable[T]]) -> T:
         """Ask about a key at its node; where that sends elsewhere or can't be reached, look again and ask once more."""
         try:
-            server = await self._server_of(self._deployment.owner_of(key))
+            server = await self.server_of(key)
             redirects = server.connection.redirects
             found = await ask(server)
             if server.connection.redirects == redirects:
@@ -228,7 +232,7 @@ class KeyQuestions:
             if not self._deployment.is_cluster:
                 raise
         await self._look()
-        return await ask(await self._server_of(self._deployment.owner_of(key)))
+        return await ask(await self.server_of(key))
 
     async def _side_by_side(
         self,

@@ -19,8 +19,6 @@ from dataclasses import replace
 from random import Random
 from typing import Final
 
-from rtui.analysis.estimates import Estimate, NamespaceTally
-from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
@@ -29,9 +27,10 @@ from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.overview import Overview, samples_slots
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.cursor_proof import as_proven, prove_cursors
-from rtui.server.scan.node import ScanNode, SplitSink, owned_slots
+from rtui.server.scan.node import Primary, ScanNode, SplitSink, owned_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import (
     BeginAgainError,
@@ -46,68 +45,13 @@ from rtui.server.scan.page import (
 )
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample
+from rtui.server.scan.sampling import can_sample, contradiction
 from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
-from rtui.server.wire.lane import Lane
-from rtui.server.wire.supervised_tasks import end_task, failure_of
-
-MAX_EXPECTED: Final = 400
-"""Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""
-
-
-class Overview:
-    """Takes a sample and writes the estimated counts of the first two levels into a store."""
-
-    def __init__(self, store: NamespaceStore) -> None:
-        self.sampled = 0
-        """Size of the sample that the estimated counts come from."""
-        self.total: Estimate | None = None
-        """Keys of the database by that sample."""
-        self.cost = Cost()
-        self._store = store
-        self._tally = NamespaceTally(store.separators)
-
-    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> Sample:
-        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
-
-        If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
-        `show`: those of some nodes tell nothing of all.
-        """
-        traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
-
-        def show(taken: Sample) -> Slices[None]:
-            self.total = taken.total
-            yield from self.show(size if size is not None else self.total)
-
-        on_more = show if share == 1.0 else None
-        taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=on_more)
-        for _ in show(taken) if share == 1.0 else ():
-            await asyncio.sleep(YIELD_S)
-        self.cost += Cost(
-            commands=taken.calls,
-            keys=len(taken.keys),
-            bytes_in=traffic.bytes_in - bytes_in,
-            bytes_out=traffic.bytes_out - bytes_out,
-            server_us=taken.calls * CALL_US,
-        )
-        return taken
-
-    def show(self, total: int | Estimate | None) -> Slices[None]:
-        """Write the estimated counts by what was drawn so far into the store."""
-        if total is None:
-            return
-        drawn, slicer = self._tally.drawn, Slicer()
-        number = total.value if isinstance(total, Estimate) else float(total)
-        population = max(drawn, round(number))
-        for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
-            yield from slicer.pause()
-            self._store.expect(path, found.scaled(number))
-        self.sampled = drawn
-
+from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each
 
 FIRST_COUNT: Final = 20
 """COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""
@@ -171,6 +115,8 @@ class KeyspacePass:
         self._deployment = deployment
         self._connection = deployment.home
         """The server, of a cluster the node whose keys are listed first."""
+        self._primary: Primary | None = None
+        """Where that is a replica: its primary."""
         self._nodes: tuple[ServerNode, ...] = ()
         """All nodes of a cluster that are scanned."""
         self._file = file
@@ -228,8 +174,7 @@ class KeyspacePass:
     @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the numbers has to know."""
-        scanned = () if self.scan is None else self.scan.progress.notes
-        return (*self._notes, *(SafeText(note.value) for note in scanned))
+        return (*self._notes, *(() if self.scan is None else self.scan.notes))
 
     def observe_size(self, size: int) -> None:
         """Learn the size of the database some time after the scan was done."""
@@ -290,7 +235,8 @@ class KeyspacePass:
     async def _fill(self, *, resume: bool) -> None:
         """Read the first page, take an overview, then scan the rest; raises an RtuiError for what ends it early."""
         is_cluster = self._deployment.is_cluster
-        self._connection = (await self._deployment.first_scanned()).connection
+        first = await self._deployment.first_scanned()
+        self._connection, self._primary = first.connection, first.primary
         node = self._saved_node() if resume and not is_cluster else None
         if node is None:
             node = await self._first_page()
@@ -337,7 +283,7 @@ class KeyspacePass:
         self._notes[why_not or GOES_ON] = None
         if why_not is not None:
             return None
-        return ScanNode(self._connection, dialect, spans=saved.spans(), run_id=run_id)
+        return ScanNode(self._connection, dialect, spans=saved.spans(), run_id=run_id, primary=self._primary)
 
     async def _first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
@@ -386,12 +332,13 @@ class KeyspacePass:
             first_keys=keys,
             size=self.size,
             run_id=server.run_id,
+            primary=self._primary,
         )
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
         """Return the nodes of a cluster to scan, which do not deliver the keys of the first page again."""
         self._nodes = await self._deployment.scanned()
-        snapshots = await asyncio.gather(*(self._snapshot_of(one.connection) for one in self._nodes))
+        snapshots = await for_each([one.connection for one in self._nodes], self._snapshot_of)
         self._before = summed(snapshots)
         self.size = None if self._before is None else self._before.size
         self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
@@ -423,7 +370,7 @@ class KeyspacePass:
     def _whole(self, *, size: int | None) -> ScanNode:
         """Return all that there is to scan on the one server."""
         server = self._connection.server
-        return ScanNode(self._connection, dialect_of(server), size=size, run_id=server.run_id)
+        return ScanNode(self._connection, dialect_of(server), size=size, run_id=server.run_id, primary=self._primary)
 
     @for_purpose(Purpose.SCAN)
     async def list_counted(self, namespace: Namespace, *, size: int | None) -> None:
@@ -449,21 +396,22 @@ class KeyspacePass:
                 filling.done()
             else:
                 filling.abandon()
-        if scan.state is ScanState.FAILED:
+        if scan.state is not ScanState.DONE:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
     @for_purpose(Purpose.SAMPLE)
     async def _take_overview(self, nodes: Sequence[ScanNode]) -> list[ScanNode]:
         """Take a sample where it tells more, sooner than the scan would; return how to scan, by proven cursors.
 
-        Of several nodes only if all have such cursors. Each gives as many keys as its share of all is, so that every
-        key is as likely as any other.
+        Of several nodes only if all have such cursors, or go slot by slot. Each gives as many keys as its share of all
+        is, so that every key is as likely as any other.
         """
-        await asyncio.gather(*map(self._prove, nodes))
+        await for_each(nodes, self._prove)
         nodes = [*map(as_proven, nodes)]
         is_large = self.size is None or self.size >= SAMPLE_FROM
         is_cluster = self._deployment.is_cluster
-        can_all = all(can_sample(node.dialect) for node in nodes)
+        is_by_slot = samples_slots(nodes, self.size)
+        can_all = is_by_slot or all(can_sample(node.dialect) for node in nodes)
         if not (can_all and is_large and self.only.is_open) or (self.size is None and len(nodes) > 1):
             return nodes
         self._is_sampling = True
@@ -471,8 +419,8 @@ class KeyspacePass:
         self._other_cost = self.cost
         self.overview = Overview(self.store)
         try:
-            sampled = await asyncio.gather(*(self._sample_node(node, len(nodes)) for node in nodes))
-            for _ in self.overview.show(self.size) if all(sampled) and is_cluster else ():
+            sampled = await for_each(nodes, self._sample_node)
+            for _ in self.overview.show(self.size) if all(sampled) and (is_cluster or is_by_slot) else ():
                 await asyncio.sleep(YIELD_S)
         except ConnectionLost:
             pass
@@ -490,16 +438,19 @@ class KeyspacePass:
         with contextlib.suppress(ConnectionLost):
             self._other_cost += Cost(commands=await prove_cursors(node.connection, node.size))
 
-    async def _sample_node(self, node: ScanNode, of_nodes: int) -> bool:
+    async def _sample_node(self, node: ScanNode) -> bool:
         """Take a node's part of the sample; return whether that could be had."""
-        share = 1.0 if of_nodes == 1 or not self.size else (node.size or 0) / self.size
+        share = 1.0 if not self._deployment.is_cluster or not self.size else (node.size or 0) / self.size
         if not share or not node.connection.is_online:
             return not share
-        lane = await node.connection.bulk()
-        taken = await self.overview.take(lane, self.control, self.size, share)
-        if await contradiction(taken, lane, node.size) is not None:
-            node.connection.cursors_are_positions = False
-        return taken.failure is None
+        async with self.control.turn(node.connection):
+            lane = await node.connection.bulk()
+            if node.dialect is Dialect.SLOTTED:
+                return await self.overview.take_slots(lane, self.control, node, share)
+            taken = await self.overview.take(lane, self.control, self.size, share)
+            if await contradiction(taken, lane, node.size) is not None:
+                node.connection.cursors_are_positions = False
+            return taken.failure is None
 
     async def _complete(self) -> None:
         """Make the counts totals, and note when the server counts another number of keys."""

@@ -19,7 +19,7 @@ from rtui.server.files import config_folder
 from rtui.server.guard.names import CommandNames, CommandNamesError, command_names
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Mark, Sentinels, Target, Tls, parse_target
+from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Mark, ReplicaPolicy, Sentinels, Target, Tls, parse_target
 from rtui.server.wire.ways import AddressMap, Way, checked_host
 
 MAX_PROFILE_BYTES: Final = 1 << 20
@@ -40,6 +40,9 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     db: Annotated[int, Meta(ge=0, le=MAX_DB)] | None = None
     protocol: Annotated[int, Meta(ge=2, le=3)] | None = None
     cluster: bool | None = None
+    only_node: bool | None = None
+    replicas: ReplicaPolicy | None = None
+    zone: _Text | None = None
     tls: bool | None = None
     insecure: bool | None = None
     sni: _Text | None = None
@@ -61,6 +64,8 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     rename: dict[str, str] | None = None
 
 
+_AS_GIVEN: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
+"""What goes into the target as it is."""
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
 _PRIVATE: Final = ("password", "sentinel_password", "password_command", "credential_provider", "rename")
 """What others must not read, or must not change, since it is run; names of commands may be kept from other clients."""
@@ -95,7 +100,7 @@ class Profiles:
                 raise self._wrong(
                     f"In profile {name!r}, the url can't be read. {error.happened}", error.remedy
                 ) from None
-        changes = {key: given[key] for key in ("host", "port", "user", "db", "cluster", "protocol") if key in given}
+        changes = {key: given[key] for key in _AS_GIVEN if key in given}
         if "socket" in given:
             changes["socket_path"] = str(self._resolved(given["socket"]))
         if "password" in given:
@@ -203,6 +208,10 @@ class Profiles:
         if "url" in given and {"host", "port", "socket"} & given.keys():
             raise self._wrong(
                 f"Profile {name!r} names the server twice.", "Give either url, or host and port, or socket."
+            )
+        if given.get("cluster") and given.get("only_node"):
+            raise self._wrong(
+                f"Profile {name!r} wants a whole cluster and one node of it.", "Give either cluster or only_node."
             )
         if (
             "socket" in given

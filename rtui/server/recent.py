@@ -48,7 +48,8 @@ class _Server(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=Tru
     cluster: bool = False
     seeds: list[tuple[str, Annotated[int, Meta(ge=1, le=MAX_PORT)]]] = []
     only_node: bool = False
-    replicas: ReplicaPolicy = "never"
+    replicas: ReplicaPolicy = "prefer"
+    zone: str | None = None
     protocol: ProtocolVersion | None = None
     profile: str | None = None
     sentinels: _Sentinels | None = None
@@ -102,6 +103,7 @@ def _remembered(target: Target) -> _Server:
         seeds=list(target.seeds),
         only_node=target.only_node,
         replicas=target.replicas,
+        zone=target.zone,
         protocol=target.protocol,
         profile=target.name,
         via=list(target.way.via),
@@ -119,7 +121,8 @@ def _identity(server: _Server) -> object:
 
 def _target(server: _Server) -> Target:
     found = Target(user=server.user, db=server.db, tls=server.tls, cluster=server.cluster, protocol=server.protocol)
-    found = replace(found, seeds=tuple(server.seeds), only_node=server.only_node, replicas=server.replicas)
+    found = replace(found, seeds=tuple(server.seeds), only_node=server.only_node)
+    found = replace(found, replicas=server.replicas, zone=server.zone)
     name = None if server.profile is None else display_text(server.profile)
     with contextlib.suppress(TargetError):
         found = replace(found, way=Way(tuple(map(checked_host, server.via)), AddressMap(tuple(server.map))))

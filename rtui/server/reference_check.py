@@ -2,8 +2,9 @@
 
 First all names are listed, by one SCAN at the pace that was chosen, and matched; of each pattern with references so
 many keys as are wanted are kept, each with the same chance (reservoir sampling), or all. Then each of these is read as
-its preview is, a bounded page at a time, and the keys that it points to are asked for, 100 in a write. Two dozen keys
-are read at once, so that a slow link costs little; what that costs the server is spread over time as the pace says.
+its preview is, a bounded page at a time, and the keys that it points to are asked for, 100 in a write; each key at its
+node. Two dozen keys are read at once, so that a slow link costs little; what that costs the server is spread over time
+as the pace says.
 
 Of a sample the share of broken keys has its 95 % interval: the keys are independent, though values of one key are not.
 """
@@ -24,19 +25,19 @@ from rtui.registry.patterns import Literal, Pattern
 from rtui.registry.references import Reference, Source
 from rtui.registry.registry import Registry
 from rtui.server.chance import new_random
-from rtui.server.facts.key_facts import key_preview, row_facts
-from rtui.server.facts.presence import are_there
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.deployment.scanned import ScannedCluster
+from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import FIRST, Page
 from rtui.server.facts.references import PAGE_NOTE, PageValues, source_text
-from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.key_questions import KeyQuestions
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import owned_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.connection import Connection
 from rtui.server.wire.supervised_tasks import failure_of
 
 SAMPLE_KEYS: Final = 2_000
@@ -133,11 +134,11 @@ def _glob(pattern: Pattern) -> bytes:
 
 
 class ReferenceCheck:
-    """One check over a connection that is open; `run` it once."""
+    """One check over all servers of a deployment that is open; `run` it once."""
 
     def __init__(
         self,
-        connection: Connection,
+        deployment: Deployment,
         registry: Registry,
         options: ReferenceOptions = ReferenceOptions(),
         *,
@@ -147,8 +148,8 @@ class ReferenceCheck:
         """Pauses, resumes, stops and paces it."""
         self.found = ReferenceChecks()
         """What has been found so far."""
-        self._connection, self._registry, self._options, self._clock = connection, registry, options, clock
-        self._capabilities = Capabilities()
+        self._deployment, self._registry, self._options = deployment, registry, options
+        self._questions = KeyQuestions(deployment, clock)
         self._rng = new_random("references")
         self._checked = {
             at: _checked(entry.pattern, entry.references)
@@ -177,7 +178,7 @@ class ReferenceCheck:
             self.found.failure = display_text(failure.happened.removesuffix("."))
 
     async def _run(self) -> None:
-        await self._connection.online()
+        await self._deployment.home.online()
         await self._list_keys()
         queue = (
             (one, one.keys[at : at + GROUP_KEYS])
@@ -191,14 +192,16 @@ class ReferenceCheck:
             self.found.failure = self.control.stop_reason or ""
 
     async def _list_keys(self) -> None:
-        dialect = dialect_of(self._connection.server)
-        node = ScanNode(self._connection, dialect)
-        if dialect is Dialect.SLOTTED:
-            node = replace(node, slots=await owned_slots(self._connection))
-        scan = Scan([node], self._add, self.control, match=self._options.match, on_restart=self._begin_again)
+        cluster = ScannedCluster(self._deployment)
+        nodes = cluster.scan_nodes(await self._deployment.scanned(), {})
+        whole = cluster if self._deployment.is_cluster else None
+        if whole is None and nodes[0].dialect is Dialect.SLOTTED:
+            nodes = [replace(nodes[0], slots=await owned_slots(nodes[0].connection))]
+        options, again = self._options, self._begin_again
+        scan = Scan(nodes, self._add, self.control, match=options.match, on_restart=again, cluster=whole)
         await scan.run()
         self.found.is_complete = scan.state is ScanState.DONE
-        if scan.state is ScanState.FAILED:
+        if scan.state is ScanState.FAILED or scan.uncovered_reason:
             self.found.failure = str(scan.progress.reason or "the scan of the names has failed")
         for one in self._checked.values():
             for _, figures, twin in one.references:
@@ -251,8 +254,7 @@ class ReferenceCheck:
             for key, read in found.items()
             for at, (reference, _, _) in enumerate(one.references)
         }
-        querier = Querier(self._connection, self._capabilities)
-        there = await are_there(querier, (name for names in targets.values() for name in names))
+        there = await self._questions.presence(name for names in targets.values() for name in names)
         elements = len(there)
         for at, (reference, figures, twin) in enumerate(one.references):
             figures.matching -= len(keys) - len(found)
@@ -286,14 +288,15 @@ class ReferenceCheck:
 
     async def _read(self, keys: Sequence[bytes], references: Sequence[Reference]) -> dict[bytes, _Read]:
         """Read what points in each of some keys; those that are gone are left out."""
-        rows = await row_facts(self._connection, keys, self._capabilities, with_more=True, clock=self._clock)
+        rows = await self._questions.row_facts(keys, with_more=True)
         left = [row for row in rows if not row.is_gone]
         found = await asyncio.gather(*(self._read_value(row, references) for row in left))
         return dict(zip((row.key for row in left), found, strict=True))
 
     async def _read_value(self, row: RowFacts, references: Sequence[Reference]) -> _Read:
         """Read what points in one key, page by page."""
-        connection, capabilities = self._connection, self._capabilities
+        server = await self._questions.server_of(row.key)
+        connection, capabilities = server.connection, server.capabilities
         facts = _facts_of(row)
         most = MOST_PAGES if self._options.keys is not None else MOST_PAGES_OF_ALL
         values: list[list[bytes]] = [[] for _ in references]

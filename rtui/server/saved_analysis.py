@@ -65,7 +65,7 @@ class Asked:
 
 _WHY_NOT: Final = {
     "version": "It was saved by another version of rtui.",
-    "run_id": "The server was restarted since, so positions in its keyspace mean nothing any more.",
+    "run_id": "The server was restarted since, or another replica is asked, so positions mean nothing any more.",
     "db": "It is of another database.",
     "filter": "It had another filter.",
     "columns": "Other facts are asked now.",

@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import Final
 
 from rtui.server import guard
 from rtui.server.browsing_status import NodeStatus
 from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.health_session import HealthSession
 from rtui.server.key_questions import AskedServer
 from rtui.server.passes import Passes
 from rtui.server.scan.page import key_count
@@ -21,55 +23,71 @@ from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.supervised_tasks import for_each
 
 REFRESH_EVERY_S: Final = 3.0
 """How often the server is asked for memory and load."""
 
 STATUS_S: Final = 0.25
-"""The nodes' states are put together anew when they are older."""
+"""How often states of nodes are put together anew."""
 
 NODES_A_ROUND: Final = 100
-"""Of a larger cluster each round takes as much longer, so that the answers cost no more."""
+"""The states of so many nodes at a time, and of a larger cluster each round of questions takes as much longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the nodes of a cluster have together; what one does not tell is None."""
+
+    used_memory_bytes: int | None
+    maxmemory_bytes: int | None
+    """None, too, where one has no limit."""
+    ops_per_s: int | None
 
 
 class ServerWatch:
     """Asks every few seconds, while `run` runs; everything else may be read at any time."""
 
-    def __init__(self, deployment: Deployment, home: AskedServer, passes: Passes) -> None:
+    def __init__(self, deployment: Deployment, home: AskedServer, passes: Passes, health: HealthSession) -> None:
+        """`health` learns what the nodes say of themselves."""
         self.size: int | None = None
         """Keys of the database by the servers' own count; None where one does not tell."""
         self.revision = 0
         """Grows when the size has changed."""
         self.rescans = 0
         """What hardly ever changes is asked again when this has grown."""
-        self._deployment, self._home, self._passes = deployment, home, passes
+        self._deployment, self._home, self._passes, self._health = deployment, home, passes, health
         self._nodes: Sequence[ServerNode] = ()
+        self._load: Load | None = None
+        """That of all nodes of a cluster; None before it was asked for."""
         self._sizes: dict[str, int | None] = {}
         """Keys of each node."""
         self._statuses: tuple[NodeStatus, ...] = ()
         self._statuses_due_s = 0.0
+        self._next_status = 0
+        """Of which node the state is put together next, in the order of their slots."""
         self._epoch: object = None
         """By what the home node numbers the cluster's configurations; with another one the topology is looked at."""
 
     @property
     def identity(self) -> ServerIdentity:
         """The home server, with memory and load of all nodes of a cluster together where all are known."""
-        server = self._deployment.home.server
-        if not self._deployment.is_cluster or not self._nodes:
+        server, load = self._deployment.home.server, self._load
+        if load is None or not self._deployment.is_cluster:
             return server
-        nodes = [one.connection.server for one in self._nodes]
         return replace(
             server,
-            used_memory_bytes=_total([one.used_memory_bytes for one in nodes]),
-            maxmemory_bytes=_total([one.maxmemory_bytes or None for one in nodes]),
-            ops_per_s=_total([one.ops_per_s for one in nodes]),
+            used_memory_bytes=load.used_memory_bytes,
+            maxmemory_bytes=load.maxmemory_bytes,
+            ops_per_s=load.ops_per_s,
         )
 
     @property
     def nodes(self) -> tuple[NodeStatus, ...]:
         """Each node of a cluster that is asked for its keys; none for one server.
 
-        Screens ask for it with every frame, and a cluster may have a thousand nodes: it is at most STATUS_S old.
+        Screens ask for it with every frame, and a cluster may have a thousand nodes: each state is at most STATUS_S old
+        for each NODES_A_ROUND of them.
         """
         now_s = time.monotonic()
         if now_s >= self._statuses_due_s:
@@ -77,12 +95,18 @@ class ServerWatch:
         return self._statuses
 
     def _node_statuses(self) -> tuple[NodeStatus, ...]:
+        """Return all states: those of nodes that are new and of the next NODES_A_ROUND put together now."""
         topology = self._deployment.topology
-        shards = () if topology is None else topology.shards
+        shards = () if topology is None else tuple(shard for shard in topology.shards if shard.slots)
+        known = {one.id: one for one in self._statuses}
+        begin = self._next_status if self._next_status < len(shards) else 0
+        self._next_status = begin + NODES_A_ROUND
+        due = {shard.primary.id for shard in shards[begin : begin + NODES_A_ROUND]}
+        due |= {shard.primary.id for shard in shards if shard.primary.id not in known}
         scan = self._passes.shown.scan
-        progress = {} if scan is None or topology is None else {one.id: one for one in scan.nodes}
-        return tuple(
-            NodeStatus(
+        progress = {one.id: one for one in (() if scan is None else scan.progress_of(due))}
+        known |= {
+            shard.primary.id: NodeStatus(
                 shard.primary.id,
                 shard.primary.label,
                 shard.slots,
@@ -92,15 +116,18 @@ class ServerWatch:
                 progress.get(shard.primary.id),
             )
             for shard in shards
-            if shard.slots
-        )
+            if shard.primary.id in due
+        }
+        return tuple(known[shard.primary.id] for shard in shards)
 
     @for_purpose(Purpose.SERVER)
     async def run(self) -> None:
         """Probe the capabilities, and refresh memory, load and size every few seconds."""
-        while True:
+        for number in count():
             with contextlib.suppress(ConnectionLost):
                 await self._refresh()
+            if number:  # what it takes is imported then, and not while the first screen comes
+                await self._health.observe()
             await asyncio.sleep(REFRESH_EVERY_S * max(1.0, len(self._nodes) / NODES_A_ROUND))
 
     async def _refresh(self) -> None:
@@ -140,7 +167,13 @@ class ServerWatch:
                     self._sizes[one.id] = await self._size_of(one.connection)
 
         self._nodes = await self._deployment.scanned()
-        await asyncio.gather(*map(ask, self._nodes))
+        await for_each(self._nodes, ask)
+        servers = [one.connection.server for one in self._nodes]
+        self._load = Load(
+            used_memory_bytes=_total([one.used_memory_bytes for one in servers]),
+            maxmemory_bytes=_total([one.maxmemory_bytes or None for one in servers]),
+            ops_per_s=_total([one.ops_per_s for one in servers]),
+        )
         return _total([self._sizes[one.id] for one in self._nodes])
 
     async def _follow_cluster(self) -> None:

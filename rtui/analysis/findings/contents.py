@@ -156,6 +156,8 @@ def _doubt(finder: Finder, basis: Basis) -> SafeText:
         if column is not None and column.state in _NOTHING:
             reason = f": {column.reason}" if column.reason else ""
             return SafeText(f"{fact_name(fact)} is {_STATES[column.state]}{reason}")
+    if "idle" in finder.facts and basis.is_of_replicas:
+        return SafeText("replicas were asked, which do not know what clients read on the primary")
     return _lengths_missing(finder.rule, basis) or _border_missing(finder.rule, basis)
 
 
@@ -190,4 +192,4 @@ _STATES: Final = {
 
 def _cost(one: Finding | Draft) -> tuple[bool, float, float]:
     """Return what findings are sorted by: most bytes first, then without bytes, most keys first."""
-    return one.memory is None, -(one.memory.value if one.memory else 0), -one.keys.value
+    return one.memory is None, -(one.memory.value if one.memory else 0), -(one.keys.value if one.keys else 0)

@@ -68,11 +68,12 @@ class Finding(Struct, frozen=True):
     title: SafeText
     """A sentence with its numbers, without a full stop."""
     where: SafeText
-    """The namespace, pattern, type or hash tag."""
-    keys: Amount
+    """The namespace, pattern, type or hash tag, or the server."""
+    keys: Amount | None
+    """None for what is about no keys."""
     memory: Amount | None
-    """Bytes of these keys, None where they are not known."""
-    find_behind: Callable[[], Behind]
+    """Bytes of these keys or of what else it is about, None where they are not known."""
+    find_behind: Callable[[], Behind | None]
     find_command: Callable[[], SafeText]
     """Make `behind` and `command`, which take longer than the rest: many findings are only listed."""
     evidence: tuple[SafeText, ...] = ()
@@ -83,9 +84,21 @@ class Finding(Struct, frozen=True):
     """Some of the keys that it is about, or of those beside them."""
 
     @property
-    def behind(self) -> Behind:
-        """The query that finds these keys."""
+    def behind(self) -> Behind | None:
+        """The query that finds these keys; None for what is about no keys."""
         return self.find_behind()
+
+    @property
+    def query(self) -> str:
+        """The same as it is typed; empty for what is about no keys."""
+        behind = self.behind
+        return "" if behind is None else str(behind.query)
+
+    @property
+    def query_note(self) -> SafeText:
+        """Why it may find other keys than were counted, without a full stop; mostly empty."""
+        behind = self.behind
+        return SafeText("") if behind is None else behind.note
 
     @property
     def command(self) -> SafeText:
@@ -101,6 +114,11 @@ class Finding(Struct, frozen=True):
     def remedy(self) -> str:
         """What to do; a sentence."""
         return RULES[self.rule].remedy
+
+    @property
+    def basis(self) -> str:
+        """What it goes by and where its thresholds come from; sentences, may be empty."""
+        return RULES[self.rule].basis
 
 
 def of_namespace(
@@ -158,23 +176,23 @@ class Basis:
         """Whether there may be more keys of a sort than the report has."""
         return self.cells.is_partial or self.cells.is_estimate
 
+    @property
+    def is_of_replicas(self) -> bool:
+        """Whether keys were inspected on a replica, which does not know when clients use them."""
+        nodes = () if self.report.cluster is None else self.report.cluster.nodes
+        return "replica" in (self.report.head.server.role, *(one.role for one in nodes))
+
     def severity(self, rule: str) -> Severity:
         """Return how much violations of a rule matter."""
         return self.levels.severity(rule)
 
     def number(self, rule: str, name: str) -> float:
         """Return a parameter that is a number: durations in milliseconds, sizes in bytes."""
-        found = self.levels.parameter(rule, name)
-        if isinstance(found, tuple):
-            raise TypeError(f"{rule} {name} is a list")
-        return found
+        return self.levels.number(rule, name)
 
     def words(self, rule: str, name: str) -> frozenset[bytes]:
         """Return a parameter that is a list of words, in lower case."""
-        found = self.levels.parameter(rule, name)
-        if not isinstance(found, tuple):
-            raise TypeError(f"{rule} {name} is no list")
-        return frozenset(one.lower().encode() for one in found)
+        return frozenset(one.lower().encode() for one in self.levels.words(rule, name))
 
 
 class Unjudged(Struct, frozen=True):

@@ -30,7 +30,8 @@ def findings_table(found: Found) -> Table:
 
 
 def _row(one: Finding) -> Row:
-    return one.severity.value, one.title, None if one.memory is None else one.memory.cell, one.keys.cell, one.rule
+    memory, keys = (None if figure is None else figure.cell for figure in (one.memory, one.keys))
+    return one.severity.value, one.title, memory, keys, one.rule
 
 
 def identities(found: Found) -> tuple[str, ...]:

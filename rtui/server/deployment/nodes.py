@@ -13,19 +13,23 @@ When the home server of a cluster can't be reached, the connection to it goes on
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.connect import connection_to
-from rtui.server.deployment.replicas import ReplicaConnections, ReplicaFinder, read_replication
+from rtui.server.deployment.replicas import ReplicaConnections, ReplicaFinder
+from rtui.server.deployment.replication import FollowedPrimary
 from rtui.server.deployment.topology import (
     Node,
     Shard,
+    SlotMove,
     SlotRanges,
     Topology,
     TopologyChange,
@@ -40,9 +44,8 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.replies import ServerError
-from rtui.server.wire.supervised_tasks import failure_of
+from rtui.server.wire.supervised_tasks import failure_of, for_each
 from rtui.server.wire.target import Target
-from rtui.server.wire.ways import Address
 
 if TYPE_CHECKING:
     from rtui.server.deployment.cluster import ClusterWatch
@@ -52,16 +55,15 @@ MOST_IDLE: Final = 64
 """Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
 
 FILES_PER_NODE: Final = 2
-"""Files that the connections to a node have open: one for questions about single keys, one for all of them."""
+"""Files that the connections to a node have open: one for questions about single keys, one for all of them.
+
+Where a replica is asked in its place, two more for that."""
 
 FILES_PER_NODE_BY_SSH: Final = 6
 """The same where an SSH process carries each, by a socket and two pipes."""
 
 OTHER_FILES: Final = 50
 """Files that are open besides, of reports and of connections that are made anew."""
-
-OPENED_AT_ONCE: Final = 32
-"""Connections that are made side by side: each may need an SSH process of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +78,8 @@ class ServerNode:
     """`host:port` of the server that is asked."""
     slots: SlotRanges | None = None
     """The slots of its shard; None for a server without slots."""
-    primary: SafeText | None = None
-    """Where a replica was found to ask: `host:port` of its primary."""
+    primary: FollowedPrimary | None = None
+    """That of the replica that is asked in its place; None where the primary is asked."""
 
 
 class SeedFinder:
@@ -140,8 +142,6 @@ class Deployment:
         """Callbacks, without arguments, after each such change."""
         self.replicas = ReplicaConnections(self._places, self._connect, self.connection_of, self.notes)
         """The connections of scans, where the user wants replicas to be asked."""
-        self._home_replicas: tuple[Address, ...] = ()
-        """Of one server that is a primary."""
         self._is_alone = is_alone
         self._home_node = ("", -1)
         """The id of the home connection's node, and the generation of the connection that it was asked on."""
@@ -176,9 +176,6 @@ class Deployment:
             self.home.on_change.append(self._home_changed)
             self._home_changed()
         await self.find_cluster()
-        if self.topology is None and self.home.target.replicas != "never":
-            (reply,) = await self.home.run(guard.info("replication"))
-            self._home_replicas = read_replication(reply).replicas
 
     def _home_changed(self) -> None:
         if self._seeds is not None and self.home.is_online:
@@ -202,20 +199,23 @@ class Deployment:
         if found is None or not found.owners:
             self._give_up(replies[0] if isinstance(replies[0], ServerError) else None)
             return
-        self._allow_connections(sum(bool(shard.slots) for shard in found.shards))
+        self._allow_connections([shard for shard in found.shards if shard.slots])
         self._home_node = own_node_id(replies[0]) or "", generation
         self._update(found)
 
-    def _allow_connections(self, nodes: int) -> None:
-        """Let this process have connections to so many nodes; raises ConnectFailure if the system does not allow it."""
+    def _allow_connections(self, shards: Sequence[Shard]) -> None:
+        """Let this process connect to all of these; raises ConnectFailure if the system does not allow it."""
+        asks_replicas = self.home.target.replicas != "never"
+        nodes = sum(2 if asks_replicas and shard.replicas else 1 for shard in shards)
         needed = nodes * (FILES_PER_NODE_BY_SSH if self.home.target.way.via else FILES_PER_NODE) + OTHER_FILES
         most = allow_open_files(needed)
         if most is not None:
-            what = "files and connections open"
             happened = (
-                f"The cluster has {nodes:,} primaries, which takes {needed:,} {what}; this process may have {most:,}."
+                f"The cluster has {len(shards):,} primaries, which takes {needed:,} files and connections open; this "
+                f"process may have {most:,}."
             )
-            remedy = f"Raise the limit (ulimit -n {2 * needed}), or see one node only (--only-node)."
+            fewer = "leave replicas alone (--replicas never), " if nodes > len(shards) else ""
+            remedy = f"Raise the limit (ulimit -n {2 * needed}), {fewer}or see one node only (--only-node)."
             raise ConnectFailure(FailureKind.LIMIT, happened, remedy)
 
     def _give_up(self, error: ServerError | None) -> None:
@@ -260,6 +260,7 @@ class Deployment:
                 self._forget(node.id)
         for node in change.went:
             self._forget(node.id)
+            self.replicas.forget(node.id)
         if change or before.moves != found.moves:
             self.revision += 1
             for call in tuple(self.on_change):
@@ -274,33 +275,28 @@ class Deployment:
         return replace(home, host=node.host, port=node.port, socket_path=None, seeds=())
 
     def label_of(self, node_id: str) -> SafeText:
-        """Return `host:port` of a node; empty for one that is not in the cluster."""
+        """Return what a connection to a node is called, `host:port via bastion`; empty for one not in the cluster."""
         node = self._node(node_id)
-        return SafeText("") if node is None else node.label
+        return SafeText("") if node is None else self.target_of(node).label
 
     def link_of(self, node_id: str) -> State | None:
         """Return the state of the connection to a node; None where none was wanted so far."""
-        found = self.replicas.connections.get(node_id) or self._nodes.get(node_id)
+        found = self.replicas.connection(node_id) or self._nodes.get(node_id)
         return None if found is None else found.link
 
     def _node(self, node_id: str) -> Node | None:
         nodes = () if self.topology is None else self.topology.nodes
         return next((node for node in nodes if node.id == node_id), None)
 
-    async def scanned(self) -> tuple[ServerNode, ...]:
-        """Return the servers to ask for all keys, those of shards without slots left out.
+    async def scanned(self, *, only_primaries: bool = False) -> tuple[ServerNode, ...]:
+        """Return the servers to ask for all keys, those of shards without slots left out; no replicas, if so wanted.
 
         Each has been tried once: what could not be reached is tried again and again, see its connection's `state`.
         """
         if self.topology is None:
-            return (await self.first_scanned(),)
-        limit = asyncio.Semaphore(OPENED_AT_ONCE)
-
-        async def opened(shard: Shard) -> ServerNode:
-            async with limit:
-                return await self._scanned_node(shard)
-
-        return tuple(await asyncio.gather(*(opened(shard) for shard in self.topology.shards if shard.slots)))
+            return (await self._chosen_node("", self.home.target.label, None, only_primaries=only_primaries),)
+        shards = [shard for shard in self.topology.shards if shard.slots]
+        return tuple(await for_each(shards, partial(self._scanned_node, only_primaries=only_primaries)))
 
     async def first_scanned(self) -> ServerNode:
         """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
@@ -311,25 +307,54 @@ class Deployment:
         shard = home if home is not None and home.slots else shards[0]
         return await self._scanned_node(shard)
 
-    async def scanned_node(self, node_id: str) -> ServerNode:
+    async def saved_from(self) -> Connection:
+        """Return the connection to the server that a saved analysis has positions of; of a cluster none are saved."""
+        return self.home if self.is_cluster else (await self.first_scanned()).connection
+
+    async def scanned_node(self, node_id: str, *, only_primaries: bool = False) -> ServerNode:
         """Return the server to ask for all keys of one primary; raises ConnectionLost for one that is gone."""
         shard = None if self.topology is None else self.topology.shard_of(node_id)
         if shard is None:
             raise ConnectionLost("The node is not in the cluster any more.")
-        return await self._scanned_node(shard)
+        return await self._scanned_node(shard, only_primaries=only_primaries)
 
-    async def _scanned_node(self, shard: Shard) -> ServerNode:
+    async def every_node(self, *, primaries_only_above: int) -> tuple[ServerNode, ...]:
+        """Return the server, or all nodes of the cluster that are not given up, each primary before its replicas.
+
+        Of a cluster of more nodes only the primaries. Their connections stay open, and each has been tried once.
+        """
+        if self.topology is None:
+            return (ServerNode(self.home, label=self.home.target.label),)
+        known = tuple(self.topology.nodes)
+        has_all = len(known) <= primaries_only_above
+        nodes = [node for node in known if not node.is_down and (has_all or not node.is_replica)]
+
+        async def opened(node: Node) -> ServerNode | None:
+            with contextlib.suppress(ConnectionLost):
+                connection = await self.connection_of(node.id)
+                if connection is not self.home:
+                    self._scanned.add(node.id)
+                return ServerNode(connection, node.id, node.label)
+            return None
+
+        return tuple(one for one in await for_each(nodes, opened) if one is not None)
+
+    async def _scanned_node(self, shard: Shard, *, only_primaries: bool = False) -> ServerNode:
         """Return what to scan of a shard, tried once."""
-        return await self._chosen_node(shard.primary.id, shard.primary.label, shard.slots)
+        primary = shard.primary
+        return await self._chosen_node(primary.id, primary.label, shard.slots, only_primaries=only_primaries)
 
-    async def _chosen_node(self, primary_id: str, label: SafeText, slots: SlotRanges | None) -> ServerNode:
+    async def _chosen_node(
+        self, primary_id: str, label: SafeText, slots: SlotRanges | None, *, only_primaries: bool = False
+    ) -> ServerNode:
         """Return the primary, or one of its replicas, as the user wants it."""
-        if self.home.target.replicas == "never" or not (self._home_replicas or self.topology):
-            self._scanned.add(primary_id)
-            return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)
-        connection = await self.replicas.connection_for(primary_id)
-        primary = label if self.replicas.is_asked(primary_id) else None
-        return ServerNode(connection, primary_id, connection.target.label, slots, primary)
+        may_ask = self.topology is not None or not (self._is_alone or self.home.server.cluster_enabled)
+        if may_ask and not only_primaries and self.home.target.replicas != "never":
+            found = await self.replicas.asked(primary_id)
+            if found is not None:
+                return ServerNode(found.connection, primary_id, found.connection.target.label, slots, found.primary)
+        self._scanned.add(primary_id)
+        return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)
 
     def _connect(self, finder: ReplicaFinder) -> Connection:
         """Return a connection whose attempts go where the finder says."""
@@ -339,13 +364,27 @@ class Deployment:
         """Return where a primary and its replicas are, as far as that is known now."""
         home = self.home.target
         if self.topology is None:
-            replicas = [replace(home, host=host, port=port, socket_path=None) for host, port in self._home_replicas]
-            return home, replicas
+            places = self.home.server.replicas
+            return home, [replace(home, host=host, port=port, socket_path=None, seeds=()) for host, port in places]
         shard = self.topology.shard_of(primary_id)
         if shard is None:
             raise ConnectFailure(FailureKind.CLUSTER, "The node is not in the cluster any more.")
         live = [node for node in shard.replicas if not node.is_down]
         return self.target_of(shard.primary), [self.target_of(node) for node in live]
+
+    @for_purpose(Purpose.SERVER)
+    async def moves_of(self, node_ids: Iterable[str]) -> tuple[SlotMove, ...]:
+        """Ask primaries which of their slots are being moved, as only they know; those that are lost are left out."""
+
+        async def ask(node_id: str) -> tuple[SlotMove, ...]:
+            with contextlib.suppress(ConnectionLost):
+                (reply,) = await (await self.connection_of(node_id)).run(guard.cluster_nodes())
+                found = read_topology(reply)
+                return () if found is None else found.moves
+            return ()
+
+        found = await asyncio.gather(*map(ask, node_ids))
+        return tuple(dict.fromkeys(move for moves in found for move in moves))
 
     def owner_of(self, key: bytes) -> str:
         """Return the id of the node that serves a key's slot; empty where there is one server only.
@@ -391,7 +430,7 @@ class Deployment:
         return None if self.home.logins is None else self.home.logins.shared()
 
     def _close_idle(self) -> None:
-        idle = [node_id for node_id in self._nodes if node_id not in self._scanned]
+        idle = [one for one in self._nodes if one not in self._scanned and not self.replicas.is_asked(one)]
         for node_id in idle[: max(0, len(idle) - MOST_IDLE)]:
             self._forget(node_id)
 

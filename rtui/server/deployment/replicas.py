@@ -9,14 +9,14 @@ most MOST_LAG_S behind. How far that is follows from the offsets in the stream o
 
 At second 4 the replica has all that the primary had at second 2, so it is 2 s behind at most. A replica that is not in
 sync any more, that was promoted or can't be reached is left for good: the connection goes to another one, else to the
-primary. A scan notices that another server answers, as after a failover.
+primary. A scan notices that another server answers, as after a failover. Before a scan begins, and at its end, it is
+made sure that the replica has followed its primary, see `replication`.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -24,54 +24,23 @@ from functools import partial
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server import guard
+from rtui.server.deployment.replication import FollowedPrimary, Replication, ask_replication, why_not_in_sync
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
-from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
-from rtui.server.wire.replies import Reply
-from rtui.server.wire.supervised_tasks import end_task, start_supervised
-from rtui.server.wire.target import MAX_PORT, Target
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerBusyError
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
+from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Address
 
 MOST_LAG_S: Final = 10.0
 """A replica that is further behind is not asked."""
 
-CHOICE_S: Final = 5.0
-"""So long it is waited until a replica, or else the primary, has answered before a scan begins with the others."""
+CHOICE_S: Final = 2.0
+"""So long it is waited for a replica that is in sync before a scan begins; else the primary is asked."""
 
 CHECK_EVERY_S: Final = 2.0
 """How often it is asked how far replicas are behind."""
-
-_REPLICA: Final = re.compile(r"ip=([^,]+),port=([0-9]{1,5}),state=online(?:,|\Z)")
-
-
-@dataclass(frozen=True, slots=True)
-class Replication:
-    """What a server says in INFO replication; what it does not say is None."""
-
-    is_replica: bool | None = None
-    is_linked: bool = False
-    """Whether a replica's link to its primary is up, and no copy of all keys is under way."""
-    offset: int | None = None
-    """How many bytes of the stream of replication it has written, or taken in."""
-    replicas: tuple[Address, ...] = ()
-    """The replicas of a primary that are online."""
-
-
-def read_replication(reply: Reply) -> Replication:
-    """Read the reply to INFO replication."""
-    fields = parse_info(reply)
-    role = fields.get("role")
-    is_replica = None if role is None else role == "slave"
-    is_linked = fields.get("master_link_status") == "up" and parse_number(fields, "master_sync_in_progress") == 0
-    found = (_REPLICA.match(value) for name, value in fields.items() if re.fullmatch("slave[0-9]{1,5}", name))
-    return Replication(
-        is_replica,
-        is_linked,
-        parse_number(fields, "slave_repl_offset" if is_replica else "master_repl_offset"),
-        tuple((one[1], int(one[2])) for one in found if one is not None and 0 < int(one[2]) <= MAX_PORT),
-    )
 
 
 class LagWatch:
@@ -107,6 +76,8 @@ class ReplicaFinder:
         """The replica that is asked; None for the primary."""
         self._places = places
         self._is_tried = False
+        self._zones: dict[Address, SafeText | None] = {}
+        """The availability zones of those that have answered, as they say."""
 
     async def locate(self) -> Target:
         """Return where the next attempt goes; raises ConnectFailure where there is no replica and has to be one."""
@@ -114,10 +85,11 @@ class ReplicaFinder:
             self.leave(SafeText("can't be reached"))
         self._is_tried = True
         primary, replicas = self._places()
-        for one in replicas:
-            if (one.host, one.port) not in self.left:
-                self.asked, self.lag = (one.host, one.port), LagWatch()
-                return one
+        left = [one for one in replicas if (one.host, one.port) not in self.left]
+        if left:
+            one = min(left, key=lambda one: (self._distance(one, primary.zone), (one.host, one.port) != self.asked))
+            self.asked, self.lag = (one.host, one.port), LagWatch()
+            return one
         self.asked = None
         if primary.replicas != "only":
             return primary
@@ -129,15 +101,35 @@ class ReplicaFinder:
             "--replicas prefer asks the primary then.",
         )
 
+    def _distance(self, replica: Target, zone: str | None) -> int:
+        """Return 0 for a replica in our zone, 1 for one of which that is not known, 2 for others."""
+        address = replica.host, replica.port
+        if zone is None or address not in self._zones:
+            return 1
+        return 0 if self._zones[address] == zone else 2
+
     def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
         """Return why the server that has answered is not asked; None where it may be."""
         self._is_tried = False
-        if self.asked is None or (server.role == "replica" and server.primary_link_up):
+        if self.asked is None:
             return None
+        if server.role == "replica" and server.primary_link_up:
+            return self._refuses_zone(self.asked, server.zone)
         why = "has no link to its primary" if server.role == "replica" else "is no replica any more"
         host, port = self.asked
         self.leave(SafeText(why))
         return ConnectFailure(FailureKind.FAILOVER, f"{host}:{port} {why}.", "Another server is asked.")
+
+    def _refuses_zone(self, asked: Address, zone: SafeText | None) -> ConnectFailure | None:
+        """Return that another replica is tried first which may be in our zone, where this one is in another."""
+        is_known = asked in self._zones
+        self._zones[asked] = zone
+        primary, replicas = self._places()
+        untried = any((one.host, one.port) not in {*self._zones, *self.left} for one in replicas)
+        if is_known or primary.zone in {None, zone} or zone is None or not untried:
+            return None
+        host, port = asked
+        return ConnectFailure(FailureKind.FAILOVER, f"{host}:{port} is in zone {zone}.", "Another replica is tried.")
 
     def leave(self, why: SafeText) -> None:
         """Do not ask this replica any more."""
@@ -147,12 +139,9 @@ class ReplicaFinder:
 
     def judge(self, replica: Replication, primary: Replication | None, now_s: float) -> SafeText | None:
         """Return why the replica should not be asked any more by what it and its primary say; None if it may be."""
-        if not replica.is_replica:
-            return SafeText("is no replica any more")
-        if not replica.is_linked:
-            return SafeText("has no link to its primary, or is copying all keys anew")
-        if primary is None or primary.offset is None or replica.offset is None:
-            return None
+        why = why_not_in_sync(replica)
+        if why is not None or primary is None or primary.offset is None or replica.offset is None:
+            return why
         lag_s = self.lag.observe(primary.offset, replica.offset, now_s)
         return SafeText(f"is {round(lag_s)} s behind its primary") if lag_s > MOST_LAG_S else None
 
@@ -160,8 +149,17 @@ class ReplicaFinder:
         """End nothing: it asks nobody."""
 
 
+@dataclass(frozen=True, slots=True)
+class AskedReplica:
+    """A connection for scans that goes to a replica, or where that was left to the primary, and that primary."""
+
+    connection: Connection
+    finder: ReplicaFinder
+    primary: FollowedPrimary
+
+
 class ReplicaConnections:
-    """A connection for scans to each primary or a replica of it; replicas are checked every few seconds."""
+    """A connection for scans to a replica of each primary; replicas are checked every few seconds."""
 
     def __init__(
         self,
@@ -174,66 +172,131 @@ class ReplicaConnections:
 
         `connect` makes a connection that goes where the finder says; `notes` get which replicas were left, and why.
         """
-        self.connections: dict[str, Connection] = {}
+        self._asked: dict[str, AskedReplica] = {}
         """By the ids of the primaries."""
-        self._finders: dict[str, ReplicaFinder] = {}
+        self._used: set[str] = set()
+        """Primaries whose connection somebody has."""
+        self._given_up: set[str] = set()
+        """Primaries whose replicas were not in sync in time."""
         self._places, self._connect, self._connection_of, self._notes = places, connect, connection_of, notes
         self._checking: asyncio.Task[None] | None = None
+        self._closing: set[asyncio.Task[None]] = set()
 
     def is_asked(self, primary_id: str) -> bool:
         """Whether it is a replica of this primary that is asked."""
-        return primary_id in self._finders and self._finders[primary_id].asked is not None
+        return primary_id in self._asked and self._asked[primary_id].finder.asked is not None
+
+    def connection(self, primary_id: str) -> Connection | None:
+        """Return the connection for scans of this primary, if there is one."""
+        return self._asked[primary_id].connection if primary_id in self._asked else None
 
     def lag_s(self, primary_id: str) -> float | None:
         """How far the replica that is asked is behind; None for the primary, and where that is not known."""
-        return self._finders[primary_id].lag.lag_s if self.is_asked(primary_id) else None
+        return self._asked[primary_id].finder.lag.lag_s if self.is_asked(primary_id) else None
 
-    async def connection_for(self, primary_id: str) -> Connection:
-        """Return the connection to the data of a primary, which goes on trying where nobody has answered yet."""
-        connection = self.connections.get(primary_id)
-        if connection is None:
-            finder = self._finders[primary_id] = ReplicaFinder(partial(self._places, primary_id))
-            connection = self.connections[primary_id] = self._connect(finder)
-            connection.start()
-            if self._checking is None:
-                self._checking = start_supervised(self._check_all(), name="rtui replicas", failed=self._failed)
-        with contextlib.suppress(TimeoutError):
+    async def asked(self, primary_id: str) -> AskedReplica | None:
+        """Return what to ask in place of a primary: a replica that has caught up with it; None to ask the primary.
+
+        Where only replicas are wanted, the connection goes on trying to find one.
+        """
+        primary, replicas = self._places(primary_id)
+        is_needed = primary.replicas == "only"
+        if not is_needed and (primary_id in self._given_up or not (replicas or primary_id in self._asked)):
+            return None
+        found = self._asked.get(primary_id) or self._begin(primary_id)
+        is_in_sync = False
+        with contextlib.suppress(TimeoutError, ConnectionLost):
             async with asyncio.timeout(CHOICE_S):
-                await connection.online()
-        return connection
+                await self._in_sync(found)
+                is_in_sync = True
+        if primary_id in self._given_up:
+            return None
+        if is_in_sync or is_needed or primary_id in self._used:
+            self._used.add(primary_id)
+            return found
+        self._note(f"The primary {primary.label} is asked: no replica was in sync within {CHOICE_S:g} s.")
+        self._given_up.add(primary_id)
+        self.forget(primary_id)
+        return None
+
+    def _begin(self, primary_id: str) -> AskedReplica:
+        """Begin to connect to a replica of a primary."""
+        finder = ReplicaFinder(partial(self._places, primary_id))
+        connection = self._connect(finder)
+        followed = FollowedPrimary(
+            self._places(primary_id)[0].label,
+            partial(self._connection_of, primary_id),
+            partial(self._leave, primary_id),
+        )
+        found = self._asked[primary_id] = AskedReplica(connection, finder, followed)
+        connection.start()
+        if self._checking is None:
+            self._checking = start_supervised(self._check_all(), name="rtui replicas", failed=self._failed)
+        return found
+
+    async def _in_sync(self, found: AskedReplica) -> None:
+        """Wait until a replica has caught up with its primary, or the primary is asked, since none can be.
+
+        Raises ConnectionLost once the connection is closed.
+        """
+        while True:
+            await found.connection.online()
+            if found.finder.asked is None:
+                return
+            try:
+                await found.primary.caught_up(found.connection)
+            except ConnectionLost:
+                await asyncio.sleep(0)  # until the connection knows of it, too
+            except ServerBusyError:  # without its primary; the scan waits for that
+                return
+            else:
+                return
+
+    def _leave(self, primary_id: str, why: SafeText) -> ConnectionLost:
+        """Ask another server in place of a replica from now on; return the error that says so."""
+        found = self._asked.get(primary_id)
+        if found is not None and found.finder.asked is not None:
+            self._note(f"The replica {found.connection.target.label} {why}: it is not asked any more.")
+            found.finder.leave(why)
+            found.connection.reconnect(SafeText(f"The replica {why}."))
+        return ConnectionLost(SafeText(f"The replica {why}."))
 
     @for_purpose(Purpose.SERVER)
     async def _check_all(self) -> None:
         """Leave replicas that are not in sync any more."""
         while True:
             await asyncio.sleep(CHECK_EVERY_S)
-            await asyncio.gather(*(self._check(one) for one in self._finders if self.is_asked(one)))
+            await for_each([one for one in self._asked if self.is_asked(one)], self._check)
 
     async def _check(self, primary_id: str) -> None:
-        finder, connection = self._finders[primary_id], self.connections[primary_id]
+        found = self._asked[primary_id]
+        primary: Replication | None = None
         try:
-            replica = await _replication_of(connection)
+            replica = await ask_replication(found.connection)
+            with contextlib.suppress(ConnectionLost):
+                primary = await ask_replication(await self._connection_of(primary_id))
         except ConnectionLost:
             return
-        primary: Replication | None = None
-        with contextlib.suppress(ConnectionLost):
-            primary = await _replication_of(await self._connection_of(primary_id))
-        why = finder.judge(replica, primary, asyncio.get_running_loop().time())
+        why = found.finder.judge(replica, primary, asyncio.get_running_loop().time())
         if why is not None:
-            self._notes[SafeText(f"The replica {connection.target.label} {why}: it is not asked any more.")] = None
-            finder.leave(why)
-            connection.reconnect(SafeText(f"The replica {why}."))
+            self._leave(primary_id, why)
+
+    def _note(self, happened: str) -> None:
+        self._notes[SafeText(happened)] = None
 
     def _failed(self, failure: RtuiError) -> None:
-        self._notes[failure.happened] = None
+        self._note(failure.happened)
+
+    def forget(self, primary_id: str) -> None:
+        """Close the connection in place of a primary in the background; another one is made when it is wanted."""
+        found = self._asked.pop(primary_id, None)
+        self._used.discard(primary_id)
+        if found is not None:
+            closing = asyncio.create_task(found.connection.close(), name="rtui closing")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
 
     async def close(self) -> None:
         """Close all connections."""
         await end_task(self._checking)
-        await asyncio.gather(*(one.close() for one in self.connections.values()))
-
-
-async def _replication_of(connection: Connection) -> Replication:
-    """Ask a server how its replication is; raises ConnectionLost."""
-    (reply,) = await connection.run(guard.info("replication"))
-    return read_replication(reply)
+        await asyncio.gather(*(one.connection.close() for one in self._asked.values()), *self._closing)

@@ -104,6 +104,15 @@ class Topology:
             yield from shard.replicas
 
     @property
+    def given_up(self) -> frozenset[str]:
+        """The ids of the primaries that the cluster has given up, with all of their replicas."""
+        return frozenset(
+            shard.primary.id
+            for shard in self.shards
+            if shard.primary.is_down and all(replica.is_down for replica in shard.replicas)
+        )
+
+    @property
     def uncovered(self) -> SlotRanges:
         """The slots that no node serves."""
         return slot_ranges(slot for slot in range(SLOTS) if slot not in self.owners)

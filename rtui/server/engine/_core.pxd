@@ -56,6 +56,7 @@ cdef class SlotTable:
     cdef PyThread_type_lock mutex
     cdef Names names
     cdef Column memory_bytes
+    cdef Column ttl_ms
 
     cdef void lock(self) noexcept nogil
     cdef void unlock(self) noexcept nogil

@@ -268,7 +268,7 @@ cdef object sketch_object(const SketchData* sketch):
 
 
 cdef class SlotTable:
-    """Counts keys and bytes by hash slot."""
+    """Counts keys, bytes and times to live by hash slot."""
 
     def __cinit__(self):
         cdef uint32_t crc
@@ -276,7 +276,7 @@ cdef class SlotTable:
         if SLOTS != SLOT_COUNT:
             raise ValueError("the compiled engine was built for another number of slots")
         self.mutex = new_lock()
-        self.names, self.memory_bytes = Names(), Column()
+        self.names, self.memory_bytes, self.ttl_ms = Names(), Column(), Column()
         for byte in range(256):
             crc = byte << 8
             for bit in range(8):
@@ -285,16 +285,24 @@ cdef class SlotTable:
         self.state.keys = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
         self.state.unmeasured = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
         self.state.memory = <Wide*>malloc(SLOT_COUNT * sizeof(Wide))
+        self.state.ttl_known = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
+        self.state.no_ttl = <uint64_t*>malloc(SLOT_COUNT * sizeof(uint64_t))
         if self.state.keys == NULL or self.state.unmeasured == NULL or self.state.memory == NULL:
+            raise MemoryError
+        if self.state.ttl_known == NULL or self.state.no_ttl == NULL:
             raise MemoryError
         memset(self.state.keys, 0, SLOT_COUNT * sizeof(uint64_t))
         memset(self.state.unmeasured, 0, SLOT_COUNT * sizeof(uint64_t))
         memset(self.state.memory, 0, SLOT_COUNT * sizeof(Wide))
+        memset(self.state.ttl_known, 0, SLOT_COUNT * sizeof(uint64_t))
+        memset(self.state.no_ttl, 0, SLOT_COUNT * sizeof(uint64_t))
 
     def __dealloc__(self):
         free(self.state.keys)
         free(self.state.unmeasured)
         free(self.state.memory)
+        free(self.state.ttl_known)
+        free(self.state.no_ttl)
         free_lock(self.mutex)
 
     cdef void lock(self) noexcept nogil:
@@ -304,18 +312,20 @@ cdef class SlotTable:
     cdef void unlock(self) noexcept nogil:
         PyThread_release_lock(self.mutex)
 
-    def add(self, list keys not None, memory_bytes):
+    def add(self, list keys not None, memory_bytes, ttl_ms):
         """Count keys; return the hash tags of those that have one, and their sizes, as far as they are known."""
         cdef size_t index, count = len(keys), tagged
         cdef const int64_t* sizes
-        cdef list listed = as_list(memory_bytes), tags = [], tag_sizes = None
+        cdef const int64_t* lives
+        cdef list listed = as_list(memory_bytes), listed_ttl = as_list(ttl_ms), tags = [], tag_sizes = None
         wait_for(self.mutex)
         try:
             sizes = self.memory_bytes.fill(listed, count)
+            lives = self.ttl_ms.fill(listed_ttl, count)
             self.names.fill(keys)
             if self.names.count != count:
                 raise ValueError("the batch changed while it was read")
-            tagged = count_slots(&self.state, count, self.names.starts, self.names.lengths, sizes)
+            tagged = count_slots(&self.state, count, self.names.starts, self.names.lengths, sizes, lives)
             if sizes != NULL:
                 tag_sizes = []
             for index in range(count if tagged else 0):
@@ -340,6 +350,19 @@ cdef class SlotTable:
             [copy.state.keys[slot] for slot in range(SLOT_COUNT)],
             [copy.state.unmeasured[slot] for slot in range(SLOT_COUNT)],
             [wide_object(&copy.state.memory[slot]) for slot in range(SLOT_COUNT)],
+        )
+
+    def ttl_counts(self):
+        """Return by slot the keys whose time to live is known, and those of them without one; all of one moment."""
+        cdef SlotTable copy = SlotTable()
+        cdef int slot
+        wait_for(self.mutex)
+        memcpy(copy.state.ttl_known, self.state.ttl_known, SLOT_COUNT * sizeof(uint64_t))
+        memcpy(copy.state.no_ttl, self.state.no_ttl, SLOT_COUNT * sizeof(uint64_t))
+        self.unlock()
+        return (
+            [copy.state.ttl_known[slot] for slot in range(SLOT_COUNT)],
+            [copy.state.no_ttl[slot] for slot in range(SLOT_COUNT)],
         )
 
 

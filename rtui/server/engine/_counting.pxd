@@ -9,7 +9,7 @@ from libc.stdint cimport int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memset
 
-from rtui.server.engine._inspection cimport Floor, Inspection, KeyType, Scratch
+from rtui.server.engine._inspection cimport IS_FAILURE, Floor, Inspection, KeyType, Scratch, add_gone
 from rtui.server.engine._pages cimport (
     KNOWS_FREQUENCY,
     KNOWS_IDLE,
@@ -147,7 +147,7 @@ cdef inline bint count_alike(Inspection* one, Page* page, size_t start) noexcept
     if not add_keys(one.tree, count, into.names, into.lengths, key_type.number, &columns):
         return False
     one.keys += count
-    if count_slots(one.slots, count, into.tags, into.tag_lengths, columns.memory_bytes):
+    if count_slots(one.slots, count, into.tags, into.tag_lengths, columns.memory_bytes, columns.ttl_ms):
         memset(&tag, 0, sizeof(Key))
         for index in range(count):
             if into.tag_lengths[index]:
@@ -165,8 +165,8 @@ cdef inline bint count_page(Inspection* one, Page* page) noexcept nogil:
     for index in range(page.count if is_counted else 0):
         if page.keys[index].is_elsewhere:
             page.keys[index].is_gone = True
-        else:
-            one.vanished += page.keys[index].is_gone
+        elif page.keys[index].is_gone and add_gone(one, &page.keys[index]) == IS_FAILURE:
+            is_counted = False
     for index in range(page.count):
         if is_counted and not page.keys[index].is_gone:
             is_counted = count_alike(one, page, index)

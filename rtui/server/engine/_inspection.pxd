@@ -154,6 +154,7 @@ cdef struct Inspection:
     Rows exported
     Rows unread  # names that are too long
     bint tells_elsewhere  # whether it matters that another node has a key
+    bint moves_silently  # whether a key that is gone may be on another node
     Rows elsewhere  # such keys
     Rows tags
     bint has_registry  # whether keys are counted by it
@@ -311,6 +312,14 @@ cdef inline int leave_to_others(Inspection* one, Key* key) noexcept nogil:
     if not key.is_elsewhere and not add_row(&one.elsewhere, key, key.name, key.length):
         return IS_FAILURE
     key.is_elsewhere = True
+    return 0
+
+
+cdef inline int add_gone(Inspection* one, Key* key) noexcept nogil:
+    """Count a key that is gone, or have it found out whether it has moved; return 0 or IS_FAILURE."""
+    if one.moves_silently:
+        return leave_to_others(one, key)
+    one.vanished += 1
     return 0
 
 
@@ -479,7 +488,9 @@ cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
         if key.is_elsewhere:
             continue
         if key.is_gone:
-            one.vanished += 1
+            if add_gone(one, key) == IS_FAILURE:
+                free(page)
+                return False
             continue
         if key.type < 0:
             key.type = 0

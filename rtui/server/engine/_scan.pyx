@@ -245,6 +245,16 @@ cdef class ScanEngine:
         self.check()
         self.inspection.tells_elsewhere = tells
 
+    @property
+    def moves_silently(self):
+        """Whether a key that is gone may have moved to another node, so that `take_elsewhere` has it."""
+        return bool(self.inspection.moves_silently)
+
+    @moves_silently.setter
+    def moves_silently(self, bint moves):
+        self.check()
+        self.inspection.moves_silently = moves
+
     cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
         """Return what a reply means; what Python raises is raised again by whoever has called the engine."""
         try:

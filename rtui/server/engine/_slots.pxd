@@ -1,4 +1,4 @@
-"""Counts keys and bytes by hash slot, as `rtui.analysis.aggregate.slot_counts` does."""
+"""Counts keys, bytes and times to live by hash slot, as `rtui.analysis.aggregate.slot_counts` does."""
 
 from libc.stdint cimport int64_t, uint8_t, uint16_t, uint64_t
 from libc.string cimport memchr
@@ -13,12 +13,17 @@ cdef struct SlotCounts:
     uint64_t* keys  # by slot, as all of these
     uint64_t* unmeasured
     Wide* memory
+    uint64_t* ttl_known
+    uint64_t* no_ttl
 
 
 cdef inline size_t count_slots(
-    SlotCounts* slots, size_t count, const uint8_t** keys, size_t* lengths, const int64_t* sizes
+    SlotCounts* slots, size_t count, const uint8_t** keys, size_t* lengths, const int64_t* sizes, const int64_t* ttl_ms
 ) noexcept nogil:
-    """Count keys, and replace each by its tag, an empty one where it has none; return how many have one."""
+    """Count keys, and replace each by its tag, an empty one where it has none; return how many have one.
+
+    Sizes and times to live are NULL where they are not known.
+    """
     cdef size_t index, tagged = 0
     cdef const uint8_t* at
     cdef const uint8_t* end
@@ -46,4 +51,7 @@ cdef inline size_t count_slots(
             slots.unmeasured[crc] += 1
         else:
             wide_add(&slots.memory[crc], sizes[index])
+        if ttl_ms != NULL:
+            slots.ttl_known[crc] += 1
+            slots.no_ttl[crc] += ttl_ms[index] < 0
     return tagged

@@ -114,15 +114,17 @@ class FoldedPatterns:
 
 
 class CompiledSlotCounts:
-    """Counts keys and bytes by hash slot; the hash tags among them as the pure counter does."""
+    """Counts keys, bytes and times to live by hash slot; the hash tags among them as the pure counter does."""
 
     def __init__(self) -> None:
         self.table = _core.SlotTable()
         self._tags = HeavyTags()
 
-    def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
-        """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
-        tags, sizes = self.table.add(keys if isinstance(keys, list) else list(keys), memory_bytes)
+    def add(
+        self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None, ttl_ms: Sequence[int] | None = None
+    ) -> None:
+        """Count a batch of keys; the other columns are parallel, or None where they are not known."""
+        tags, sizes = self.table.add(keys if isinstance(keys, list) else list(keys), memory_bytes, ttl_ms)
         if tags:
             self._tags.add(tags, sizes)
 
@@ -150,3 +152,8 @@ class CompiledSlotCounts:
             tags=self._tags.heaviest(REPORTED_TAGS),
             unmeasured=array("Q", unmeasured) if any(unmeasured) and not knows_none else None,
         )
+
+    def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return by slot the keys whose time to live is known, and those of them without one."""
+        known, none = self.table.ttl_counts()
+        return known, none

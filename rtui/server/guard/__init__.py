@@ -54,6 +54,7 @@ no_touch: Final = partial(build_command, b"CLIENT", b"NO-TOUCH", b"ON")
 set_name: Final = partial(build_command, b"CLIENT", b"SETNAME", CLIENT_NAME.encode())
 readonly: Final = partial(build_command, b"READONLY")
 dbsize: Final = partial(build_command, b"DBSIZE")
+latency_latest: Final = partial(build_command, b"LATENCY", b"LATEST")
 cluster_info: Final = partial(build_command, b"CLUSTER", b"INFO")
 cluster_slots: Final = partial(build_command, b"CLUSTER", b"SLOTS")
 cluster_nodes: Final = partial(build_command, b"CLUSTER", b"NODES")
@@ -114,9 +115,9 @@ def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Comma
     return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", b"%d" % limit, b"DESC")
 
 
-def config_get(setting: Literal["lfu-log-factor", "lfu-decay-time", "databases"]) -> Command:
-    """Ask for one setting."""
-    return build_command(b"CONFIG", b"GET", _text(setting))
+def config_get(*settings: str) -> Command:
+    """Ask for settings of the closed list; several at once need Redis 7.0 or Valkey."""
+    return build_command(b"CONFIG", b"GET", *map(_text, settings))
 
 
 def command_info(*names: bytes) -> Command:
@@ -127,6 +128,16 @@ def command_info(*names: bytes) -> Command:
 def slowlog_get(count: int) -> Command:
     """Read the latest entries of the slow log: count ≤ 128."""
     return build_command(b"SLOWLOG", b"GET", b"%d" % count)
+
+
+def commandlog_get(count: int, log: Literal["slow", "large-request", "large-reply"]) -> Command:
+    """Read the latest entries of one of Valkey's command logs: count ≤ 128; Valkey 8.1."""
+    return build_command(b"COMMANDLOG", b"GET", b"%d" % count, _text(log))
+
+
+def latency_history(event: str) -> Command:
+    """Ask when the delays of one class were."""
+    return build_command(b"LATENCY", b"HISTORY", _text(event))
 
 
 def client_list(evidence: ClientsEvidence) -> Command:

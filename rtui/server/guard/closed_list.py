@@ -38,14 +38,46 @@ CLIENT_NAME: Final = "rtui"
 
 INFO_SECTIONS: Final = (
     *("server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"),
-    *("commandstats", "keysizes", "hotkeys"),
+    *("cpu", "commandstats", "errorstats", "keysizes", "hotkeys"),
 )
-"""Sections of INFO that may be read, one at a time as servers before 7.0 want it."""
+"""Sections of INFO that may be read, one at a time as servers before 7.0 want it; `latencystats` has its own entry."""
 
 MAX_SLOTS: Final = 100
 
 MAX_SLOW: Final = 128
 """Most entries of the slow log: each may have 32 arguments of 128 bytes."""
+
+MAX_SETTINGS: Final = 99
+"""Most settings in one CONFIG GET beside the first."""
+
+SETTINGS: Final = (
+    *("maxmemory", "maxmemory-policy", "maxmemory-samples", "maxmemory-eviction-tenacity", "maxmemory-clients"),
+    *("lfu-log-factor", "lfu-decay-time", "databases", "active-expire-effort"),
+    *("activedefrag", "active-defrag-threshold-lower", "active-defrag-ignore-bytes"),
+    *("lazyfree-lazy-eviction", "lazyfree-lazy-expire", "lazyfree-lazy-server-del", "lazyfree-lazy-user-del"),
+    *("lazyfree-lazy-user-flush", "replica-lazy-flush"),
+    *("slowlog-log-slower-than", "slowlog-max-len", "latency-monitor-threshold", "latency-tracking"),
+    *("commandlog-execution-slower-than", "commandlog-slow-execution-max-len"),
+    *("commandlog-request-larger-than", "commandlog-large-request-max-len"),
+    *("commandlog-reply-larger-than", "commandlog-large-reply-max-len"),
+    *("busy-reply-threshold", "lua-time-limit", "hz", "dynamic-hz", "io-threads", "io-threads-do-reads"),
+    *("save", "stop-writes-on-bgsave-error", "rdbcompression", "disable-thp", "oom-score-adj"),
+    *("appendonly", "appendfsync", "no-appendfsync-on-rewrite", "auto-aof-rewrite-percentage"),
+    *("auto-aof-rewrite-min-size", "aof-use-rdb-preamble"),
+    *("repl-backlog-size", "repl-backlog-ttl", "repl-diskless-sync", "repl-timeout", "repl-ping-replica-period"),
+    *("min-replicas-to-write", "min-replicas-max-lag", "replica-read-only", "replica-serve-stale-data"),
+    *("replica-ignore-maxmemory", "replica-priority"),
+    *("timeout", "tcp-keepalive", "tcp-backlog", "maxclients", "client-output-buffer-limit"),
+    *("client-query-buffer-limit", "tracking-table-max-keys", "notify-keyspace-events"),
+    *("hash-max-listpack-entries", "hash-max-listpack-value", "hash-max-ziplist-entries", "hash-max-ziplist-value"),
+    *("list-max-listpack-size", "list-max-ziplist-size", "list-compress-depth", "set-max-intset-entries"),
+    *("set-max-listpack-entries", "set-max-listpack-value", "zset-max-listpack-entries", "zset-max-listpack-value"),
+    *("zset-max-ziplist-entries", "zset-max-ziplist-value", "stream-node-max-entries", "stream-node-max-bytes"),
+    *("hll-sparse-max-bytes", "key-memory-histograms"),
+    *("cluster-node-timeout", "cluster-require-full-coverage", "cluster-allow-reads-when-down"),
+    *("cluster-replica-validity-factor", "cluster-slot-stats-enabled"),
+)
+"""Settings that may be read: none of them holds a password, a path, an address or the seed of hashes."""
 
 MAX_SESSION_S: Final = 3600
 
@@ -58,6 +90,7 @@ MAX_SAMPLE_RATIO: Final = 10_000
 MAX_NAMES: Final = 8
 """Most names in a COMMAND INFO: those of commands with many subcommands cost most."""
 
+_SETTING_NAMES: Final = frozenset(name.encode() for name in SETTINGS)
 _VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
 _VERSION: Final = Checked(
     "version", lambda text: _VERSION_TEXT.match(text) is not None, ("version of 1–32 letters, digits, dots",)
@@ -67,6 +100,7 @@ _PROTOCOL: Final = keyword("2", "3")
 _DB: Final = Integer("db", 0, (1 << 31) - 1)
 _AT_ONCE: Final = "constant; 1 µs"
 _OWN: Final = "changes nothing but this connection"
+_SETTING: Final = Checked("setting", _SETTING_NAMES.__contains__, ("setting of a closed list",))
 _HASHES: Final = "constant; hashes the password once"
 _WHOSE: Final = "tells operators whose connection this is; one constant name"
 _WHAT: Final = "tells operators what the client is; one constant name"
@@ -90,6 +124,9 @@ MAX_WINDOW_BYTES: Final = 64 * 1024
 MAX_CURSOR: Final = (1 << 64) - 1
 MAX_ARRAY_INDEX: Final = (1 << 64) - 2
 _TYPE_NAME: Final = re.compile(rb"[!-~]{1,%d}\Z" % MAX_TYPE_BYTES)
+EVENT_NAME: Final = re.compile(rb"[a-z][a-z0-9_-]{0,31}\Z")
+"""Names of classes of delays."""
+
 _STREAM_ID: Final = re.compile(rb"(?:[-+]|\(?[0-9]{1,20}(?:-[0-9]{1,20})?)\Z")
 
 
@@ -196,8 +233,14 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_server(
         "INFO",
         (keyword(*INFO_SECTIONS),),
-        "constant; 13 µs, commandstats of 268 used commands 126 µs",
+        "constant; 13 µs, commandstats of 300 used commands 70–170 µs",
         "one named section of counters that the server keeps anyway",
+    ),
+    _of_server(
+        "INFO",
+        (keyword("latencystats"),),
+        "one walk over a histogram for each used command; 300 of them 0.6–1.3 ms",
+        "percentiles of times that the server keeps anyway; the more commands are used, the less often it is asked",
     ),
     _of_server("DBSIZE", (), _AT_ONCE, "reads a counter"),
     _of_cluster("CLUSTER INFO", (), "constant; 13 µs", "a summary of the cluster as this node sees it", since=(3, 0)),
@@ -276,10 +319,18 @@ TABLE: Final[tuple[Spec, ...]] = (
     Spec(
         CommandGroup.SETTINGS,
         "CONFIG GET",
-        (keyword("lfu-log-factor", "lfu-decay-time", "databases"),),
-        "one look-up; 0.4–2 µs",
-        "three settings by their names, never a pattern; other settings hold passwords",
+        (_SETTING,),
+        "one look-up; 0.4–3 µs",
+        "one setting by its name, never a pattern; other settings hold passwords",
         since=(2, 0),
+    ),
+    Spec(
+        CommandGroup.SETTINGS,
+        "CONFIG GET",
+        (_SETTING, Repeated(_SETTING, MAX_SETTINGS)),
+        "a look-up for each; all 87 28–44 µs",
+        "settings by their names, never a pattern; read once a minute",
+        since=(7, 0),
     ),
     Spec(
         CommandGroup.RENAMED,
@@ -294,15 +345,44 @@ TABLE: Final[tuple[Spec, ...]] = (
         CommandGroup.HEALTH,
         "SLOWLOG GET",
         (Integer("count", 1, MAX_SLOW),),
-        "COUNT entries, of which the server keeps 32 arguments of 128 bytes each; 128 30 µs",
+        "COUNT entries, of which the server keeps 32 arguments of 128 bytes each; 128 30 µs, of the longest 0.1–0.5 ms",
         "the latest entries of a list that the server keeps anyway; never its reset",
         since=(2, 2),
     ),
     Spec(
         CommandGroup.HEALTH,
+        "COMMANDLOG GET",
+        (Integer("count", 1, MAX_SLOW), keyword("slow", "large-request", "large-reply")),
+        "COUNT entries as above; 128 of the longest 0.1–0.3 ms",
+        "the latest entries of lists that the server keeps anyway; never their reset",
+        since=None,
+        since_valkey=(8, 1),
+    ),
+    Spec(
+        CommandGroup.HEALTH,
+        "LATENCY LATEST",
+        (),
+        "one line for each class of delays; 1 µs",
+        "delays that the server has measured anyway, if it was told to; never their reset",
+        since=(2, 8),
+    ),
+    Spec(
+        CommandGroup.HEALTH,
+        "LATENCY HISTORY",
+        (
+            Checked(
+                "event", lambda name: EVENT_NAME.match(name) is not None, ("event of 1–32 letters, digits, dashes",)
+            ),
+        ),
+        "at most 160 moments, all that the server keeps; 1–5 µs",
+        "when the delays of one class were",
+        since=(2, 8),
+    ),
+    Spec(
+        CommandGroup.HEALTH,
         "CLIENT LIST",
         (),
-        "one line a client; 1,000 clients 1.2 ms and 340 kB",
+        "one line a client; 1,000 clients 0.9–3 ms and 340 kB",
         "the number of clients is looked at before; it tells who sends which command without MONITOR",
         since=(2, 4),
         evidence=ClientsEvidence,

@@ -266,8 +266,8 @@ class Spec:
     """Worst case within the bounds, in words and measured figures."""
     why: str
     """Why it is safe, in a sentence."""
-    since: Version = FIRST_REDIS
-    """First Redis version that knows it."""
+    since: Version | None = FIRST_REDIS
+    """First Redis version that knows it; None: never."""
     since_valkey: Version | None = FIRST_VALKEY
     """First Valkey version that knows it; None: never."""
     touches: bool = False
@@ -313,7 +313,7 @@ class Spec:
     @property
     def bounds(self) -> tuple[str, ...]:
         """The limits of the arguments, each in a few words."""
-        return tuple(bound for element in self.shape for bound in element.bounds)
+        return tuple(dict.fromkeys(bound for element in self.shape for bound in element.bounds))
 
     def admits(self, argv: tuple[bytes, ...]) -> bool:
         """Whether a whole command line fits: the words in capitals and then exactly the shape."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand
 from rtui.server import guard
 from rtui.server.guard.closed_list import MAX_SLOW
-from rtui.server.guard.evidence import MAX_CLIENTS, ClientsEvidence
-from rtui.server.health.clients import Client, parse_clients
-from rtui.server.health.slow_log import SlowCommand, parse_slow_log
+from rtui.server.guard.evidence import ClientsEvidence
+from rtui.server.health.clients import parse_clients, too_many
+from rtui.server.health.slow_log import parse_slow_log
 from rtui.server.wire.capability import Capabilities, Querier, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
@@ -68,28 +68,30 @@ class Callers:
     """When they were asked, in seconds since the epoch."""
     calls: Calls | Unknown = NOT_ASKED
     """Of KEYS."""
-    clients: tuple[Client, ...] | Unknown = ()
+    clients: tuple[ClientFigures, ...] | Unknown = ()
     connected: int | None = None
     """How many clients are connected, also where they are not listed."""
-    slow: tuple[SlowCommand, ...] | Unknown = ()
+    slow: tuple[LoggedCommand, ...] | Unknown = ()
 
     @property
     def of_keys(self) -> tuple[Caller, ...]:
         """Who sent KEYS, latest first; a call that both lists tell is there once, with what either knows of it."""
         clients = () if isinstance(self.clients, Unknown) else self.clients
         slow = () if isinstance(self.slow, Unknown) else self.slow
-        by_who: dict[tuple[bytes, bytes], list[Client]] = {}
+        by_who: dict[tuple[bytes, bytes], list[ClientFigures]] = {}
         for client in clients:
             by_who.setdefault((client.address, client.name), []).append(client)
         found, told = [], set()
         for entry in slow:
             if entry.name == KEYS:
                 alike = by_who.get((entry.address, entry.client_name), [])
-                who = alike[0] if len(alike) == 1 else Client(None, b"")  # those of a unix socket have one address
+                who = (
+                    alike[0] if len(alike) == 1 else ClientFigures(None, b"")
+                )  # those of a unix socket have one address
                 told.add((entry.address, entry.client_name) if len(alike) == 1 else None)
                 pattern = entry.argv[1] if len(entry.argv) > 1 else b""
                 names = entry.address, entry.client_name, who.library, who.user
-                found.append(Caller(float(entry.at_s), *names, pattern, entry.took_us))
+                found.append(Caller(float(entry.at_s), *names, pattern, entry.amount))
         for client in clients:
             if client.last_command == KEYS and (client.address, client.name) not in told:
                 at_s = None if client.idle_s is None else self.at_s - client.idle_s
@@ -110,14 +112,6 @@ def parse_calls(info: Mapping[str, str], command: str) -> Calls | Unknown:
     return Calls(int(found[1]), int(found[2]))
 
 
-def too_many(connected: int | None) -> Unknown:
-    """Return why clients are not listed."""
-    if connected is None:
-        return Unknown(Reason.UNSUPPORTED, "INFO does not say how many clients are connected")
-    why = f"{connected:,} clients are connected: CLIENT LIST has no pages, and is not sent beyond {MAX_CLIENTS:,}"
-    return Unknown(Reason.TOO_LARGE, SafeText(why))
-
-
 @for_purpose(Purpose.CLIENTS)
 async def ask_callers(connection: Connection, capabilities: Capabilities, clock: Callable[[], float]) -> Callers:
     """Ask all three sources, the number of clients before the list of them. Raises ConnectionLost.
@@ -130,7 +124,7 @@ async def ask_callers(connection: Connection, capabilities: Capabilities, clock:
     )
     connected = parse_number(parse_info(counted), "connected_clients")
     evidence = ClientsEvidence(connected)
-    clients: tuple[Client, ...] | Unknown
+    clients: tuple[ClientFigures, ...] | Unknown
     if evidence.refusal("CLIENT LIST", (), 0):
         clients = unknown_from(counted) if isinstance(counted, ServerError) else too_many(connected)
     else:

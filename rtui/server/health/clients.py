@@ -7,9 +7,12 @@ out. Names of clients and libraries are chosen by the clients, so they are bytes
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.sample import ClientFigures
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.guard.closed_list import CLIENT_NAME
 from rtui.server.guard.evidence import MAX_CLIENTS
 from rtui.server.wire.replies import Reply
 
@@ -17,34 +20,19 @@ MAX_LINE_BYTES: Final = 4096
 """A longer line is cut: a real one has some 300 bytes."""
 
 MAX_DIGITS: Final = 18
+MAX_WORD: Final = 64
+"""Characters of a command or of flags."""
 
 
-@dataclass(frozen=True, slots=True)
-class Client:
-    """A client that is connected."""
-
-    id: int | None
-    address: bytes
-    """`127.0.0.1:50123`, or `/run/redis.sock:0`."""
-    name: bytes = b""
-    """What it calls itself with CLIENT SETNAME."""
-    library: bytes = b""
-    """The library that it uses and its version, as that says itself: `redis-py 8.1.0`. From Redis 7.2 on, Valkey."""
-    user: bytes = b""
-    """From Redis 6.0 on."""
-    db: int | None = None
-    connected_s: int | None = None
-    idle_s: int | None = None
-    """Seconds since its last command."""
-    last_command: str = ""
-    """In capitals, such as `CONFIG|GET`: the last command that it has sent."""
-    output_bytes: int | None = None
-    """Replies that wait to be read by it."""
-    query_bytes: int | None = None
-    """What it has sent and the server has not carried out."""
+def too_many(connected: int | None) -> Unknown:
+    """Return why clients are not listed."""
+    if connected is None:
+        return Unknown(Reason.UNSUPPORTED, "INFO does not say how many clients are connected")
+    why = f"{connected:,} clients are connected: CLIENT LIST has no pages, and is not sent beyond {MAX_CLIENTS:,}"
+    return Unknown(Reason.TOO_LARGE, SafeText(why))
 
 
-def parse_clients(reply: Reply) -> tuple[Client, ...]:
+def parse_clients(reply: Reply) -> tuple[ClientFigures, ...]:
     """Read the reply to CLIENT LIST; lines of another form are left out."""
     if not isinstance(reply, bytes):
         return ()
@@ -61,24 +49,30 @@ def _fields(line: bytes) -> Iterator[tuple[bytes, bytes]]:
             yield name, value
 
 
-def _client(fields: Mapping[bytes, bytes]) -> Client | None:
+def _client(fields: Mapping[bytes, bytes]) -> ClientFigures | None:
     if b"addr" not in fields:
         return None
     output = [size for name in (b"omem", b"obl") if (size := _number(fields, name)) is not None]
+    subscribed = [count for name in (b"sub", b"psub", b"ssub") if (count := _number(fields, name)) is not None]
     library = b" ".join(part for name in (b"lib-name", b"lib-ver") if (part := fields.get(name, b"")))
-    command = fields.get(b"cmd", b"").decode("ascii", "replace").upper()
-    return Client(
+    command, flags = (fields.get(name, b"").decode("ascii", "replace") for name in (b"cmd", b"flags"))
+    name = fields.get(b"name", b"")
+    return ClientFigures(
         id=_number(fields, b"id"),
         address=fields[b"addr"],
-        name=fields.get(b"name", b""),
+        name=name,
         library=library,
         user=fields.get(b"user", b""),
+        flags=display_text(flags, limit=MAX_WORD),
         db=_number(fields, b"db"),
         connected_s=_number(fields, b"age"),
         idle_s=_number(fields, b"idle"),
-        last_command="" if command == "NULL" else command,
-        output_bytes=sum(output) if output else None,
+        last_command="" if command == "NULL" else display_text(command, limit=MAX_WORD).upper(),
+        subscriptions=sum(subscribed) if subscribed else None,
         query_bytes=_number(fields, b"qbuf"),
+        output_bytes=sum(output) if output else None,
+        total_bytes=_number(fields, b"tot-mem"),
+        is_own=name == CLIENT_NAME.encode(),
     )
 
 

@@ -1,45 +1,144 @@
-"""The slow log: the commands that took longer than the server's threshold, latest first, as SLOWLOG GET tells them.
+"""What took long by the server's own records: SLOWLOG, Valkey's COMMANDLOG, and LATENCY.
 
-An entry has 4 fields before Redis 4.0, 6 up to Redis 8.8 and 7 from Redis 8.10 on. The server keeps at most 32
-arguments of 128 bytes each, and says of the others how many there were.
+An entry of SLOWLOG has 4 fields before Redis 4.0, 6 up to Redis 8.8 and 7 from Redis 8.10 on; one of COMMANDLOG has 6.
+The server keeps at most 32 arguments of 128 bytes each, Redis 8.10 as many as it is told, and says of the others how
+many there were. It puts `(redacted)` in the place of passwords. LATENCY LATEST has a line for each class of delays,
+with four fields, in Valkey 8.1 with six.
+
+A log is read in two steps: its latest entry, which costs next to nothing, and where that is new, those that are.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import Final
 
-from rtui.server.guard.closed_list import MAX_SLOW
+import msgspec
+
+from rtui.analysis.health.sample import LatencyEvent, LoggedCommand
+from rtui.keyspace.text.display import display_text
+from rtui.server.guard.closed_list import CLIENT_NAME, EVENT_NAME, MAX_SLOW
 from rtui.server.wire.replies import Reply
 
+MAX_ARGUMENTS: Final = 32
+MAX_ARGUMENT_BYTES: Final = 256
+"""What is kept of an argument: 128 bytes, and how many more there were."""
 
-@dataclass(frozen=True, slots=True)
-class SlowCommand:
-    """A command that was slow."""
+MAX_EVENTS: Final = 32
+"""Classes of delays that are read; Redis has some twenty."""
 
-    id: int
-    at_s: int
-    """When it was carried out, in seconds since the epoch by the server's clock."""
-    took_us: int
-    argv: tuple[bytes, ...]
-    """The command and its arguments, cut by the server."""
-    address: bytes = b""
-    """Of the client; empty before Redis 4.0."""
-    client_name: bytes = b""
+MAX_MOMENTS: Final = 160
+"""Moments of a class: the server keeps no more."""
 
-    @property
-    def name(self) -> str:
-        """The command in capitals."""
-        return self.argv[0].decode("ascii", "replace").upper() if self.argv else ""
+MAX_EVENT_NAME: Final = 32
+MAX_NUMBER: Final = (1 << 63) - 1
 
 
-def parse_slow_log(reply: Reply) -> tuple[SlowCommand, ...]:
-    """Read the reply to SLOWLOG GET; entries of another form are left out."""
+def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
+    """Read the reply to SLOWLOG GET or COMMANDLOG GET, latest first; entries of another form are left out."""
     found = []
     for entry in reply[:MAX_SLOW] if isinstance(reply, list) else []:
         match entry:
-            case [int(number), int(at_s), int(took_us), list(argv), *more] if argv and took_us >= 0:
-                texts = tuple(one for one in argv if isinstance(one, bytes))
-                who = [one if isinstance(one, bytes) else b"" for one in more[:2]]
-                if texts:
-                    found.append(SlowCommand(number, at_s, took_us, texts, *who))
+            case [int(number), int(at_s), int(amount), list(argv), *more] if 0 <= amount <= MAX_NUMBER:
+                texts = tuple(one[:MAX_ARGUMENT_BYTES] for one in argv[: MAX_ARGUMENTS + 1] if isinstance(one, bytes))
+                who = [one[:MAX_ARGUMENT_BYTES] if isinstance(one, bytes) else b"" for one in (*more, b"", b"")[:2]]
+                if texts and abs(number) <= MAX_NUMBER and abs(at_s) <= MAX_NUMBER:
+                    is_own = who[1] == CLIENT_NAME.encode()
+                    found.append(LoggedCommand(number, at_s, amount, redacted(texts), who[0], who[1], is_own))
     return tuple(found)
+
+
+REDACTED: Final = b"(redacted)"
+"""What stands in the place of a password, as the server has it."""
+
+_OPEN_ARGUMENTS: Final = {
+    (b"AUTH",): 0,
+    (b"HELLO",): 1,
+    (b"ACL", b"SETUSER"): 1,
+    (b"CONFIG", b"SET"): 1,
+    (b"MIGRATE",): 5,
+}
+"""How many arguments of commands that may have a password come before it."""
+
+
+def redacted(argv: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    """Return a command line without passwords, also where an old server has left them in."""
+    for words, count in _OPEN_ARGUMENTS.items():
+        if tuple(word.upper() for word in argv[: len(words)]) == words:
+            shown = len(words) + count
+            return (*argv[:shown], *(REDACTED for _ in argv[shown:]))
+    return argv
+
+
+def parse_latency_latest(reply: Reply) -> tuple[LatencyEvent, ...]:
+    """Read the reply to LATENCY LATEST, without histories."""
+    found = []
+    for line in reply[:MAX_EVENTS] if isinstance(reply, list) else []:
+        match line:
+            case [bytes(name), int(at_s), int(latest_ms), int(highest_ms), *_] if name:
+                if all(0 <= one <= MAX_NUMBER for one in (at_s, latest_ms, highest_ms)):
+                    event = display_text(name.decode("utf-8", "replace"), limit=MAX_EVENT_NAME)
+                    found.append(LatencyEvent(event, at_s, latest_ms, highest_ms))
+    return tuple(found)
+
+
+def parse_latency_history(reply: Reply) -> tuple[tuple[int, int], ...]:
+    """Read the reply to LATENCY HISTORY: seconds since the epoch and milliseconds, oldest first."""
+    found = []
+    for moment in reply[-MAX_MOMENTS:] if isinstance(reply, list) else []:
+        match moment:
+            case [int(at_s), int(ms)] if 0 <= at_s <= MAX_NUMBER and 0 <= ms <= MAX_NUMBER:
+                found.append((at_s, ms))
+    return tuple(sorted(found))
+
+
+class LogReader:
+    """The entries of one log, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.entries: tuple[LoggedCommand, ...] | None = None
+        """Latest first; None before they were read."""
+
+    def to_ask(self, latest: Reply) -> int:
+        """Return how many entries are to be asked for, by the reply that has the latest one; 0 where none is new."""
+        newest, known = parse_slow_log(latest), self.entries
+        if not newest:
+            self.entries = ()
+            return 0
+        if not known:
+            return MAX_SLOW
+        new = newest[0].id - known[0].id
+        return new if 0 <= new <= MAX_SLOW else MAX_SLOW  # another run of the server counts from 0 on
+
+    def add(self, reply: Reply, asked: int) -> tuple[LoggedCommand, ...]:
+        """Add the reply to a request for so many entries, and return all."""
+        latest, known = parse_slow_log(reply), self.entries or ()
+        lowest = min((one.id for one in latest), default=0)
+        older = tuple(one for one in known if one.id < lowest) if asked < MAX_SLOW else ()
+        self.entries = (*latest, *older)[:MAX_SLOW]
+        return self.entries
+
+
+class LatencyReader:
+    """The classes of delays with their histories, as far as they were read."""
+
+    def __init__(self) -> None:
+        self.events: tuple[LatencyEvent, ...] = ()
+        self.is_read = False
+        self._latest: tuple[LatencyEvent, ...] = ()
+
+    def to_ask(self, latest: Reply) -> tuple[str, ...]:
+        """Return the classes that have new delays, by the reply to LATENCY LATEST."""
+        self._latest = parse_latency_latest(latest)
+        known = {one.name: one.at_s for one in self.events}
+        return tuple(
+            one.name for one in self._latest if known.get(one.name) != one.at_s and EVENT_NAME.match(one.name.encode())
+        )
+
+    def add(self, asked: Sequence[str], replies: Sequence[Reply]) -> tuple[LatencyEvent, ...]:
+        """Add the histories of the classes that were asked, and return all."""
+        histories = {one.name: one.history for one in self.events}
+        histories |= dict(zip(asked, map(parse_latency_history, replies), strict=True))
+        self.is_read = True
+        self.events = tuple(msgspec.structs.replace(one, history=histories.get(one.name, ())) for one in self._latest)
+        return self.events

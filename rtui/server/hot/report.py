@@ -9,13 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from msgspec import structs
 
 from rtui.analysis.facts import Frequency, IdleBasis, LfuSettings
-from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord, SlotLoad, Summary
+from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord, NodeLoad, SlotLoad, Summary
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import display_text
 from rtui.server import guard
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.closed_list import MAX_SLOTS
@@ -25,6 +27,7 @@ from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
+from rtui.server.wire.supervised_tasks import for_each
 
 NO_RATE: Final = "lfu-decay-time is 0: access counters never fall, so that they tell no rate and no present."
 ASSUMED: Final = "The rates rest on the defaults of lfu-log-factor and lfu-decay-time, since these could not be read."
@@ -150,22 +153,21 @@ async def hot_report(
     now_s: float,
     looked_since_s: float | None,
     others: Sequence[Querier] = (),
+    of_replicas: bool = False,
 ) -> HotReport:
     """Ask the server for what it knows, and add what the inspected keys say themselves.
 
     The lists of the best source come first, those of the other after them. `now_s` and `looked_since_s`, when rtui
     began to read keys, are seconds since the epoch. `others` ask the other nodes of a cluster, each of which knows of
-    its own keys and slots. Raises ConnectionLost.
+    its own keys and slots. Where the keys were inspected on replicas, `of_replicas`, what they say is labelled so.
+    Raises ConnectionLost.
     """
     queriers = Querier(connection, capabilities), *others
     querier = queriers[0]
     server = connection.server
+    is_of_replica = of_replicas or server.role == "replica"
     basis = IdleBasis.WRITE if "lrm" in (server.maxmemory_policy or "") else IdleBasis.ACCESS
-    measured = _joined(
-        await asyncio.gather(
-            *(server_source(one, now_s=now_s, looked_since_s=looked_since_s) for one in queriers),
-        )
-    )
+    measured = _joined(await for_each(queriers, partial(server_source, now_s=now_s, looked_since_s=looked_since_s)))
     counted = counted_source(
         summary,
         capabilities,
@@ -175,22 +177,31 @@ async def hot_report(
         now_s=now_s,
         own_reads=connection.own_reads if querier.touches else None,
     )
-    loads = await asyncio.gather(*map(slot_loads, queriers))
+    loads = await for_each(queriers, slot_loads)
     missing = dict.fromkeys(text for _, texts in loads for text in texts)
     slots = tuple(load for of_node, _ in loads for load in of_node)
+    nodes = [_node_load(one, of_node) for one, (of_node, _) in zip(queriers, loads, strict=True)]
     if others:
         slots = tuple(sorted(slots, key=_heaviest, reverse=True)[:MAX_SLOTS])
     nothing = HotReport(about="nothing tells which keys are hot")
     best = next((source for source in (measured, counted) if source.lists), nothing)
     return structs.replace(
         best,
-        about=f"{best.about}; {REPLICA_NOTE}" if best is counted and server.role == "replica" else best.about,
+        about=f"{best.about}; {REPLICA_NOTE}" if best is counted and is_of_replica else best.about,
         better=(*measured.better, *counted.better, *missing),
         lists=(*measured.lists, *counted.lists),
         slots=slots,
+        nodes=tuple(node for node in nodes if node is not None),
         lfu=lfu if server.is_lfu or counted.source is HotSource.FREQUENCY else None,
         idle_basis=basis,
     )
+
+
+def _node_load(querier: Querier, slots: Sequence[SlotLoad]) -> NodeLoad | None:
+    """Return what the slots of a node took together; None where it does not count that."""
+    times = [load.values["cpu-usec"] for load in slots if "cpu-usec" in load.values]
+    label = display_text(querier.connection.target.label)
+    return NodeLoad(label, sum(times), len(slots) >= MAX_SLOTS) if times else None
 
 
 def _joined(reports: Sequence[HotReport]) -> HotReport:
@@ -226,11 +237,16 @@ class HotKeyReporter:
         connection: Connection,
         capabilities: Capabilities,
         others: Sequence[tuple[Connection, Capabilities]] = (),
+        *,
+        of_replicas: bool = False,
     ) -> None:
-        """The inspection of keys begins now; `others` are the other nodes of a cluster."""
+        """The inspection of keys begins now; `others` are the other nodes of a cluster.
+
+        `of_replicas` is whether keys are inspected on replicas, and these are the primaries, which clients use.
+        """
         self.lfu = LfuSettings()
         """How access counters grow and fall."""
-        self._others = others
+        self._others, self._of_replicas = others, of_replicas
         self.report = HotReport()
         self._connection = connection
         self._capabilities = capabilities
@@ -254,5 +270,6 @@ class HotKeyReporter:
             now_s=now_s,
             looked_since_s=self._looked_since_s,
             others=[Querier(*other) for other in self._others if other[0].is_online],
+            of_replicas=self._of_replicas,
         )
         self.asked_at_s = now_s

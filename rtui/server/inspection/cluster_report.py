@@ -6,9 +6,9 @@ count for the node that serves it in the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, TypeAlias
 
 from msgspec import structs
 
@@ -18,6 +18,7 @@ from rtui.analysis.report.document import (
     ClusterReport,
     Coverage,
     CoverageKind,
+    MovingSlot,
     SlotRanges,
     SlotsReport,
     UncoveredSlots,
@@ -31,13 +32,30 @@ from rtui.server.scan.scan import Scan
 NAMED: Final = 3
 """So many of the nodes whose slots were not covered are named in the head of a report; the rest is counted."""
 
+TtlCounts: TypeAlias = tuple[Sequence[int], Sequence[int]]
+"""By slot the keys whose time to live is known, and those of them without one."""
+
 UNSERVED: Final = "no node serves them"
 
 
-def cluster_report(nodes: Sequence[NodeInspection], scan: Scan | None, slots: SlotsReport) -> ClusterReport:
-    """Return what is said of all nodes; `scan` is None for an estimate."""
+def cluster_report(
+    nodes: Sequence[NodeInspection],
+    scan: Scan | None,
+    slots: SlotsReport,
+    ttl_counts: TtlCounts,
+    label_of: Callable[[str], str],
+) -> ClusterReport:
+    """Return what is said of all nodes.
+
+    `scan` is None for an estimate; `label_of` returns host and port of a node by its id: of the primary, also where a
+    replica was asked.
+    """
     progress = {one.id: one for one in (() if scan is None else scan.nodes)}
-    found = [_node(node, progress.get(node.node.id), slots, is_estimate=scan is None) for node in nodes]
+    labels = [label_of(node.node.id or "") for node in nodes]
+    found = [
+        _node(node, label, progress.get(node.node.id), slots, ttl_counts, is_estimate=scan is None)
+        for node, label in zip(nodes, labels, strict=True)
+    ]
     if scan is not None and scan.state.is_over and not scan.control.is_stopped:
         uncovered = _uncovered(found, scan)
     else:  # not covered are all other slots
@@ -45,7 +63,15 @@ def cluster_report(nodes: Sequence[NodeInspection], scan: Scan | None, slots: Sl
         unserved = _others([one for node in found for one in node.slots])
         if unserved:
             uncovered.append(UncoveredSlots(unserved, "", UNSERVED))
-    return ClusterReport(tuple(sorted(found, key=lambda node: node.slots)), tuple(uncovered))
+    moving = () if scan is None else _moving(found, scan, label_of)
+    return ClusterReport(tuple(sorted(found, key=lambda node: node.slots)), tuple(uncovered), moving)
+
+
+def _moving(nodes: Sequence[ClusterNode], scan: Scan, label_of: Callable[[str], str]) -> tuple[MovingSlot, ...]:
+    """Return the slots that nodes are handing over, as they said last."""
+    labels = {one.id: one.label for one in nodes}
+    found = ((slot, labels.get(scan.owners[slot] or ""), target) for slot, target in sorted(scan.moves.items()))
+    return tuple(MovingSlot(slot, label, label_of(target)) for slot, label, target in found if label is not None)
 
 
 def _uncovered(nodes: Sequence[ClusterNode], scan: Scan) -> list[UncoveredSlots]:
@@ -67,14 +93,20 @@ def _ranges(slots: Iterable[int]) -> SlotRanges:
 
 
 def _node(
-    inspection: NodeInspection, progress: NodeProgress | None, slots: SlotsReport, *, is_estimate: bool
+    inspection: NodeInspection,
+    label: str,
+    progress: NodeProgress | None,
+    slots: SlotsReport,
+    ttl_counts: TtlCounts,
+    *,
+    is_estimate: bool,
 ) -> ClusterNode:
     server = server_report(inspection.connection, inspection.plan)
     failure = inspection.failure or (None if progress is None else progress.failure)
     ranges = inspection.slots or ()
     found = ClusterNode(
         id=inspection.node.id,
-        label=inspection.label,
+        label=label,
         role=server.role,
         product=server.product,
         version=server.version,
@@ -86,18 +118,24 @@ def _node(
         return found
     parts = [slots.bytes_in(first, last) for first, last in ranges]
     known = [size for size, _ in parts if size is not None]
-    keys = sum(sum(slots.keys[first : last + 1]) for first, last in ranges)
-    unmeasured = slots.unmeasured
-    lacking = 0 if unmeasured is None else sum(sum(unmeasured[first : last + 1]) for first, last in ranges)
+    keys, unmeasured = _sum(slots.keys, ranges), slots.unmeasured
+    lacking = 0 if unmeasured is None else _sum(unmeasured, ranges)
+    ttl_known, no_ttl = (_sum(counts, ranges) for counts in ttl_counts)
     is_known = slots.memory_bytes is not None and (known or not keys)
     return structs.replace(
         found,
         keys=keys,
         memory_bytes=sum(known) if is_known else None,
         memory_known_keys=keys - lacking if is_known else 0,
+        no_ttl_share=no_ttl / ttl_known if ttl_known else None,
         fraction=None if progress is None else progress.fraction,
         cost=found.cost if progress is None else cost_report(progress.cost),
     )
+
+
+def _sum(counts: Sequence[int], ranges: Sequence[tuple[int, int]]) -> int:
+    """Return how many there are in these slots."""
+    return sum(sum(counts[first : last + 1]) for first, last in ranges)
 
 
 def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:

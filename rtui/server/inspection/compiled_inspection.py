@@ -155,6 +155,7 @@ class CompiledInspection:
         plan, engine = self._plan, self._engine
         self._is_resting = False
         engine.tells_elsewhere = self._pipeline.on_elsewhere is not None
+        engine.moves_silently = engine.tells_elsewhere and self._pipeline.moves_silently
         types = engine.types()
         if self._revision != plan.revision:
             self._revision, self._defined = plan.revision, 0

@@ -6,13 +6,14 @@ end; for one that nobody serves any more, for the node that did when the analysi
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Mapping, Sequence
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.slots import joined_ranges
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.deployment.topology import SlotRanges
@@ -20,7 +21,9 @@ from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.report_head import joined_key_sizes
 from rtui.server.scan.node import ScanNode
-from rtui.server.wire.supervised_tasks import failure_of
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.supervised_tasks import failure_of, for_each
 
 
 class InspectedNodes:
@@ -53,7 +56,7 @@ class InspectedNodes:
         home, found = self._deployment.home, await self._deployment.scanned()
         if [node.connection for node in found] != [home]:
             self.all = [self._new(node) for node in found]
-        failures = await asyncio.gather(*(failure_of(node.begin(), name="rtui node") for node in self.all))
+        failures = await for_each(self.all, lambda node: failure_of(node.begin(), name="rtui node"))
         for node, failure in zip(self.all, failures, strict=True):
             node.failure = None if failure is None else failure.happened
         asked = [node for node in self.all if node.failure is None]
@@ -61,9 +64,21 @@ class InspectedNodes:
             raise next(failure for failure in failures if failure is not None)
         return asked
 
-    async def primaries(self) -> frozenset[str]:
-        """Return the ids of the nodes that serve slots now; raises ConnectFailure."""
-        return await self._cluster.primaries()
+    async def used_by_clients(self, node: NodeInspection) -> Connection:
+        """Return the connection to where clients use the keys of a node: its primary, if that can be asked."""
+        if node.node.primary is not None:
+            with contextlib.suppress(ConnectionLost):
+                return await self._deployment.connection_of(node.node.id)
+        return node.connection
+
+    async def owners(self) -> Mapping[int, str]:
+        """Return by slot the id of the node that serves it now; raises ConnectFailure."""
+        return await self._cluster.owners()
+
+    @property
+    def given_up(self) -> frozenset[str]:
+        """The ids of the primaries that the cluster has given up, with all of their replicas."""
+        return self._cluster.given_up
 
     async def node(self, node_id: str) -> ScanNode:
         """Return a node that has come, or come back, once it is known what may be asked there; raises an RtuiError."""
@@ -101,6 +116,10 @@ class InspectedNodes:
             found.setdefault(owner or before.get(slot), []).append(slot)
         for node in self.all:
             node.slots = tuple(joined_ranges((slot, slot) for slot in found.get(node.node.id, ())))
+
+    def label_of(self, node_id: str) -> SafeText:
+        """Return host and port of a node of the cluster; its id where nothing else is known of it."""
+        return self._deployment.label_of(node_id) or display_text(node_id)
 
     @property
     def serving(self) -> list[NodeInspection]:

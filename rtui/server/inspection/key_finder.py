@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rtui.analysis.query.deciding import Decision, fact_tests
@@ -101,6 +102,8 @@ class KeyFinder:
         """Questions that were answered."""
         self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
         """Called with keys of which the server says that another one has them; None where they stay unknown."""
+        self.moves_silently = False
+        """Whether a key that is gone may have moved to another node; it is `on_elsewhere` then."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
@@ -373,19 +376,35 @@ class KeyFinder:
     def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], list[Reply]]:
         """Have other nodes asked all about the keys that they have; return the others with their replies."""
         pairs = [*zip(question.candidates, replies, strict=True)]
-        moved = [one.key for one, reply in pairs if isinstance(reply, ServerError) and is_elsewhere(reply)]
-        if not moved or self.on_elsewhere is None:
+        has_moved = [self._has_moved(question, one, reply) for one, reply in pairs]
+        if self.on_elsewhere is None or not any(has_moved):
             return question.candidates, list(replies)
+        moved = [one.key for one, _ in compress(pairs, has_moved)]
         self.seen -= len(moved)
         self.named -= len(moved)
         if question.stage >= len(self._deciding):
             self.matches.add_count(-len(moved))
         self.on_elsewhere(moved)
-        kept = [pair for pair in pairs if not (isinstance(pair[1], ServerError) and is_elsewhere(pair[1]))]
+        kept = [pair for pair, has in zip(pairs, has_moved, strict=True) if not has]
         return [one for one, _ in kept], [reply for _, reply in kept]
 
+    def _has_moved(self, question: Question, one: Candidate, reply: Reply) -> bool:
+        """Whether a reply says, or may mean, that another node has the key."""
+        if isinstance(reply, ServerError):
+            return is_elsewhere(reply) or (self.moves_silently and means_gone(reply))
+        if not self.moves_silently:
+            return False
+        is_empty = question.command is self.rights.command(Fact.LENGTH, one.key_type) and reply == 0
+        return (is_empty and type_of(one.key_type).removed_when_empty) or expected(
+            question.command.spec.name
+        ).means_gone(reply)
+
+    def count_gone(self, keys: int) -> None:
+        """Count keys that are gone."""
+        self.vanished += keys
+
     def _gone(self, *, is_match: bool) -> None:
-        self.vanished += 1
+        self.count_gone(1)
         if is_match:
             self.matches.add_count(-1)
 

@@ -40,34 +40,26 @@ READ_BY_RTUI_NOTE: Final = (
 """The note of a report that lists such keys."""
 
 
-async def complete_largest(
-    lane: Lane,
-    plan: InspectionPlan,
-    big: BigReport,
-    learn: Callable[..., None],
-    *,
-    top: int,
-    own_reads: OwnReads,
-    is_asked: Callable[[bytes], bool] | None = None,
-) -> int:
-    """Ask for the facts that the lists of the largest keys lack; return the number of commands. Raises ConnectionLost.
-
-    `learn` is called with a key and `length`, `encoding`, `idle_s`, `frequency` or `note`.
-    Where asking a length counts as an access only the `top` keys by memory are asked, whose idle time is known by then;
-    they are marked, and go into `own_reads`. Of a cluster's node only keys are asked for which `is_asked` holds.
-    """
-    asked = 0
+def largest_keys(big: BigReport, plan: InspectionPlan, top: int) -> list[KeyRecord]:
+    """Return the listed keys whose facts are completed: only the `top` by memory where a length counts as an access."""
     lists: Iterable[tuple[KeyRecord, ...]] = (big.by_memory[:top],)
     if plan.asks_lengths:
         lists = (*lists, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
     records = {record.key: record for records in lists for record in records}
-    lacking = [
-        record
-        for record in records.values()
-        if len(record.key) <= MAX_BULK_KEY_BYTES and (is_asked is None or is_asked(record.key))
-    ]
-    for start in range(0, len(lacking), PORTION):
-        portion, commands = await _with_last_use(lane, plan, lacking[start : start + PORTION], learn, own_reads)
+    return [record for record in records.values() if len(record.key) <= MAX_BULK_KEY_BYTES]
+
+
+async def complete_largest(
+    lane: Lane, plan: InspectionPlan, largest: Sequence[KeyRecord], learn: Callable[..., None], own_reads: OwnReads
+) -> int:
+    """Ask for the facts that such keys lack; return the number of commands. Raises ConnectionLost.
+
+    `learn` is called with a key and `length`, `encoding`, `idle_s`, `frequency` or `note`. Where asking a length counts
+    as an access the keys are marked, and go into `own_reads`; their idle time is known by then.
+    """
+    asked = 0
+    for start in range(0, len(largest), PORTION):
+        portion, commands = await _with_last_use(lane, plan, largest[start : start + PORTION], learn, own_reads)
         asked += commands
         questions = [one for record in portion for one in _questions(record, plan)]
         if questions:

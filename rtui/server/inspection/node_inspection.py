@@ -9,19 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.facts import LfuSettings
-from rtui.analysis.report.document import KeySizes
+from rtui.analysis.report.document import BigReport, KeySizes
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.nodes import ServerNode
 from rtui.server.engine import is_compiled
 from rtui.server.hot.lfu_settings import lfu_settings
-from rtui.server.inspection.largest import complete_largest
+from rtui.server.inspection.largest import complete_largest, largest_keys
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import key_sizes, memory_bound
@@ -29,6 +28,7 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import known_dialect
 from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
+from rtui.server.scan.turns import Turns
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Lost
@@ -125,27 +125,32 @@ class NodeInspection:
 
     async def scan_node(self) -> ScanNode:
         """Return what a scan of all of its keys begins with; raises ConnectionLost."""
-        node = ScanNode(self.connection, self.dialect, self.node.id or None, size=self.size, queries=self.pipeline)
-        if self.dialect is not Dialect.SLOTTED:
-            return node
-        if self.slots is None:
+        if self.slots is None and self.dialect is Dialect.SLOTTED:
             found = await owned_slots(self.connection)
             self.slots = None if found is None else tuple(found)
-        return replace(node, slots=self.slots)
+        return ScanNode(
+            *(self.connection, self.dialect, self.node.id or None),
+            slots=self.slots,
+            size=self.size,
+            queries=self.pipeline,
+            primary=self.node.primary,
+        )
 
     async def read_memory_bound(self) -> int | None:
         """Ask how many bytes its keys have at most; None where INFO is denied. Raises ConnectionLost."""
         self.extra_commands += 2
         return await memory_bound(self.connection, self.capabilities)
 
-    async def complete_largest(self, big: TopKeys, top: int) -> None:
-        """Ask what the lists of the largest keys lack of its own keys; raises ConnectionLost."""
-        lane = await self.connection.bulk()
-        if lane.server.is_like(self.plan.server):  # another server knows nothing of these keys
-            owns = None if self.node.slots is None else self.owns
-            self.extra_commands += await complete_largest(
-                lane, self.plan, big.report(), big.learn, top=top, own_reads=self.connection.own_reads, is_asked=owns
-            )
+    async def complete_largest(self, big: TopKeys, listed: BigReport, top: int, turns: Turns) -> None:
+        """Ask what the lists of the largest keys, `listed` by now, lack of its own ones; raises ConnectionLost."""
+        largest = [record for record in largest_keys(listed, self.plan, top) if self.owns(record.key)]
+        if not largest:
+            return
+        async with turns.turn(self.connection):
+            lane = await self.connection.bulk()
+            if lane.server.is_like(self.plan.server):  # another server knows nothing of these keys
+                own_reads = self.connection.own_reads
+                self.extra_commands += await complete_largest(lane, self.plan, largest, big.learn, own_reads)
 
     async def size_after(self) -> SizeSnapshot | None:
         """Ask for its size again, to be held against `before`; None where that is not known. Raises ConnectionLost."""

@@ -121,6 +121,8 @@ class InspectionPipeline:
         self.own_reads = OwnReads() if own_reads is None else own_reads
         self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
         """Called with keys of which the server says that another one has them; None where they stay unknown."""
+        self.moves_silently = False
+        """Whether a key that is gone may have moved to another node; it is `on_elsewhere` then."""
         self._clock = clock
         self._on_server = on_server
         self._compile = compile_to
@@ -373,9 +375,20 @@ class InspectionPipeline:
             encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
             self.findings.add_encodings(query.batch.key_type or b"", encodings)
             return []
-        if found.gone:
-            self.findings.add_vanished(found.gone)
+        self._add_gone(found.gone)
         return [batch for part in found.parts for batch in with_answers(query, part, now_s)]
+
+    def _add_gone(self, keys: Sequence[bytes]) -> None:
+        """Count keys that are gone, or have it found out whether they have moved."""
+        if self.moves_silently and self.on_elsewhere is not None:
+            self.on_elsewhere(keys)
+        else:
+            self.count_gone(len(keys))
+
+    def count_gone(self, keys: int) -> None:
+        """Count keys that are gone."""
+        if keys:
+            self.findings.add_vanished(keys)
 
     def _after(self, stage: Stage, batch: InspectedBatch) -> None:
         """Let keys go on whose questions of a stage are answered."""
@@ -442,7 +455,7 @@ class InspectionPipeline:
         """Hand on keys of one type, unless their memory is to be asked with an eye on the clock."""
         if batch.lengths is not None and type_of(batch.key_type).removed_when_empty and 0 in batch.lengths:
             existing = [index for index, length in enumerate(batch.lengths) if length]
-            self.findings.add_vanished(len(batch.keys) - len(existing))
+            self._add_gone([key for key, length in zip(batch.keys, batch.lengths, strict=True) if not length])
             batch = rows_at(batch, existing)
             if not existing:
                 return

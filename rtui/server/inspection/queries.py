@@ -130,7 +130,7 @@ class Answers:
 
     parts: list[AnsweredKeys] = field(default_factory=list)
     """Together all keys that exist; in each part a question is answered for all keys or for none."""
-    gone: int = 0
+    gone: list[bytes] = field(default_factory=list)
     """Keys that do not exist any more, or whose name now belongs to a key of another type."""
     errors: dict[int, ServerError] = field(default_factory=dict)
     """By the index of a question, an error reply to its command that is not about one key."""
@@ -172,7 +172,7 @@ def read_answers(
             found.elsewhere.append(key)
             continue
         if is_gone:
-            found.gone += 1
+            found.gone.append(key)
             continue
         has = tuple(question.fits(reply) for question, reply in zip(expected, row, strict=True))
         found.unread.update(i for i, reply in enumerate(row) if not (has[i] or isinstance(reply, ServerError)))

@@ -6,7 +6,6 @@ The head of the report says what to know about its figures. The server itself ha
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
 from collections.abc import Sequence
@@ -31,6 +30,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
+from rtui.server.health.info import parse_key_sizes
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
@@ -182,11 +182,6 @@ def _joined_column(columns: Sequence[ColumnReport]) -> ColumnReport:
     return ColumnReport(ColumnState.SOME, "; ".join(reasons))
 
 
-_NAME: Final = re.compile(r"db([0-9]{1,10})_(distrib_[a-z0-9_]{1,50})", re.ASCII)
-_BIN: Final = re.compile(r"([0-9]{1,4})([KMGTPE]?)=([0-9]{1,19})", re.ASCII)
-_UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", *"KMGTPE"))}
-
-
 async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: int) -> tuple[KeySizes, ...]:
     """Ask for the histograms of one database; none where the server keeps none or denies INFO.
 
@@ -194,18 +189,6 @@ async def key_sizes(connection: CommandRunner, capabilities: Capabilities, db: i
     """
     (reply,) = await Querier(connection, capabilities).run(guard.info("keysizes"))
     return parse_key_sizes(reply, db)
-
-
-def parse_key_sizes(reply: Reply, db: int) -> tuple[KeySizes, ...]:
-    """Read `db0_distrib_strings_sizes:0=1,1=4,2K=7`: lower bounds in binary units and keys, lowest first."""
-    found = []
-    for field, value in parse_info(reply).items():
-        name = _NAME.fullmatch(field)
-        if name is not None and int(name[1]) == db:
-            matches = [match for one in value.split(",") if (match := _BIN.fullmatch(one)) is not None]
-            bins = sorted((int(match[1]) * _UNITS[match[2]], int(match[3])) for match in matches)
-            found += [KeySizes(name[2], tuple(bins))] if bins else []
-    return tuple(found)
 
 
 def joined_key_sizes(of_nodes: Sequence[tuple[KeySizes, ...]]) -> tuple[KeySizes, ...]:

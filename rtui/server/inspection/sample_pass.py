@@ -28,7 +28,7 @@ from rtui.server.wire.connection import Connection, backoff_s
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.supervised_tasks import failure_of
+from rtui.server.wire.supervised_tasks import failure_of, for_each
 
 WRITE_US: Final = 120.0
 """Server time of one write at the gentlest pace."""
@@ -114,7 +114,8 @@ class SamplePass:
         self._began = self._loop.time()
         self._state = ScanState.SAMPLING
         try:
-            failure = await failure_of(self._draw_and_inspect(), name="rtui sample")
+            async with self.control.turn(self._connection):
+                failure = await failure_of(self._draw_and_inspect(), name="rtui sample")
             self._state = ScanState.STOPPED if self.control.is_stopped else ScanState.DONE
             if failure is not None:
                 self._state, self._reason = ScanState.FAILED, failure.happened
@@ -257,7 +258,7 @@ class ClusterSamplePass:
 
     async def run(self) -> None:
         """Draw and inspect at all nodes side by side; a failure is in `progress`."""
-        await asyncio.gather(*(part.run() for part in self._parts))
+        await for_each(self._parts, SamplePass.run)
 
 
 _STATES: Final = (

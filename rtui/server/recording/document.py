@@ -46,7 +46,7 @@ MAX_TIME_MS: Final = 7 * 86_400_000.0
 Milliseconds: TypeAlias = Annotated[float, Meta(ge=0, le=MAX_TIME_MS)]
 Cells: TypeAlias = Annotated[int, Meta(ge=1, le=1000)]
 Place: TypeAlias = Annotated[int, Meta(ge=-1000, le=1000)]
-EndReason: TypeAlias = Literal["left", "size", "server", "slow"]
+EndReason: TypeAlias = Literal["left", "size", "server", "cluster", "slow"]
 Name: TypeAlias = Annotated[str, Meta(max_length=64)]
 
 
@@ -186,7 +186,7 @@ _LINE: Final = msgspec.json.Decoder(Line)
 
 
 def read_recording(path: Path) -> Recording:
-    """Read a file, as far as it can be read; raises RecordingError where that is not even the header."""
+    """Read a file, as far as it can be read; raises RecordingError where not even the header can, or for a cluster."""
     lines = _lines(path)
     try:
         header = _HEADER.decode(next(lines))
@@ -212,6 +212,8 @@ def read_recording(path: Path) -> Recording:
         if isinstance(line, Exchange):
             recording.exchanges.append(line)
         elif isinstance(line, End):
+            if line.why == "cluster":
+                raise RecordingError("It was begun on a cluster, of which nothing is recorded.")
             recording.end = line
         else:
             recording.inputs.append(line)

@@ -112,6 +112,7 @@ class Recorder:
         reasons = {
             "size": "The file has its largest size.",
             "server": "Another server was chosen; a recording is of one.",
+            "cluster": "A recording is of one server: --only-node records one node of a cluster.",
             "slow": "Writing the file was too slow.",
             "left": "The session is over.",
         }

@@ -9,8 +9,10 @@ answer, which have come, where such keys are, whether there is still progress.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from rtui.keyspace.slots import joined_ranges, key_slot
@@ -21,6 +23,8 @@ from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.slot_passes import VIEW_EVERY_S
+from rtui.server.scan.turns import NODES_AT_ONCE
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import failure_of
 
 WATCH_EVERY_S: Final = 0.1
@@ -28,6 +32,12 @@ WATCH_EVERY_S: Final = 0.1
 
 SETTLE_S: Final = 30.0
 """Where nothing more was covered for so long, the scan ends without the slots that are left."""
+
+GIVEN_UP_S: Final = 5.0
+"""The same where the cluster itself has given up every node that could serve them."""
+
+DOUBTED_AT_ONCE: Final = 100
+"""A primary is asked about so many keys in one write that its replica did not have."""
 
 NOBODY: Final = SafeText("no node that answers serves them")
 STILL_MOVING: Final = SafeText("they were still being moved")
@@ -68,6 +78,13 @@ class ClusterScan:
         """The nodes that wait for something to do."""
         self._elsewhere: list[bytes] = []
         """Listed keys that are to be asked about on another node."""
+        self._doubted: dict[NodeScan, list[bytes]] = {}
+        """Listed keys that a replica did not have any more, or not there: its primary is asked where they are."""
+        self._asking: dict[NodeScan, asyncio.Task[None]] = {}
+        self._sought: frozenset[int] = frozenset()
+        """Slots of which it is to be found out who serves them."""
+        self._owners: Mapping[int, str] = {}
+        """By slot the id of the node that serves it, as the cluster said last."""
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
@@ -75,7 +92,8 @@ class ClusterScan:
     @property
     def is_whole(self) -> bool:
         """Whether every slot is covered, and all is asked about every key."""
-        return self.slots.ledger.is_complete and not self._elsewhere and not any(node.waiting for node in self._nodes)
+        has_keys = self._elsewhere or self._doubted or any(node.waiting for node in self._nodes)
+        return self.slots.ledger.is_complete and not has_keys
 
     async def run(self, *, may_forget: bool) -> None:
         """Scan until every slot is covered, or it is stopped, or nothing goes on any more.
@@ -88,12 +106,13 @@ class ClusterScan:
             await self._watch(may_forget=may_forget)
         finally:
             looking = () if self._looking is None else (self._looking,)
-            for task in (*self._tasks, *looking):
+            tasks = *self._tasks, *self._asking.values(), *looking
+            for task in tasks:
                 task.cancel()
-            await asyncio.gather(*self._tasks, *looking, return_exceptions=True)
+            await asyncio.gather(*tasks, return_exceptions=True)
         for node in self._nodes:
             if not self._control.is_stopped:
-                self._elsewhere += node.take_waiting()
+                self._elsewhere += node.take_waiting() + self._doubted.pop(node, [])
 
     def uncovered(self) -> list[UncoveredSlots]:
         """The slots that are not covered, by node."""
@@ -118,17 +137,38 @@ class ClusterScan:
 
     def _begin(self, node: NodeScan) -> None:
         if node.source is not None:
-            node.source.on_elsewhere = self._elsewhere.extend
+            has_primary = node.node.primary is not None
+            node.source.on_elsewhere = partial(self._doubt, node) if has_primary else self._elsewhere.extend
         task = asyncio.create_task(self._scan(node), name="rtui scan of a node")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
+    def _doubt(self, node: NodeScan, keys: Sequence[bytes]) -> None:
+        """Have the primary of a node asked where keys are that its replica did not have."""
+        self._doubted.setdefault(node, []).extend(keys)
+        if node not in self._asking or self._asking[node].done():
+            self._asking[node] = asyncio.create_task(self._ask_primary(node), name="rtui keys of a replica")
+
+    async def _ask_primary(self, node: NodeScan) -> None:
+        """Count the doubted keys of a node that are gone; the others are to be asked about where they are."""
+        primary, keys = node.node.primary, self._doubted[node]
+        while keys and primary is not None and node.source is not None:
+            some, gone = keys[:DOUBTED_AT_ONCE], set[bytes]()
+            with contextlib.suppress(RtuiError):
+                gone = set(await primary.gone(some))
+            del keys[: len(some)]
+            node.source.count_gone(sum(key in gone for key in some))
+            self._elsewhere += [key for key in some if key not in gone]
+        self._doubted.pop(node, None)
+
     async def _scan(self, node: NodeScan) -> None:
         """Make one pass after another, whenever there is something to do."""
-        while not self._control.is_stopped:
+        while True:
             node.failure = await failure_of(node.run(), name="rtui scan of a node")
             if node.failure is not None:
                 self._lose(node)
+                return
+            if self._control.is_stopped:
                 return
             waiting = self._wanted[node] = asyncio.Event()
             await waiting.wait()
@@ -142,19 +182,21 @@ class ClusterScan:
         seen, progress_at = (-1, 0, 0), self._loop.time()
         while True:
             await self._control.wait_for_stop(WATCH_EVERY_S)
+            if self._control.is_stopped:
+                await self._end_passes()
+                return
             for node in self._nodes:
                 if node.waits_for is not None or not node.node.connection.is_online:
                     self._lose(node)
             self._leave_the_dead()
             self._place_keys()
+            self._sought = self._find_sought()
             now = self._loop.time()
             self._wake(now)
-            is_idle = len(self._wanted) == len([node for node in self._nodes if node.failure is None])
+            is_idle = len(self._wanted) == len(self._tasks)
             if self.is_whole and all(node in self._wanted or self._is_away(node) for node in self._nodes):
                 return
-            if (self._control.is_stopped or self._control.is_finishing) and is_idle:
-                return
-            if self._control.is_stopped and not any(node.waits_for is None for node in self._nodes):
+            if self._control.is_finishing and is_idle:
                 return
             if self.slots.unsure and not may_forget:
                 self.is_unsure = True
@@ -164,17 +206,29 @@ class ClusterScan:
             before, seen = seen, (self.slots.revision, listed, waiting)
             if seen != before or self._control.is_held:
                 progress_at = now
-            elif now - progress_at > SETTLE_S:
+            elif now - progress_at > SETTLE_S or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
                 return
+
+    async def _end_passes(self) -> None:
+        """Let the nodes of a scan that is stopped process what is under way."""
+        for waiting in self._wanted.values():
+            waiting.set()
+        if self._tasks:
+            await asyncio.wait(self._tasks, timeout=SETTLE_S)
+
+    def _is_given_up(self) -> bool:
+        """Whether all slots that are left are those of primaries that are given up, and there is nobody for them."""
+        given_up = self._cluster.given_up
+        has_keys = self._elsewhere or self._doubted
+        return bool(given_up) and not has_keys and self.slots.uncovered().keys() <= given_up
 
     def _is_away(self, node: NodeScan) -> bool:
         return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online
 
     def _leave_the_dead(self) -> None:
         """Have others asked about the keys of nodes that do not answer, and that serve nothing any more."""
-        served = set(self.slots.ledger.owners)
         for node in self._nodes:
-            if self._is_away(node) and node.waiting and node.node.id not in served:
+            if self._is_away(node) and node.waiting and node.node.id not in self.slots.ledger.owners:
                 self._elsewhere += node.take_waiting()
 
     def _place_keys(self) -> None:
@@ -195,14 +249,29 @@ class ClusterScan:
             if node.source is not None:
                 node.source.add_page(page)
 
+    def _find_sought(self) -> frozenset[int]:
+        """Return the slots of which it is to be found out who serves them: those not covered, those of listed keys.
+
+        Those of a node that answers and has not had its turn yet are taken to be its own still.
+        """
+        sought = self.slots.ledger.sought
+        if sought:
+            unseen = [node for node in self._nodes if node.passes is not None and node.passes.is_unseen]
+            queued = [node for node in unseen if not self._is_away(node)]
+            expected = (range(first, last + 1) for node in queued for first, last in node.node.slots or ())
+            sought = sought.difference(*expected)
+        return sought.union(map(key_slot, self._elsewhere))
+
     def _wake(self, now: float) -> None:
-        """Let nodes go on that have something to do."""
-        is_sought = bool(self._elsewhere) or bool(self.slots.ledger.sought)
+        """Let nodes go on that have something to do: those that serve what is sought, all where there are few."""
+        serving = {self._owners.get(slot) for slot in self._sought}
+        if self._sought and len(self._nodes) <= NODES_AT_ONCE:
+            serving.update(node.node.id for node in self._nodes)
         for node, waiting in [*self._wanted.items()]:
             passes = node.passes
             if passes is None or node.node.id is None:
                 continue
-            is_open = is_sought or bool(self.slots.ledger.open_slots(node.node.id))
+            is_open = node.node.id in serving or self.slots.ledger.open_count(node.node.id) > 0
             if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
                 passes.looked_at = now
                 passes.is_due = True
@@ -212,18 +281,18 @@ class ClusterScan:
             waiting.set()
 
     def _look_for_nodes(self, now: float) -> None:
-        """Ask the cluster who has come, where slots are not served by any node that is known."""
+        """Ask the cluster who serves what is sought, and who has come."""
         is_due = now - self._looked_at >= VIEW_EVERY_S and (self._looking is None or self._looking.done())
-        if is_due and self.slots.ledger.sought and not self._control.is_held:
+        if is_due and self._sought and not self._control.is_held:
             self._looked_at = now
             self._looking = asyncio.create_task(self._look(), name="rtui look for nodes")
 
     async def _look(self) -> None:
         async def found() -> None:
+            self._owners = await self._cluster.owners()
             known = {node.node.id for node in self._nodes if node.failure is None}
-            for node_id in await self._cluster.primaries():
-                if node_id not in known:
-                    await failure_of(self._add(node_id), name="rtui node that has come")
+            for node_id in {*self._owners.values()} - known:
+                await failure_of(self._add(node_id), name="rtui node that has come")
 
         await failure_of(found(), name="rtui look for nodes")
 

@@ -20,9 +20,13 @@ from rtui.server.scan.slot_views import SlotView
 class ClusterSlots:
     """All slots of a cluster during one scan; pure, see the module."""
 
-    def __init__(self, most: int) -> None:
-        """Remember so many keys of each node at most."""
+    def __init__(self, most: int, only: frozenset[int] | None = None) -> None:
+        """Remember so many keys of each node at most; cover these slots only, None for all."""
         self.ledger = SlotLedger()
+        self.is_partial = only is not None
+        """Whether only some slots are wanted."""
+        if only is not None:
+            self.ledger.covered |= set(range(SLOTS)) - only
         self.unsure = 0
         """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
         self.revision = 0

@@ -6,8 +6,9 @@ keys, asks it for the queries of the next write, and returns their replies to it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from rtui.keyspace.store.split_names import SplitNames
@@ -110,9 +111,15 @@ class QuerySource(Protocol):
     on_elsewhere: Callable[[Sequence[bytes]], object] | None
     """Called with keys of which the server says that another one has them; None where they stay unknown."""
 
+    moves_silently: bool
+    """Whether a key that is gone may have moved to another node: a replica does not tell. It is `on_elsewhere` then."""
+
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node's queries go on with them."""
         ...
+
+    def count_gone(self, keys: int) -> None:
+        """Count keys that are gone, as another server has said."""
 
     @property
     def is_compiled(self) -> bool:
@@ -148,12 +155,36 @@ class SplitSink:
 class Cluster(Protocol):
     """What a scan of all nodes of a cluster has to know of it beyond the nodes that it begins with."""
 
-    async def primaries(self) -> Collection[str]:
-        """Return the ids of the nodes that serve slots now, as any node that answers says; raises an RtuiError."""
+    async def owners(self) -> Mapping[int, str]:
+        """Return by slot the id of the node that serves it now, as any node that answers says; raises an RtuiError."""
+        ...
+
+    @property
+    def given_up(self) -> AbstractSet[str]:
+        """The ids of the primaries that the cluster has given up with all of their replicas, as it said last."""
         ...
 
     async def node(self, node_id: str) -> ScanNode:
         """Return a node that has come, to be scanned from its beginning; raises an RtuiError."""
+        ...
+
+
+class Primary(Protocol):
+    """The primary of a replica that is scanned in its place; its views are replies to CLUSTER NODES, if it is a node.
+
+    Each method raises ServerBusyError where the primary can't be asked, and ConnectionLost where the replica is left.
+    """
+
+    async def caught_up(self, lane: Lane) -> Reply:
+        """Return its view, once the replica on this lane has all that the primary had then."""
+        ...
+
+    async def followed(self, lane: Lane) -> Reply:
+        """Return its view now, if the replica has followed it since it had caught up."""
+        ...
+
+    async def gone(self, keys: Sequence[bytes]) -> list[bytes]:
+        """Return those of these keys that are nowhere, not just on their way to another node."""
         ...
 
 
@@ -179,10 +210,12 @@ class ScanNode:
     """Where to go on with all ranges; not with `spans`, and with the `run_id` that they come from."""
     queries: QuerySource | None = None
     """What is asked about the keys that this node delivers, in the same writes."""
+    primary: Primary | None = None
+    """Where the connection may lead to a replica: its primary."""
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return ScanNode(self.connection, dialect, self.id, slots=self.slots, size=self.size, queries=self.queries)
+        return replace(self, dialect=dialect, spans=None, first_cursor=0, first_keys=(), run_id=None, saved=None)
 
     def ranges(self, ranges: Callable[..., _Ranges]) -> _Ranges:
         """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""

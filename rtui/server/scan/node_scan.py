@@ -17,7 +17,7 @@ from rtui.server.guard.command import scan_template
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of
 from rtui.server.scan.cursor_proof import prove_cursors
-from rtui.server.scan.node import KeyQueries, ScanNode, SplitSink
+from rtui.server.scan.node import KeyQueries, Primary, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_COUNT, PRIOR_KEY_US, Pacer
 from rtui.server.scan.page import BeginAgainError, ScanFilter, scan_page
 from rtui.server.scan.progress import Cost, NodeProgress, ScanNote, ScanState, Speedometer
@@ -53,6 +53,9 @@ MAX_LOSSES: Final = 10
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
+
+QUEUED: Final = SafeText("other nodes are scanned first")
+"""What a node waits for that is not scanned yet."""
 
 
 @dataclass(slots=True)
@@ -106,6 +109,11 @@ class RequestsUnderWay(deque[Request]):
 class NodeScan:
     """Scans one node, over pauses and losses of the connection, until all keys are delivered or it is stopped."""
 
+    _asked_at: SafeText | None = None
+    """`host:port` of the server that answers on the lane."""
+    _is_view_due = False
+    """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
+
     def __init__(
         self,
         node: ScanNode,
@@ -139,6 +147,8 @@ class NodeScan:
         """The run of the server that its cursors come from, if it is known."""
         self.waits_for: SafeText | None = None
         """Why nothing is sent just now, for a lost connection or a busy server."""
+        self.is_queued = False
+        """Whether it waits for its turn, while other nodes are scanned."""
         self.failure: RtuiError | None = None
         """Why the scan of this node has ended early."""
         self.speed = Speedometer()
@@ -153,8 +163,6 @@ class NodeScan:
         """What tells whether a name matches, on a server that is not sent a pattern."""
         self._most_count = MAX_COUNT
         self._beginning = BeginningWatch(node.first_keys)
-        self._lost_places = 0
-        """How often the server has lost its place in the scan."""
         self._is_alone = False
         """Whether the server answers SCAN only if nothing else is sent until then."""
         self._loop = asyncio.get_running_loop()
@@ -163,10 +171,11 @@ class NodeScan:
         self._requests = RequestsUnderWay()
         self._lane: Lane | None = None
         self._server_name: str | None = None
+        self._generation = -1
+        """That of the connection whose lane it is."""
         self._counted = (0, 0)
-        self._last_arrival = 0.0
-        self._stuck = 0
-        self._name_bytes = 0.0
+        self._last_arrival = self._name_bytes = 0.0
+        self._stuck = self._lost_places = 0
         self._answers = 0
         """Requests that were answered in full."""
         self._was_resized = False
@@ -200,9 +209,14 @@ class NodeScan:
     @property
     def fraction(self) -> float | None:
         """How much is done, 0 … 1: by its cursors, else by its number of keys, which a filter makes useless."""
-        by_cursor, size = self.ranges.fraction(), self.probe.size
         if self.passes is not None and self.passes.fraction is not None:
             return self.passes.fraction
+        if self.passes is not None and self.ranges.dialect.is_ordered:
+            if self.passes.is_unseen:
+                return 0.0
+            if self.ranges.is_done:
+                return 1.0
+        by_cursor, size = self.ranges.fraction(), self.probe.size
         if by_cursor is not None or not size or not self._only.is_open:
             return by_cursor
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
@@ -234,13 +248,13 @@ class NodeScan:
     def progress(self, of_scan: ScanState, elapsed_s: float) -> NodeProgress:
         """How far it is, now, in a scan that is in this state and has been under way for so many seconds."""
         now, fraction = self._loop.time(), self.fraction
-        state = of_scan
+        state, waits_for = of_scan, self.waits_for or (QUEUED if self.is_queued else None)
         if self.failure is not None:
             state = ScanState.FAILED
         elif of_scan is not ScanState.READY and self.is_whole:
             state = ScanState.DONE
         elif of_scan in {ScanState.RUNNING, ScanState.WAITING}:
-            state = ScanState.RUNNING if self.waits_for is None else ScanState.WAITING
+            state = ScanState.RUNNING if waits_for is None else ScanState.WAITING
         if self.speed.is_due(now):
             self.speed.mark(now, self.delivered, fraction or 0.0)
         is_going = state is ScanState.RUNNING
@@ -252,7 +266,7 @@ class NodeScan:
             keys=self.delivered,
             keys_per_s=self.speed.speed(now, self.delivered, fraction or 0.0)[0] if is_going else 0.0,
             cost=self.cost(elapsed_s),
-            waits_for=self.waits_for,
+            waits_for=waits_for,
             failure=None if self.failure is None else self.failure.happened,
         )
 
@@ -283,17 +297,10 @@ class NodeScan:
         """
         attempt = losses = 0
         while not (self.is_done or self._control.is_stopped):
-            lane = await self._control.unless_stopped(self.node.connection.bulk())
-            if lane is None:
-                return
-            if lane is not self._lane:
-                self._switch_to(lane)
-            self.waits_for = None
+            await self._control.unless_stopped(self.node.connection.bulk_due())
             answered = self._answers
             try:
-                await self._prove_cursors()
-                await self._prepare_lane(lane)
-                await self._drive(lane)
+                await self._take_turn()
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
                     attempt = losses = 0
@@ -313,6 +320,24 @@ class NodeScan:
                     raise
                 self._is_alone = self._is_alone or lost.note is not ScanNote.BEGAN_AGAIN
                 self._scan_plainly(lost.note)
+
+    async def _take_turn(self) -> None:
+        """Wait for a turn among the other nodes, and scan until nothing is left to ask, or something is in the way."""
+        self.is_queued = True
+        async with self._control.turn(self.node.connection):
+            self.is_queued = False
+            if self._control.is_stopped:
+                return
+            lane = await self._control.unless_stopped(self.node.connection.try_bulk())
+            if lane is None:
+                return
+            if lane is not self._lane:
+                self._switch_to(lane)
+            self.waits_for = None
+            try:
+                await self._prove_cursors()
+                await self._prepare_lane(lane)
+                await self._drive(lane)
             finally:
                 self._requests.drop()
 
@@ -329,11 +354,16 @@ class NodeScan:
         self._most_count = MAX_COUNT if compatible is None else compatible.most_count
         self.probe.clock.restart()
         before, self.run_id = self.run_id, lane.server.run_id
+        was_at, self._asked_at = self._asked_at, lane.target.label
+        has_left = self.node.primary is not None and was_at not in {None, self._asked_at}
+        is_same_connection = self._generation == self.node.connection.generation
+        self._generation = self.node.connection.generation
         if is_first:
             before = self.node.run_id or self.run_id
         elif self.passes is not None:
-            if is_another or before is None or before != self.run_id:
-                self._notes[ScanNote.NODE_RESTARTED] = None
+            is_unsure = before is None and not is_same_connection
+            if is_another or is_unsure or before != self.run_id:
+                self._notes[ScanNote.NODE_REPLICA_LEFT if has_left else ScanNote.NODE_RESTARTED] = None
                 self._server_name = lane.server.full_name
                 self.passes.restart(dialect_of(lane.server) if is_another else self.passes.dialect)
             return
@@ -346,20 +376,35 @@ class NodeScan:
             if not is_first:
                 self._notes[ScanNote.UNSURE] = None
         elif is_another or before != self.run_id:
-            self._restart(ScanNote.RESTARTED)
+            self._restart(ScanNote.REPLICA_LEFT if has_left else ScanNote.RESTARTED)
 
     def use_slots(self, slots: ClusterSlots) -> None:
         """Begin again from the start with another book of the cluster's slots; the scan does not run."""
         self.passes = SlotPasses(self.node, slots, self._new_filter)
 
     async def _prepare_lane(self, lane: Lane) -> None:
-        """Begin a pass over the node's slots if one is due, and let the queries know of the lane."""
-        if self.passes is not None and self.passes.is_due:
+        """Begin a pass over the node's slots if one is due, and let the queries know of the lane.
+
+        A replica begins once it has caught up with its primary.
+        """
+        primary, reply = self._primary(lane), None
+        is_due = self.passes is not None and self.passes.is_due
+        if primary is not None and (is_due or self.ranges.is_untouched):
+            reply = await self._control.unless_stopped(primary.caught_up(lane))
+            if self._control.is_stopped:
+                return
+        elif is_due:
             (reply,) = await lane.run(guard.cluster_nodes())
             self.commands += 1
+        if self.passes is not None and is_due:
             self._use_ranges(self._new_ranges(self.passes.begin(reply)))
         if self.source is not None:
+            self.source.moves_silently = primary is not None and self.passes is not None
             await self.source.use_lane(lane)
+
+    def _primary(self, lane: Lane) -> Primary | None:
+        """Return the primary of the replica that answers on this lane; None where it is no replica to be followed."""
+        return self.node.primary if lane.server.role == "replica" else None
 
     async def _prove_cursors(self) -> None:
         """Scan without made-up cursors where they mean nothing, from the beginning if it was begun with them."""
@@ -419,6 +464,9 @@ class NodeScan:
             if self.pacer.waits or not requests:
                 self._fill(lane)
             if not requests:
+                if self._is_view_due:
+                    await self._observe_primary(lane)
+                    continue
                 if self.source is not None and not self._may_send:
                     self.source.settle()
                 if is_over() or self._control.is_stopped:
@@ -445,7 +493,7 @@ class NodeScan:
 
     @property
     def _may_send(self) -> bool:
-        return not (self._control.is_held or self._control.is_stopped)
+        return not (self._control.is_held or self._control.is_stopped or self._is_view_due)
 
     def _idle_range(self) -> Range | None:
         """The range to scan next: of as many as may be under way the one with most left, so that all end together."""
@@ -501,7 +549,11 @@ class NodeScan:
         if clock is not None:
             self._requests.append(Request("clock", now, lane.run(clock)))
             self.commands += 1
-        if self.passes is not None and self.passes.wants_view(now, is_over=self.ranges.is_done):
+        if self.passes is None or not self.passes.wants_view(now, is_over=self.ranges.is_done):
+            return
+        if self._primary(lane) is not None:
+            self._is_view_due = True
+        else:
             self._requests.append(Request("slots", now, lane.run(guard.cluster_nodes())))
             self.commands += 1
 
@@ -572,6 +624,28 @@ class NodeScan:
         if note is not None:
             self._notes[note] = None
 
+    async def _observe_primary(self, lane: Lane) -> None:
+        """Learn the view of the primary whose replica is scanned; nothing is under way. Raises as `followed` does."""
+        self._is_view_due = False
+        primary = self._primary(lane)
+        if primary is not None and self.passes is not None and not self._control.is_stopped:
+            reply = await self._control.unless_stopped(primary.followed(lane))
+            if reply is not None:
+                self.passes.observe(reply, self.ranges, is_of_primary=True)
+
+    async def _confirm(self, lane: Lane) -> None:
+        """Make sure that the replica that was scanned alone has followed its primary; raises ConnectionLost if not."""
+        primary = self._primary(lane)
+        if primary is None or self.passes is not None:
+            return
+        try:
+            await self._control.unless_stopped(primary.followed(lane))
+        except ServerBusyError:
+            self._notes[ScanNote.UNCONFIRMED] = None
+        except ConnectionLost:
+            self._restart(ScanNote.REPLICA_LEFT)
+            raise
+
     async def _conclude(self, lane: Lane) -> None:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
         self._send_probe(lane, self._loop.time())
@@ -590,3 +664,6 @@ class NodeScan:
             with contextlib.suppress(ScanRefusedError, ServerBusyError):
                 cursors.append(scan_page(reply)[0])
         self.table.observe_random(cursors)
+        if self._is_view_due:
+            await self._observe_primary(lane)
+        await self._confirm(lane)

@@ -40,6 +40,9 @@ class ScanNote(enum.Enum):
 
     RESTARTED = "The server was restarted, its cursors mean nothing any more: the scan began again."
     NODE_RESTARTED = "A node was restarted: what it had not been confirmed to have listed in full it lists again."
+    REPLICA_LEFT = "A replica was left for another server, so the scan began again."
+    NODE_REPLICA_LEFT = "A replica was left for another server: what was not confirmed to be listed in full is again."
+    UNCONFIRMED = "The primary can't be asked whether its replica has followed it to the end: keys may be missing."
     PLAIN_NODE = "The cursors of a node go backwards: it is scanned again, in one range; each key counts once."
     FORGOTTEN = "Slots moved after too many keys to remember: the scan began again."
     UNSURE = "The connection was remade and the server does not tell whether it was restarted: keys may be missing."

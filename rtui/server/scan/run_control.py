@@ -10,11 +10,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.turns import Turns
+
+if TYPE_CHECKING:
+    from rtui.server.wire.connection import Connection
 
 _T = TypeVar("_T")
 
@@ -53,6 +57,7 @@ class RunControl:
         """Whether the run is to end once all is asked about the keys that are listed by now."""
         self.stopped = asyncio.Event()
         """Set once the run is to end."""
+        self._turns = Turns()
         self._pace = pace
         self._is_suspended = False
         self._going = asyncio.Event()
@@ -142,6 +147,13 @@ class RunControl:
         finally:
             working.cancel()
             stopping.cancel()
+
+    @contextlib.asynccontextmanager
+    async def turn(self, connection: Connection) -> AsyncIterator[None]:
+        """Wait until this node is among those that are asked in bulk at the same time, or until the run is to end."""
+        async with contextlib.AsyncExitStack() as stack:
+            await self.unless_stopped(stack.enter_async_context(self._turns.turn(connection)))
+            yield
 
     def yield_to_input(self, seconds: float = INPUT_S) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
@@ -18,11 +18,51 @@ from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, Sc
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.saved_ranges import SavedRanges
-from rtui.server.scan.slot_filter import LEAST_FINGERPRINTS, MOST_BYTES
+from rtui.server.scan.slot_filter import MOST_BYTES
+from rtui.server.scan.turns import NODES_AT_ONCE
 from rtui.server.wire.supervised_tasks import failure_of
 
 NAMED: Final = 3
 """Of so many nodes at most it is said why they failed; of all in `nodes`."""
+
+TOTALS_S: Final = 0.1
+"""Of more than NODES_AT_ONCE nodes totals are this old at most: screens ask for them several times in each frame."""
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """What all nodes of a scan come to, at one moment."""
+
+    fraction: float | None
+    """The mean of the nodes' progress, None when one does not know its own."""
+    keys: int
+    """Keys delivered."""
+    waits_for: SafeText | None
+    """Why one of them waits, if any does."""
+    was_resized: bool
+    """Whether a key may have been delivered twice since a table was resized."""
+    cost: Cost
+    """Without the time that it took."""
+
+    @classmethod
+    def of(cls, nodes: Sequence[NodeScan]) -> Totals:
+        """Add up what the nodes are at now."""
+        known = [fraction for node in nodes if (fraction := node.fraction) is not None]
+        cost = Cost(
+            commands=sum([node.commands for node in nodes]),
+            keys=sum([node.keys for node in nodes]),
+            bytes_in=sum([node.bytes_in for node in nodes]),
+            bytes_out=sum([node.bytes_out for node in nodes]),
+            server_us=sum([node.probe.server_us for node in nodes]),
+            is_measured=all(node.probe.clock.is_known for node in nodes),
+        )
+        return cls(
+            fraction=sum(known) / len(known) if known and len(known) == len(nodes) else None,
+            keys=sum([node.delivered for node in nodes]),
+            waits_for=next((node.waits_for for node in nodes if node.waits_for is not None), None),
+            was_resized=any(node.was_resized for node in nodes),
+            cost=cost,
+        )
 
 
 def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
@@ -56,9 +96,10 @@ class Scan:
         on_restart: Callable[[ScanNote], None] | None = None,
         split_sink: SplitSink | None = None,
         cluster: Cluster | None = None,
+        only_slots: frozenset[int] | None = None,
     ) -> None:
         """With a `cluster` the nodes are its primaries, each with its id, and each is scanned from its beginning; their
-        `first_keys`, if any, are not delivered again.
+        `first_keys`, if any, are not delivered again. Of `only_slots` other slots are neither visited nor delivered.
 
         `on_restart` is called before the scan delivers everything a second time: what the sink holds is void.
 
@@ -70,6 +111,7 @@ class Scan:
         control.on_change.append(self._control_changed)
         self._notes: dict[ScanNote, None] = {}
         self._cluster = cluster
+        self._only_slots = only_slots
         self._slots = None if cluster is None else self._new_slots(len(nodes))
         if self._slots is not None:
             for node in nodes:
@@ -98,6 +140,8 @@ class Scan:
         self._elapsed_s = 0.0
         self._going_since: float | None = None
         self._speed = Speedometer()
+        self._last_totals: Totals | None = None
+        self._totals_due_at = 0.0
 
     @property
     def state(self) -> ScanState:
@@ -120,37 +164,45 @@ class Scan:
     @property
     def progress(self) -> Progress:
         """How far it is, now."""
-        now, elapsed_s, state = self._loop.time(), self._elapsed(), self.state
-        fraction, keys = self._fraction(), sum(node.delivered for node in self._nodes)
+        now, elapsed_s, state, totals = self._loop.time(), self._elapsed(), self.state, self._totals
+        fraction, keys = 1.0 if self._final is ScanState.DONE else totals.fraction, totals.keys
         if self._speed.is_due(now):
             self._speed.mark(now, keys, fraction or 0.0)
         keys_per_s, eta_s = self._speed.speed(now, keys, fraction or 0.0)
         if state is not ScanState.RUNNING:
             keys_per_s, eta_s = keys / elapsed_s if state.is_over and elapsed_s > 0 else 0.0, None
-        has_repeats = any(node.was_resized for node in self._nodes)
-        waits = next((node.waits_for for node in self._nodes if node.waits_for is not None), None)
         return Progress(
             state=state,
             fraction=fraction,
             keys=keys,
             keys_per_s=keys_per_s,
             eta_s=eta_s,
-            reason=self._reason or waits,
-            notes=(*self._notes, *([ScanNote.REPEATS] if has_repeats else [])),
+            reason=None if state is ScanState.DONE else self._reason or totals.waits_for,
+            notes=(*self._notes, *([ScanNote.REPEATS] if totals.was_resized else [])),
         )
 
     @property
     def cost(self) -> Cost:
         """What it has cost, now."""
-        cost = sum([node.cost(0.0) for node in self._nodes], Cost())
-        is_measured = all(node.probe.clock.is_known for node in self._nodes)
-        return replace(cost, is_measured=is_measured, elapsed_s=self._elapsed())
+        return replace(self._totals.cost, elapsed_s=self._elapsed())
+
+    @property
+    def _totals(self) -> Totals:
+        now = self._loop.time()
+        if self._last_totals is None or now >= self._totals_due_at:
+            self._last_totals = Totals.of(self._nodes)
+            self._totals_due_at = now + (TOTALS_S if len(self._nodes) > NODES_AT_ONCE else 0.0)
+        return self._last_totals
 
     @property
     def nodes(self) -> list[NodeProgress]:
         """How far each node is, now."""
+        return self.progress_of(None)
+
+    def progress_of(self, ids: Collection[str] | None) -> list[NodeProgress]:
+        """How far some nodes are, by their ids in the cluster, or all."""
         state, elapsed_s = self.state, self._elapsed()
-        return [node.progress(state, elapsed_s) for node in self._nodes]
+        return [node.progress(state, elapsed_s) for node in self._nodes if ids is None or node.node.id in ids]
 
     def remaining(self) -> list[list[CursorSpan]]:
         """The spans that each node has still to visit; none when it is done or its cursors have no position."""
@@ -192,7 +244,7 @@ class Scan:
         node.failure = await failure_of(node.run(), name="rtui scan of a node")
 
     def _new_slots(self, nodes: int) -> ClusterSlots:
-        return ClusterSlots(max(LEAST_FINGERPRINTS, MOST_BYTES // 8 // max(1, nodes)))
+        return ClusterSlots(MOST_BYTES // 8 // max(1, min(nodes, NODES_AT_ONCE)), self._only_slots)
 
     async def _scan_cluster(self, cluster: Cluster) -> None:
         """Scan all slots; a second time from the beginning where too many keys had to be remembered."""
@@ -228,6 +280,11 @@ class Scan:
         return () if self._slots is None else self._slots.ledger.owners
 
     @property
+    def moves(self) -> Mapping[int, str]:
+        """Slots of a cluster that are being moved, each with the id of the node that is to have it."""
+        return {} if self._slots is None else self._slots.ledger.moves
+
+    @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the numbers has to know, in sentences."""
         notes = [SafeText(note.value) for note in self.progress.notes]
@@ -237,6 +294,7 @@ class Scan:
 
     def _end(self) -> None:
         """Determine how it has ended."""
+        self._last_totals = None
         if self._cluster_scan is not None:
             is_whole = self._cluster_scan.is_whole
             self._final = ScanState.DONE if is_whole else ScanState.STOPPED
@@ -267,19 +325,12 @@ class Scan:
     def _begin_again(self, note: ScanNote) -> None:
         for node in self._nodes:
             node.reset()
+        self._last_totals = None
         self._speed.restart()
         self._notes.clear()
         self._notes[note] = None
         if self._on_restart is not None:
             self._on_restart(note)
-
-    def _fraction(self) -> float | None:
-        """The mean of the nodes' progress, None when one does not know its own."""
-        if self._final is ScanState.DONE:
-            return 1.0
-        fractions = [node.fraction for node in self._nodes]
-        known = [fraction for fraction in fractions if fraction is not None]
-        return sum(known) / len(known) if known and len(known) == len(fractions) else None
 
     def _elapsed(self) -> float:
         running_s = 0.0 if self._going_since is None else self._loop.time() - self._going_since

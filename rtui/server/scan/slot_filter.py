@@ -29,10 +29,7 @@ HASH_BITS: Final = 50
 _HASH_MASK: Final = (1 << HASH_BITS) - 1
 
 MOST_BYTES: Final = 64 << 20
-"""Fingerprints of a scan have so many bytes at most, shared out evenly among its nodes."""
-
-LEAST_FINGERPRINTS: Final = 8192
-"""Of one node at least so many are kept."""
+"""Fingerprints of the nodes that are scanned at once have so many bytes at most, shared out evenly among them."""
 
 
 class KeyFilter(Protocol):

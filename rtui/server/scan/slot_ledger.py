@@ -26,6 +26,7 @@ for nothing there, or a node that takes in slots would never be done.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
@@ -42,7 +43,8 @@ class _Node:
     is_by_slot: bool
     """Whether its cursors go slot by slot."""
     owned: frozenset[int] = NONE
-    moving: frozenset[int] = NONE
+    moves: Mapping[int, str] = field(default_factory=dict)
+    """Slots that are being moved, with the id of the node that is to have each."""
     epoch: int = 0
     is_heard: bool = False
     """Whether its last view is of now, so far as can be said."""
@@ -104,10 +106,24 @@ class SlotLedger:
         """The slots that are assigned to a node and not covered."""
         return frozenset(self._nodes[node_id].open)
 
+    def open_count(self, node_id: str) -> int:
+        """How many slots are assigned to a node and not covered."""
+        return len(self._nodes[node_id].open)
+
     def is_moving(self, slot: int) -> bool:
         """Whether a slot is being moved, by the view of the node that serves it."""
         node = self._nodes.get(self.owners[slot] or "")
-        return node is not None and slot in node.moving
+        return node is not None and slot in node.moves
+
+    @property
+    def moves(self) -> dict[int, str]:
+        """Slots that nodes are handing over, by their own views, each with the id of the node that is to have it."""
+        return {
+            slot: target
+            for node_id, node in self._nodes.items()
+            for slot, target in node.moves.items()
+            if self.owners[slot] == node_id != target
+        }
 
     def wanted(self, node_id: str) -> frozenset[int]:
         """The slots that a pass of a node, which begins right after its view, is to visit.
@@ -118,8 +134,8 @@ class SlotLedger:
         node = self._nodes[node_id]
         fresh = node.open - node.visited
         if node.is_by_slot:
-            return frozenset(fresh | (node.open - node.moving))
-        return frozenset(node.open) if fresh or not node.open & node.moving else NONE
+            return frozenset(fresh | (node.open - node.moves.keys()))
+        return frozenset(node.open) if fresh or not node.open & node.moves.keys() else NONE
 
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
@@ -135,7 +151,7 @@ class SlotLedger:
         stable = owned - view.moving
         node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
         lost, node.owned = node.owned - owned, owned
-        node.moving, node.epoch, node.is_heard = view.moving, view.epoch, True
+        node.moves, node.epoch, node.is_heard = view.moves, view.epoch, True
         for slot in lost:
             if self.owners[slot] == node_id:
                 self.owners[slot] = None

@@ -19,6 +19,7 @@ from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.slot_filter import KeyFilter
 from rtui.server.scan.slot_ledger import NONE
 from rtui.server.scan.slot_views import SlotView, read_slot_view
+from rtui.server.scan.turns import NODES_AT_ONCE
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -28,7 +29,7 @@ VIEW_EVERY_S: Final = 2.0
 """How often a node is asked for its view, while it is scanned."""
 
 VIEW_BYTES_PER_S: Final = 4 << 20
-"""The views of all nodes together bring so many bytes at most: less often where there are many nodes."""
+"""The views of the nodes that are scanned at once bring so many bytes at most: less often in large clusters."""
 
 
 class SlotPasses:
@@ -45,6 +46,8 @@ class SlotPasses:
         """Whether the next thing to do is to ask for a view, and to begin a pass."""
         self.looked_at = float("-inf")
         """When its view was asked last, on the clock of the event loop."""
+        self.is_unseen = True
+        """Whether it has not told any view yet."""
         self._node, self._id = node, node.id
         self._visiting = NONE
         self._has_begun = False
@@ -57,7 +60,7 @@ class SlotPasses:
         """The share of its slots that are covered, 0 … 1, in passes after the first; None before."""
         if not self._has_begun or self._visiting is ALL:
             return None
-        return 1.0 - len(self.slots.ledger.open_slots(self._id)) / self._owned if self._owned else 1.0
+        return 1.0 - self.slots.ledger.open_count(self._id) / self._owned if self._owned else 1.0
 
     def restart(self, dialect: Dialect) -> None:
         """Begin anew with what is not covered: the cursors mean nothing any more."""
@@ -80,7 +83,7 @@ class SlotPasses:
             return replace(node, dialect=Dialect.SLOTTED, spans=())
         if self.dialect is not Dialect.SLOTTED:
             return node
-        if is_first:  # with slots that come before the cursor has reached them
+        if is_first and not self.slots.is_partial:  # with slots that come before the cursor has reached them
             self._visiting = ALL
             return node
         ranges = joined_ranges((slot, slot) for slot in wanted)
@@ -88,15 +91,21 @@ class SlotPasses:
 
     def wants_view(self, now: float, *, is_over: bool) -> bool:
         """Whether it is time for another view; at the end of a pass it always is."""
-        every_s = max(VIEW_EVERY_S / 2, self._view_bytes * self.slots.nodes / VIEW_BYTES_PER_S)
+        nodes = min(self.slots.nodes, NODES_AT_ONCE)
+        every_s = max(VIEW_EVERY_S / 2, self._view_bytes * nodes / VIEW_BYTES_PER_S)
         if is_over or now - self.looked_at >= every_s:
             self.looked_at = now
             return True
         return False
 
-    def observe(self, reply: Reply, ranges: Ranges) -> None:
-        """Learn a view that was asked when the ranges stood where they stand now; raises as `begin` does."""
+    def observe(self, reply: Reply, ranges: Ranges, *, is_of_primary: bool = False) -> None:
+        """Learn a view that was asked when the ranges stood where they stand now; raises as `begin` does.
+
+        `is_of_primary` is whether a replica is visited, which may show later what was so at the primary before: the
+        view counts as one after the beginning of all visits.
+        """
         begun, ended = self._visits(ranges)
+        begun = self._visiting if is_of_primary else begun
         self.slots.observe(self._id, self._read(reply), begun=begun, ended=ended)
 
     def _read(self, reply: Reply) -> SlotView:
@@ -106,6 +115,7 @@ class SlotPasses:
         if view is None:
             why = f": {reply}" if isinstance(reply, ServerError) else ""
             raise ScanRefusedError(f"The node does not tell which slots it serves{why}.")
+        self.is_unseen = False
         self._owned = len(view.owned)
         self._view_bytes = len(reply) if isinstance(reply, bytes) else 0
         return view

@@ -10,7 +10,8 @@ A node alone knows which of its slots are being moved. A replica tells the slots
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.keyspace.slots import SLOTS
@@ -18,7 +19,7 @@ from rtui.server.scan.ranges import Slots
 from rtui.server.wire.replies import Reply
 
 _SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-[<>]-[^\]]*\]")
+_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([^\]]*)\]")
 _EPOCH: Final = re.compile(rb"[0-9]{1,20}")
 _FIRST_SLOT_FIELD: Final = 8
 
@@ -31,10 +32,15 @@ class SlotView:
     """The id of the node itself, or of the primary whose replica it is."""
     slots: Slots
     """Those that are served, as inclusive pairs."""
-    moving: frozenset[int] = frozenset()
-    """Slots that are being handed over or taken in: keys of them may be on either node."""
+    moves: Mapping[int, str] = field(default_factory=dict)
+    """Slots that are being handed over or taken in, each with the id of the node that is to have it."""
     epoch: int = 0
     """The config epoch; it grows whenever the node takes over slots that another one served."""
+
+    @property
+    def moving(self) -> frozenset[int]:
+        """The slots that are being handed over or taken in: keys of them may be on either node."""
+        return frozenset(self.moves)
 
     @property
     def owned(self) -> frozenset[int]:
@@ -54,13 +60,13 @@ def read_slot_view(reply: Reply) -> SlotView | None:
     if own is None:
         return None
     served = own[_FIRST_SLOT_FIELD:]
-    found = [match for field in served if (match := _SLOTS.fullmatch(field))]
+    found = [match for one in served if (match := _SLOTS.fullmatch(one))]
     pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
-    moving = [int(match[1]) for field in served if (match := _MOVING.fullmatch(field))]
+    moving = [match for one in served if (match := _MOVING.fullmatch(one)) and int(match[1]) < SLOTS]
     return SlotView(
         served_by=own[0].decode("utf-8", "replace"),
         slots=[(first, last) for first, last in pairs if first <= last < SLOTS],
-        moving=frozenset(slot for slot in moving if slot < SLOTS),
+        moves={int(one[1]): (one[3] if one[2] == b">" else own[0]).decode("utf-8", "replace") for one in moving},
         epoch=int(own[6]) if _EPOCH.fullmatch(own[6]) else 0,
     )
 

@@ -24,7 +24,9 @@ from enum import StrEnum
 from typing import Any, Final, Literal, ParamSpec, TypeAlias, TypeVar
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.command import Command, SecretBytes
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.reply_sizes import ReplySizes
 
@@ -62,6 +64,7 @@ class Purpose(StrEnum):
     INSPECTION = "inspection"
     HOT = "hot keys"
     CLIENTS = "clients"
+    HEALTH = "health"
     OTHER = "other"
 
 
@@ -98,6 +101,39 @@ def for_purpose(
         return run
 
     return decorate
+
+
+_COUNTING: Final = frozenset(spec.name for spec in TABLE if spec.counts) - {
+    spec.name for spec in TABLE if not spec.counts
+}
+"""Commands of which each counts in the server's keyspace_hits or keyspace_misses."""
+
+
+@functools.lru_cache(maxsize=1024)
+def _counting(batch: str) -> tuple[int, int]:
+    """Return how many of the commands of a batch count there, and how many there are."""
+    names = batch.split(" + ")
+    return sum(name in _COUNTING for name in names), len(names)
+
+
+@dataclass(slots=True)
+class SentCounts:
+    """What was sent to one server, over all lanes, as its statistics count it."""
+
+    commands: int = 0
+    hits: int = 0
+    """Look-ups of keys; also of those that were gone by then, since nobody looks at each reply."""
+    misses: int = 0
+    """Look-ups of the key that nobody has, which find out what is allowed."""
+
+    def add(self, name: str, replies: int, request: bytes = b"") -> None:
+        """Count a command, or a batch of them, that brings so many replies."""
+        counting, all_names = _counting(name)
+        self.commands += replies
+        if PROBE_KEY in request:
+            self.misses += replies * counting // all_names
+        else:
+            self.hits += replies * counting // all_names
 
 
 Outcome = Literal["waiting", "answered", "error", "lost"]
@@ -197,9 +233,12 @@ class CommandLog:
         self._opened: dict[str, int] = {}
         self._lanes: dict[LaneLog, None] = {}
 
-    def open_lane(self, name: str, *, is_bulk: bool = False) -> LaneLog:
-        """Return what a new lane writes to; from its handshake on, one for bulk work adds up what it sends."""
-        return LaneLog(self, name, is_bulk=is_bulk)
+    def open_lane(self, name: str, *, is_bulk: bool = False, counts: SentCounts | None = None) -> LaneLog:
+        """Return what a new lane writes to; from its handshake on, one for bulk work adds up what it sends.
+
+        `counts` counts what is sent to its server.
+        """
+        return LaneLog(self, name, is_bulk=is_bulk, counts=SentCounts() if counts is None else counts)
 
     def end(self) -> None:
         """Let all entries be over, as at the end of a session; replies that are owed are lost."""
@@ -247,6 +286,7 @@ class LaneLog:
     _log: CommandLog
     _kind: str
     is_bulk: bool = False
+    counts: SentCounts = field(default_factory=SentCounts)
     _name: str = ""
     _sizes: ReplySizes | None = field(default_factory=ReplySizes)
     """Measures the replies to single commands; None where they are added up."""
@@ -275,6 +315,7 @@ class LaneLog:
             for command in commands:
                 name, brings = command.name, command.replies
                 sent[name] = sent[name] + brings if name in sent else brings
+                self.counts.add(name, brings)
                 replies += brings
                 bytes_out += len(command.packed)
             self._count(entry, replies, bytes_out)
@@ -283,6 +324,7 @@ class LaneLog:
             is_secret = isinstance(command.packed, SecretBytes)
             request = b"" if is_secret else command.request[:MOST_REQUEST_BYTES]
             entry = self._begin(purpose, {command.name: command.replies}, request)
+            self.counts.add(command.name, command.replies, request)
             entry.is_secret, entry.is_cut = is_secret, not is_secret and len(request) < len(command.request)
             self._count(entry, command.replies, len(command.packed))
 
@@ -315,6 +357,7 @@ class LaneLog:
             entry = self._sum_for(current_purpose())
             for name, count in counts.items():
                 entry.sent[name] = entry.sent.get(name, 0) + count
+                self.counts.add(name, count)
             self._count(entry, sum(counts.values()), bytes_out)
         self._take_replies(replies, bytes_in)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from random import Random
@@ -20,7 +20,7 @@ from typing import Final, NoReturn, Protocol, TypeAlias
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose, sent_for
+from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose, sent_for
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.failures import lost_failure
@@ -169,6 +169,8 @@ class Connection:
         self.target = target
         self.log = CommandLog() if log is None else log
         """All that is sent."""
+        self.sent = SentCounts()
+        """What was sent to the server on both lanes."""
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
         """Raised by every change of `state` or `server`."""
@@ -185,6 +187,8 @@ class Connection:
         """Replies on the interactive lane so far that say that another node of the cluster has the key."""
         self.cursors_are_positions: bool | None = None
         """Whether made-up cursors of SCAN were proven to mean places; None before that, and after each reconnect."""
+        self.bulk_turns = 0
+        """How many runs have a turn to work on the lane for bulk work."""
         self._connect_timeout_s = connect_timeout_s
         self._reply_timeout_s = reply_timeout_s
         self._heartbeat_s = heartbeat_s
@@ -274,6 +278,11 @@ class Connection:
             found = (reply for reply in replied.result() if isinstance(reply, ServerError))
             self.redirects += sum(error.code == "MOVED" for error in found)
 
+    @property
+    def info(self) -> Mapping[str, Reply]:
+        """The latest replies to INFO about the server, by section; none while the connection is lost."""
+        return {} if self._main is None else self._main.info
+
     async def online(self) -> None:
         """Wait until the connection is online; raises `ConnectionLost` once it is closed for good."""
         while not self.is_online:
@@ -286,28 +295,50 @@ class Connection:
 
         A lane that was lost is opened again after a pause, which grows with each loss in a row.
         """
+        while True:
+            await self.bulk_due()
+            lane = await self.try_bulk()
+            if lane is not None:
+                return lane
+
+    async def bulk_due(self) -> None:
+        """Wait until the lane for bulk work is open, or may be opened now."""
+        while True:
+            await self.online()
+            if self._bulk is not None and self._bulk.is_open:
+                return
+            lane, self._bulk = self._bulk, None
+            if lane is not None:
+                self._bulk_backoff.ended(lane.worked_s)
+                self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_backoff.pause_s()
+            wait_s = self._bulk_due_at - asyncio.get_running_loop().time()
+            if wait_s <= 0:
+                return
+            await self._wait(wait_s)
+            self._bulk_due_at = 0.0
+
+    async def try_bulk(self) -> Lane | None:
+        """Return the lane for bulk work, opened if need be; None where that does not work just now."""
         async with self._bulk_lock:
-            while True:
-                await self.online()
-                if self._bulk is not None and self._bulk.is_open:
-                    return self._bulk
-                lane, self._bulk = self._bulk, None
-                if lane is not None:
-                    self._bulk_backoff.ended(lane.worked_s)
-                    self._bulk_due_at = (lane.ended_at or 0.0) + self._bulk_backoff.pause_s()
-                wait_s = self._bulk_due_at - asyncio.get_running_loop().time()
-                if wait_s > 0:
-                    await self._wait(wait_s)
-                    self._bulk_due_at = 0.0
-                    continue
-                try:
-                    peer = None if self._main is None else self._main.peer
-                    self._bulk = await self._connect(peer, self.server)
-                except ConnectFailure as failed:
-                    self._bulk_backoff.ended()
-                    self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_backoff.pause_s()
-                    if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
-                        raise
+            if not self.is_online or self._bulk_due_at > asyncio.get_running_loop().time():
+                return None
+            if self._bulk is not None:
+                return self._bulk if self._bulk.is_open else None
+            try:
+                peer = None if self._main is None else self._main.peer
+                self._bulk = await self._connect(peer, self.server)
+            except ConnectFailure as failed:
+                self._bulk_backoff.ended()
+                self._bulk_due_at = asyncio.get_running_loop().time() + self._bulk_backoff.pause_s()
+                if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
+                    raise
+            return self._bulk
+
+    def close_bulk(self) -> None:
+        """Close the lane for bulk work unless a run works on it; the next call of `bulk` opens another one."""
+        if self._bulk is not None and not self.bulk_turns:
+            self._bulk.close()
+            self._bulk = None
 
     @for_purpose(Purpose.SERVER)
     async def refresh(self) -> ServerIdentity:
@@ -405,7 +436,7 @@ class Connection:
     @for_purpose(Purpose.HANDSHAKE)
     async def _open_lane(self, peer: ServerAddress | None, before: ServerIdentity | None) -> Lane:
         is_bulk = before is not None
-        log = self.log.open_lane("bulk" if is_bulk else "interactive", is_bulk=is_bulk)
+        log = self.log.open_lane("bulk" if is_bulk else "interactive", is_bulk=is_bulk, counts=self.sent)
         if before is None:  # an interactive lane, to a server of which nothing is known yet
             self._outcome, before = HandshakeOutcome(), ServerIdentity()
             if self._locator is not None:

@@ -186,6 +186,7 @@ async def identify(lane: Lane, asked: Sequence[Reply] = ()) -> ServerIdentity:
         (hello,) = await lane.run(guard.hello(lane.protocol))
     elif len(info) == 1:
         info += await lane.run(*[guard.info(section) for section in _SECTIONS])
+    lane.info = dict(zip(("server", *_SECTIONS), info, strict=False))
     found = parse_identity(info, None, hello)
     if not found.cluster_enabled:
         return found

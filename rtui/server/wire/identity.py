@@ -10,6 +10,8 @@ from typing import Final, Literal
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.compatible import CompatibleServer, compatible_server
+from rtui.server.wire.target import MAX_PORT
+from rtui.server.wire.ways import Address
 
 MAX_INFO_BYTES: Final = 1 << 20
 """Longest part of an INFO reply that is read: a real one has some ten kilobytes."""
@@ -18,6 +20,7 @@ Product = Literal["redis", "valkey", "other"]
 """The program that the server runs; `other` may behave differently, such as in what a cursor means."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+_REPLICA: Final = re.compile(r"ip=([^,]+),port=([0-9]{1,5}),state=online(?:,|\Z)")
 _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", re.ASCII)
 
 
@@ -43,6 +46,10 @@ class ServerIdentity:
     mode: SafeText | None = None
     role: Literal["primary", "replica"] | None = None
     primary_link_up: bool | None = None
+    replicas: tuple[Address, ...] = ()
+    """Of a primary: where its replicas are that are online, as they have told it."""
+    zone: SafeText | None = None
+    """The availability zone that it runs in."""
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
     cluster_epoch: int | None = None
@@ -144,6 +151,8 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         mode=None if mode is None else display_text(mode),
         role=None if role is None else "primary" if role == "master" else "replica",
         primary_link_up=None if "master_link_status" not in fields else fields["master_link_status"] == "up",
+        replicas=online_replicas(fields) if role == "master" else (),
+        zone=display_text(fields["availability_zone"]) if fields.get("availability_zone") else None,
         cluster_enabled=(None if mode is None else mode == "cluster") if enabled is None else enabled != 0,
         cluster_known_nodes=parse_number(cluster, "cluster_known_nodes"),
         cluster_epoch=parse_number(cluster, "cluster_current_epoch"),
@@ -154,6 +163,12 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         uptime_s=parse_number(fields, "uptime_in_seconds"),
         databases=databases if fields else None,
     )
+
+
+def online_replicas(fields: Mapping[str, str]) -> tuple[Address, ...]:
+    """Return where the replicas are that are online by the fields of INFO replication."""
+    found = (_REPLICA.match(value) for name, value in fields.items() if re.fullmatch("slave[0-9]{1,5}", name))
+    return tuple((one[1], int(one[2])) for one in found if one is not None and 0 < int(one[2]) <= MAX_PORT)
 
 
 def parse_number(fields: Mapping[str, str], name: str) -> int | None:

@@ -17,7 +17,7 @@ import math
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -92,6 +92,8 @@ class Lane(asyncio.BufferedProtocol):
         self.no_touch = NoTouch.UNSUPPORTED
         """Whether reading leaves idle times and frequencies alone, by the handshake."""
         self._loop = asyncio.get_running_loop()
+        self.info: Mapping[str, Reply] = {}
+        """What the server has said of itself when it was identified last: the replies to INFO, by section."""
         self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
         """Done, with the reason, as soon as the connection is gone."""
         self.ended_at: float | None = None

@@ -9,10 +9,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import Any, Final, TypeVar
 
 from rtui.server.wire.errors import InternalError, RtuiError
+
+_A = TypeVar("_A")
+_T = TypeVar("_T")
+
+AT_ONCE: Final = 32
+"""Nodes of a cluster that are asked the same thing at the same time: each may need an SSH process of its own."""
 
 LOG: Final = logging.getLogger("rtui")
 """Silent unless a handler is added: without one of its own, Python would write to the terminal of the interface."""
@@ -52,6 +58,29 @@ def start_supervised(
     task = asyncio.create_task(run(), name=name)
     task.add_done_callback(close_unstarted)
     return task
+
+
+async def for_each(items: Sequence[_A], work: Callable[[_A], Awaitable[_T]]) -> list[_T]:
+    """Do the same for each item, for AT_ONCE of them at the same time; return the results in their order.
+
+    The first failure ends all of it and is raised. Other than with `gather`, not all of it begins in one turn of the
+    event loop, nor do all answers come in another one.
+    """
+    found: dict[int, _T] = {}
+    left = iter(enumerate(items))
+
+    async def do_next() -> None:
+        for at, item in left:
+            found[at] = await work(item)
+
+    workers = [asyncio.create_task(do_next(), name="rtui for each") for _ in range(min(AT_ONCE, len(items)))]
+    try:
+        await asyncio.gather(*workers)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+    return [found[at] for at in range(len(items))]
 
 
 async def end_task(task: asyncio.Task[None] | None) -> None:

@@ -102,9 +102,10 @@ class Target:
     """Whether it has to be a cluster."""
     only_node: bool = False
     """Whether only this node of a cluster is wanted."""
-    replicas: ReplicaPolicy = "never"
-    """Whether scans go to replicas that are in sync. What has just changed on the primary may be missing there, and of
-    slots that are being moved a replica does not say so: who counts exactly asks primaries."""
+    replicas: ReplicaPolicy = "prefer"
+    """Whether scans go to replicas that are in sync; single keys are always asked at their primary."""
+    zone: str | None = None
+    """The availability zone that rtui runs in: replicas of the same one are asked first."""
     protocol: ProtocolVersion | None = None
     name: str | None = None
     """The name of the profile, if there is one."""

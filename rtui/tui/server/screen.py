@@ -1,9 +1,10 @@
-"""The screen of clients and commands: who sends KEYS, what was slow, who is connected; asked every few seconds."""
+"""The Server screen: how the server is that holds the keys, in panels that are kept fresh while they are looked at."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import ClassVar, Final
 
 from textual import on
@@ -12,234 +13,352 @@ from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
-from rtui.analysis.report.tables.table import Table
+from rtui.analysis.health.panel import Line as Figure
 from rtui.keyspace.text.display import SafeText
-from rtui.server.health.callers import Callers
-from rtui.server.wire.errors import RtuiError
-from rtui.tui.kit.bars import Bar, FilterInput, TabBar
+from rtui.server.health_session import HealthSource
+from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import CardScreen
-from rtui.tui.kit.clipboard import copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import REST_S, CommandScreen
-from rtui.tui.kit.history import ClientsPlace
-from rtui.tui.kit.layout import ago, prose, tab_line
-from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
+from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.files import SUFFIXES, write_file, write_samples, write_table
+from rtui.tui.kit.history import ServerPlace
 from rtui.tui.kit.status_lines import over_title
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, literal
-from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_rows import Order, TableState
-from rtui.tui.server.clients_tables import TITLES, nothing_lines, summary_lines, tables
-from rtui.tui.server.commands import CLIENTS_COMMANDS
+from rtui.tui.kit.styled_text import Line, literal
+from rtui.tui.kit.table import TableBody
+from rtui.tui.kit.table_lines import FILTER_HINT, key_hint, row_copies
+from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.server import screen_lines
+from rtui.tui.server.commands import SERVER_COMMANDS
+from rtui.tui.server.panel_view import ServerPanelView, ServerStates
+from rtui.tui.server.panels import FIGURES, NODES, OVERVIEW, PANELS, Content, ServerPanel, content_of
 
-ASK_EVERY_S: Final = 5.0
-"""How often the server is asked while the screen is shown: it costs 0.2 ms, and 1.2 µs for each client."""
+SAMPLES_SUFFIX: Final = ".jsonl"
+"""The ending of files of samples."""
 
-ORDERS: Final = (Order("ago_s", upward=True), Order("ago_s", upward=True), Order("output_bytes"))
-"""By which the lists are sorted before the user chooses."""
-
-TITLE_CELLS: Final = 14
-"""Of the names of facts in the card of a row."""
-
-FILTER_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" keeps the rows that have this text"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" shows all"), Role.MUTED),
-)
-"""Stands in the footer while a filter is typed."""
+FILE_HINT: Final = key_hint(literal(" writes the list: .csv, .md or .json; all samples: .jsonl"), literal(" cancels"))
+"""Shown while the name of a file is typed."""
 
 
 class RowScreen(CardScreen[None]):
-    """Shows all cells of a row; any of the usual keys closes it."""
+    """Shows a row or a figure as a whole; any of the usual keys closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
 
-    def __init__(self, title: SafeText, facts: list[tuple[SafeText, SafeText]]) -> None:
+    def __init__(self, title: SafeText, make: Callable[[int], list[Line]]) -> None:
+        """`make` returns the lines for a width."""
         super().__init__(title, "row")
-        self._facts = facts
+        self._make_lines = make
 
     def lines(self, width: int) -> list[Line]:
-        """Return a paragraph for each cell, its title beside it."""
-        lines: list[Line] = [()]
-        for title, text in self._facts:
-            first, *rest = prose(text, width - TITLE_CELLS - 1, Role.TEXT)
-            lines.append((gap(1), Span(left(title, TITLE_CELLS), Role.MUTED), *first[1:]))
-            lines += [(gap(TITLE_CELLS + 1), *line[1:]) for line in rest]
-        return [*lines, ()]
+        """Return the row."""
+        return self._make_lines(width)
 
 
-class ClientsScreen(CommandScreen[None]):
-    """Shows the three lists, one at a time."""
+class ServerScreen(CommandScreen[bytes | None]):
+    """Shows the panels of a server, or of one node of a cluster at a time; dismissed with a key to go to, or None."""
 
-    BINDINGS: ClassVar[list[BindingType]] = bindings(CLIENTS_COMMANDS, Owner.CLIENTS)
-    SCREEN_COMMANDS = (*CLIENTS_COMMANDS, *APP_COMMANDS)
+    BINDINGS: ClassVar[list[BindingType]] = bindings(SERVER_COMMANDS, Owner.SERVER)
+    SCREEN_COMMANDS = (*SERVER_COMMANDS, *APP_COMMANDS)
     AUTO_FOCUS = "#table-body"
 
-    def __init__(self, ask: Callable[[], Awaitable[Callers]], label: SafeText, clock: Callable[[], float]) -> None:
-        """`ask` asks the server; `clock` gives seconds since the epoch."""
+    def __init__(
+        self,
+        source: HealthSource,
+        label: SafeText,
+        *,
+        states: ServerStates | None = None,
+        clock: Callable[[], float],
+    ) -> None:
+        """`states` are those of the panels when the screen was left; `clock` gives seconds since the epoch."""
         super().__init__()
-        self._ask, self._label, self._clock = ask, label, clock
-        self.title_bar, self.summary = Bar(id="title"), LinePanel(id="clients-summary")
-        self.lists_bar, self.table = TabBar(id="clients-lists"), ReportTable(id="clients-table")
-        self.nothing = LinePanel(id="clients-nothing")
-        self.filter_input = FilterInput("part of a command, of a name or of an address")
-        self.callers: Callers | None = None
-        """What the server has said, None before it has."""
-        self._failure: SafeText | None = None
-        self._shown = 0
-        """Which list."""
-        self._states = tuple(TableState() for _ in TITLES)
-        self._due_s = 0.0
+        self.source = source
+        self._label, self._clock = label, clock
+        self.title_bar, self.tab_bar, self.node_bar = TitleBar(), TabBar(id="panels"), Bar(id="node")
+        self.banner = Banner("server.ask")
+        self.view = ServerPanelView(ServerStates() if states is None else states, id="panel")
+        self.filter_input = FilterInput("part of a name", id="filter")
+        self.file_input = FilterInput(f"file to write, ending in {', '.join((*SUFFIXES, SAMPLES_SUFFIX))}", id="file")
+        self.status_bar = Bar(id="status")
+        self._seen = -1
+        self._returns_to: ServerPlace | None = None
+        """Where Enter on a row has led away from."""
 
     @property
     def focus_home(self) -> Widget:
-        """The rows."""
-        return self.table.body
+        """The rows of the list."""
+        return self.view.table.body
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
-        yield from (self.title_bar, self.summary, self.lists_bar, self.table, self.nothing)
-        yield from (self.filter_input, self.footer_bar)
+        yield from (self.title_bar, self.banner, self.tab_bar, self.node_bar, self.view)
+        yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
 
     def on_mount(self) -> None:
-        """Ask, and begin to poll."""
-        self.action_refresh()
-        self.show_changes()
-        self._show()
+        """Show what is known, and begin to ask."""
+        self.source.begin()
+        self.show_again()
+
+    def on_unmount(self) -> None:
+        """Ask no more."""
+        self.source.end()
 
     def on_resize(self) -> None:
-        """Give the sentences the lines that they need now."""
-        self._show()
+        """Lay the lines out anew."""
+        self.show_again()
 
-    def show_changes(self) -> None:
-        """Ask again when it is time, and show how old the answer is."""
-        now_s = asyncio.get_running_loop().time()
-        if now_s >= self._due_s and self.is_current:
-            self.action_refresh()
-        self.title_bar.set_line(self._title)
-        self.flush_after(REST_S)
-
-    def _title(self, width: int) -> Line:
-        age = ago(None if self.callers is None else self._clock() - self.callers.at_s)
-        what = SafeText(f"clients, asked {age}") if age else literal("clients")
-        return over_title(self._label, None, what, width)
-
-    def action_refresh(self) -> None:
-        """Ask now."""
-        self._due_s = asyncio.get_running_loop().time() + ASK_EVERY_S
-        self.run_worker(self._refresh(), group="clients", exclusive=True, exit_on_error=False, description="clients")
-
-    async def _refresh(self) -> None:
-        try:
-            self.callers, self._failure = await self._ask(), None
-        except RtuiError as error:
-            self._failure = error.happened
-        self._show()
+    def show_again(self) -> None:
+        """Show everything again, whatever has changed."""
+        self._seen = -1
+        self.call_after_refresh(self.flush)
 
     @property
-    def _table(self) -> Table | None:
-        return None if self.callers is None else tables(self.callers)[self._shown]
+    def states(self) -> ServerStates:
+        """What the user has chosen."""
+        return self.view.states
 
-    def _show(self) -> None:
-        """Show the answer: sentences, the titles of the lists, the rows or what stands in their place."""
-        callers, table = self.callers, self._table
-        width = max(1, self.size.width)
-        sentences = self._sentences(width)
-        self.summary.styles.height = len(sentences)
-        self.summary.set_content(self._sentences)
-        notes: list[SafeText] = list(TITLES)
-        if callers is not None:
-            notes = [SafeText(f"{title} {len(one.rows):,}") for title, one in zip(TITLES, tables(callers), strict=True)]
-        self.lists_bar.set_line(lambda width: tab_line(notes, self._shown, (), width))
-        state = self._states[self._shown]
-        if table is not None:
-            self.table.show(table.id, table, state, made=ORDERS[self._shown], holds_order=True)
-        has_rows = table is not None and len(self.table.rows) > 0
-        self.set_class(not has_rows, "-nothing")
-        if callers is not None and table is not None and not has_rows:
-            self.nothing.set_content(lambda width: nothing_lines(callers, table, state.filter_text, width))
+    @property
+    def node(self) -> SafeText | None:
+        """The node whose panels are shown; None before any has answered."""
+        nodes = self.source.nodes
+        return self.states.node if self.states.node in nodes else next(iter(nodes), None)
+
+    @property
+    def panels(self) -> tuple[ServerPanel, ...]:
+        """The tabs: without that of the nodes where there is one server."""
+        return PANELS if self.source.nodes_table is not None else PANELS[1:]
+
+    def show_changes(self) -> None:
+        """Show new samples, and how old they are."""
+        if self._seen != self.source.revision:
+            self._seen = self.source.revision
+            self._show_panel()
+        self._show_bars()
+        self.flush_after(REST_S)
+
+    def _show_panel(self) -> None:
+        """Show the chosen panel, or what stands in its place."""
+        source, node, table = self.source, self.node, self.source.nodes_table
+        if not self.states.panel_id and node is not None:
+            self.states.panel_id = OVERVIEW if table is None else NODES
+        panel = self.view.panel
+        if panel.id == NODES and table is not None:
+            self.view.show(Content(tables=(table,)), None)
+        elif node is None:
+            failure = source.failure(None)
+            self.view.show_lines(lambda width: screen_lines.waiting_lines(failure, width))
         else:
-            self.nothing.set_content(lambda width: [])
-        self._offer_commands()
+            first_at_s = source.first_at_s(node)
+            span_s = None if first_at_s is None else max(0.0, self._clock() - first_at_s)
+            self.view.show(content_of(panel, source.panels(node), source.denied(node)), span_s)
 
-    def _sentences(self, width: int) -> list[Line]:
-        if self._failure is not None:
-            return prose(SafeText(f"Not asked: {self._failure}"), width, Role.WARN)
-        if self.callers is None:
-            return prose(SafeText("Asking the server …"), width, Role.MUTED)
-        return summary_lines(self.callers, width)
+    def _show_bars(self) -> None:
+        """Show the title, the tabs, the node, how the asking goes, and the commands."""
+        source, node, panels = self.source, self.node, self.panels
+        asked_at_s = None if node is None else source.asked_at_s(node)
+        age_s = None if asked_at_s is None else self._clock() - asked_at_s
+        now_s, is_cluster = asyncio.get_running_loop().time(), len(panels) == len(PANELS)
+        self.title_bar.set_line(lambda width: over_title(self._label, None, literal("server"), width))
+        chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
+        self.tab_bar.set_line(lambda width: screen_lines.panels_line(panels, chosen, width))
+        self.node_bar.display = is_cluster and self.view.panel.id != NODES
+        self.node_bar.set_line(lambda width: screen_lines.node_line(node, source.nodes, width))
+        self._show_warning(None if node is None else source.warning(node))
+        link, failure = source.link, source.failure(node)
+        self.status_bar.set_line(lambda width: screen_lines.status_line(link, failure, age_s, now_s, width))
+        self._show_commands()
 
-    def _offer_commands(self) -> None:
+    def _show_warning(self, warning: SafeText | None) -> None:
+        make = None if warning is None else lambda width: screen_lines.warning_line(warning, width)
+        if self.banner.show_warning(make):
+            self.show_again()
+
+    @on(ServerPanelView.Changed)
+    def _show_commands(self) -> None:
+        """Show in the footer the commands that apply, or what is typed and how it ends."""
         if self.filter_input.is_open:
             self.footer_bar.show_commands((), FILTER_HINT)
+        elif self.file_input.is_open:
+            self.footer_bar.show_commands((), FILE_HINT)
         else:
             self.footer_bar.show_commands(self.offered())
 
     @property
-    def place(self) -> ClientsPlace:
-        """The clients."""
-        return ClientsPlace()
-
-    @property
     def action_owners(self) -> Mapping[str, DOMNode]:
         """The screen and its table."""
-        return {Owner.CLIENTS: self, Owner.TABLE: self.table.body}
+        return {Owner.SERVER: self, Owner.TABLE: self.view.table.body}
 
     @property
     def conditions(self) -> Conditions:
-        """Whether there is a row to act on."""
-        has_rows = self.callers is not None and len(self.table.rows) > 0
-        return frozenset({Condition.LIVE, *([Condition.HAS_ROWS] if has_rows else [])})
+        """What holds at the moment, of what commands may need."""
+        holding = {
+            Condition.LIVE: True,
+            Condition.CLUSTER: self.source.nodes_table is not None,
+            Condition.HAS_ROWS: self.view.has_rows,
+            Condition.SEVERAL_LISTS: len(self.view.tables) > 1,
+        }
+        return frozenset(condition for condition, holds in holding.items() if holds)
 
-    @on(TableBody.Opened)
-    def action_whole_row(self) -> None:
-        """Show everything that is known of the row under the cursor."""
-        texts, table = self.table.body.texts, self.table.rows.table
-        if texts and self._table is not None:
-            titles = [SafeText(column.title) for column in table.columns]
-            self.app.push_screen(RowScreen(TITLES[self._shown], list(zip(titles, texts, strict=True))))
+    # panels
 
-    @on(TabBar.Chosen)
-    def _list_clicked(self, event: TabBar.Chosen) -> None:
-        self.action_next_list(event.index - self._shown)
+    @property
+    def place(self) -> ServerPlace:
+        """The panel, its list and the node."""
+        table = self.view.chosen
+        return ServerPlace(self.view.panel.id, None if table is None else table.id, self.states.node)
+
+    def show_place(self, place: ServerPlace) -> None:
+        """Show a panel as it was."""
+        self.action_leave_filter()
+        self.put_place(place)
+        self._show_panel()
+        self._show_bars()
+
+    def put_place(self, place: ServerPlace) -> None:
+        """Choose a panel, before the screen is shown."""
+        states = self.states
+        states.panel_id = place.panel_id
+        if place.list_id is not None:
+            states.lists[place.panel_id] = place.list_id
+        if place.node is not None:
+            states.node = place.node
+
+    def action_show_panel(self, panel_id: str) -> None:
+        """Show a panel."""
+        if panel_id != self.view.panel.id:
+            self.leave_place()
+            self._returns_to = None
+            self.show_place(ServerPlace(panel_id))
+
+    def action_next_panel(self, step: int = 1) -> None:
+        """Show the panel so many places after this one."""
+        panels = self.panels
+        at = panels.index(self.view.panel) if self.view.panel in panels else 0
+        self.action_show_panel(panels[(at + step) % len(panels)].id)
+
+    @on(TabBar.Chosen, "#panels")
+    def _tab_clicked(self, event: TabBar.Chosen) -> None:
+        self.action_show_panel(self.panels[event.index].id)
 
     def action_next_list(self, step: int = 1) -> None:
         """Show the list so many places after this one."""
-        self._shown = (self._shown + step) % len(TITLES)
-        self._show()
+        self.view.action_next_list(step)
+
+    # rows
+
+    @on(TableBody.Opened)
+    def action_open(self) -> None:
+        """Go to what the row under the cursor is about, or show the whole row."""
+        subject, table = self.view.subject, self.view.chosen
+        if table is None or not self.view.has_rows:
+            return
+        if self.view.panel.id == NODES and isinstance(subject, str):
+            self._enter(ServerPlace(OVERVIEW, None, SafeText(subject)))
+        elif self.view.panel.id == OVERVIEW and isinstance(subject, str):
+            panel_id = subject.partition("/")[0]
+            self.states.table(panel_id, FIGURES).cursor_row = subject
+            self._enter(ServerPlace(panel_id, FIGURES))
+        elif isinstance(subject, bytes):
+            self.leave_place()
+            self.dismiss(subject)
+        else:
+            self.action_whole_row()
+
+    def _enter(self, place: ServerPlace) -> None:
+        """Show what a row is about; Escape leads back."""
+        self.leave_place()
+        self._returns_to = self.place
+        self.show_place(place)
+
+    def action_whole_row(self) -> None:
+        """Show everything that is known of the row under the cursor."""
+        texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
+        if figure is not None:
+            self._show_figure(figure)
+        elif texts:
+            facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
+            self.app.push_screen(RowScreen(SafeText(table.title), lambda width: screen_lines.row_lines(facts, width)))
+
+    def _show_figure(self, figure: Figure) -> None:
+        self.app.push_screen(
+            RowScreen(SafeText("Figure"), lambda width: screen_lines.whole_figure_lines(figure, width))
+        )
+
+    @property
+    def help_subject(self) -> HelpSubject | None:
+        """The rule of the figure under the cursor, where it has one."""
+        figure = self.view.figure
+        return None if figure is None or not figure.rule else HelpSubject(RULES_PAGE, figure.rule)
 
     def action_copy_row(self) -> None:
-        """Copy the row."""
-        if texts := self.table.body.texts:
-            copy_text(self, "\t".join(texts))
+        """Copy the name that the row is about, or the whole row where it has none."""
+        if copies := self._copies:
+            copy_text(self, copies[0].text)
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy of the row."""
+        if copies := self._copies:
+            choose_copy(self, copies)
+
+    @property
+    def _copies(self) -> list[Copy]:
+        return row_copies(self.view.subject, self.view.table.body.texts) if self.view.has_rows else []
+
+    # asking and writing
+
+    def action_ask(self) -> None:
+        """Ask now."""
+        self.source.ask_now()
+        self.flush_after(FLUSH_S)
+
+    def action_write(self) -> None:
+        """Type the name of a file for what the list shows."""
+        if self.view.has_rows:
+            self.file_input.open()
+            self._show_commands()
 
     def action_filter(self) -> None:
         """Type a text that rows must have."""
-        self.filter_input.open(self._states[self._shown].filter_text)
-        self._offer_commands()
+        if self.view.tables:
+            self.filter_input.open(self.view.table.rows.state.filter_text)
+            self._show_commands()
 
-    @on(FilterInput.Changed)
+    @on(FilterInput.Changed, "#filter")
     def _filter_changed(self, event: FilterInput.Changed) -> None:
         if self.filter_input.is_open:
-            self.table.filter(event.value)
-            self._show()
-
-    @on(ReportTable.Sorted)
-    def _sorted(self) -> None:
-        self._offer_commands()
+            self.view.filter(event.value)
 
     @on(FilterInput.Submitted)
+    def _input_submitted(self, event: FilterInput.Submitted) -> None:
+        self.action_leave_filter()
+        if event.input is self.file_input and event.value:
+            writing = write_file(self, partial(self._write, event.value.strip()))
+            self.run_worker(writing, exit_on_error=False, description="writing a file")
+
+    def _write(self, name: str) -> SafeText:
+        """Write the samples of the session, or else what the list shows; raises FileError."""
+        if name.lower().endswith(SAMPLES_SUFFIX):
+            return write_samples(self.source.sample_lines(), name)
+        return write_table(self.view.table.rows.shown(), name)
+
     def action_leave_filter(self) -> None:
         """Move from what is typed to the rows."""
         self.filter_input.close()
-        self.set_focus(self.table.body)
-        self._offer_commands()
+        self.file_input.close()
+        self.set_focus(self.view.table.body)
+        self._show_commands()
 
     def action_back(self) -> None:
-        """Go back one step: end the filter, or leave."""
-        if self.filter_input.is_open or self._states[self._shown].filter_text:
+        """Go back one step: end what is typed or the filter, go back to all nodes, or leave."""
+        if self.file_input.is_open:
             self.action_leave_filter()
-            self.table.filter("")
-            self._show()
+        elif self.filter_input.is_open or (self.view.tables and self.view.table.rows.state.filter_text):
+            self.action_leave_filter()
+            self.view.filter("")
+        elif self._returns_to is not None:
+            place, self._returns_to = self._returns_to, None
+            self.show_place(place)
+        elif self.source.nodes_table is not None and self.view.panel.id != NODES:
+            self.show_place(ServerPlace(NODES))
         else:
             self.dismiss(None)

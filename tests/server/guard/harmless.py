@@ -34,8 +34,7 @@ ALONE = {
     *((b"PING",), (b"DBSIZE",), (b"READONLY",), (b"CLUSTER", b"INFO"), (b"CLUSTER", b"NODES"), (b"CLUSTER", b"SLOTS")),
     (b"HOTKEYS", b"GET"),
     (b"SENTINEL", b"MASTERS"),
-    (b"CLIENT", b"LIST"),
-    *((b"CONFIG", b"GET", name) for name in (b"lfu-log-factor", b"lfu-decay-time", b"databases")),
+    *((b"CLIENT", b"LIST"), (b"LATENCY", b"LATEST")),
 }
 """Commands that take nothing, or one of a few words."""
 
@@ -43,9 +42,13 @@ SLOTS_BY = {b"key-count", b"cpu-usec"}
 """What slots are ordered by."""
 
 SECTIONS = set(
-    b"server clients memory persistence stats replication cluster keyspace commandstats keysizes hotkeys".split()
+    b"server clients memory persistence stats replication cpu cluster keyspace "
+    b"commandstats latencystats errorstats keysizes hotkeys".split()
 )
-"""Sections of INFO that cost next to nothing."""
+"""Sections of INFO, none of which walks over keys or clients."""
+
+SECRETS = re.compile(rb"pass|auth|user$|acl|cert|dir|file$|bind|port|socket|announce|seed|replicaof|slaveof|tls")
+"""What names of settings have in them that hold passwords, paths, addresses or the seed of hashes."""
 
 
 def between(text: bytes, low: int, high: int) -> bool:
@@ -72,6 +75,12 @@ def _of_load(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
     match words:
         case (b"SLOWLOG", b"GET", count):
             return between(count, 1, 128)
+        case (b"COMMANDLOG", b"GET", count, b"slow" | b"large-request" | b"large-reply"):
+            return between(count, 1, 128)
+        case (b"LATENCY", b"HISTORY", event):
+            return re.fullmatch(rb"[a-z0-9_-]{1,32}", event) is not None
+        case (b"CONFIG", b"GET", *names):
+            return 1 <= len(names) <= 100 and all(map(_is_open_setting, names))
         case (b"COMMAND", b"INFO", *names):
             return 1 <= len(names) <= 8 and max(map(len, names)) <= 64
         case (b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service):
@@ -83,6 +92,11 @@ def _of_load(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
         case (b"HOTKEYS", b"START", *options):
             return not any(b" " in option for option in options) and _bounded_session(b" ".join(options))
     return False
+
+
+def _is_open_setting(name: bytes) -> bool:
+    """Whether a name is that of one setting, and of one that anybody may see."""
+    return re.fullmatch(rb"[a-z][a-z0-9-]+", name) is not None and SECRETS.search(name) is None
 
 
 def _bounded_session(options: bytes) -> bool:

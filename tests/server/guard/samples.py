@@ -39,6 +39,8 @@ EXAMPLES = {
     "start": (b"-",),
     "service": (b"mymaster",),
     "name": (b"get",),
+    "setting": (b"maxmemory",),
+    "event": (b"command",),
 }
 """Arguments that fit, by what a manual calls them."""
 

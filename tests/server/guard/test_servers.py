@@ -23,10 +23,14 @@ CONNECTION_LEVEL = {
     *("ping", "hello", "auth", "select", "readonly", "client|setname", "client|setinfo", "client|no-touch"),
     *("info", "cluster|info", "cluster|nodes", "cluster|slots", "cluster|countkeysinslot"),
     *("command|info", "cluster|slot-stats", "config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"),
+    *("commandlog|get", "latency|latest", "latency|history"),
 }
 """Commands without a readonly flag, since they read no key: the server's word is that they write none either."""
 
-FOR_ADMINISTRATORS = {"config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"}
+FOR_ADMINISTRATORS = {
+    *("config|get", "hotkeys|get", "hotkeys|start", "slowlog|get", "client|list"),
+    *("commandlog|get", "latency|latest", "latency|history"),
+}
 """Commands that the server counts among those of administrators, though all but HOTKEYS START only read."""
 
 ELSEWHERE = MODULE_GROUPS | NOT_OF_SERVERS

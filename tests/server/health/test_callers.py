@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand
 from rtui.server.guard.evidence import MAX_CLIENTS
-from rtui.server.health.callers import Callers, Calls, ask_callers, parse_calls, too_many
-from rtui.server.health.clients import Client, parse_clients
-from rtui.server.health.slow_log import SlowCommand, parse_slow_log
+from rtui.server.health.callers import Callers, Calls, ask_callers, parse_calls
+from rtui.server.health.clients import parse_clients, too_many
+from rtui.server.health.slow_log import parse_slow_log
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.replies import Reply
 from tests.server.targets import connected, target_of
@@ -35,9 +36,25 @@ NEW = (
 
 def test_lines_of_old_and_new_servers() -> None:
     old, new = parse_clients(OLD + b"\n" + NEW + b"\n")
-    assert old == Client(None, b"127.0.0.1:50123", db=3, connected_s=7, idle_s=0, last_command="CLIENT",
-                         output_bytes=0, query_bytes=26)  # fmt: skip
-    assert new == Client(9, b"[::1]:50124", b"nightly", b"redis-py 8.1.0", b"app", 0, 70, 12, "KEYS", 20_612, 26)
+    assert old == ClientFigures(
+        None,
+        b"127.0.0.1:50123",
+        flags="N",
+        db=3,
+        connected_s=7,
+        idle_s=0,
+        last_command="CLIENT",
+        subscriptions=0,
+        query_bytes=26,
+        output_bytes=0,
+    )
+    assert new == ClientFigures(
+        *(9, b"[::1]:50124", b"nightly", b"redis-py 8.1.0", b"app", "N", 0, 70, 12, "KEYS"),
+        subscriptions=0,
+        query_bytes=26,
+        output_bytes=20_612,
+        total_bytes=42_880,
+    )
 
 
 @given(st.lists(st.sampled_from((OLD, NEW, b"", b"addr", b"addr=", b"\xff\x1b[31m=\x00", b"addr=x age=-1 idle=9" * 9))))
@@ -48,7 +65,7 @@ def test_any_list_is_read(lines: list[bytes]) -> None:
 def test_entries_of_every_length() -> None:
     entry: list[Reply] = [7, 1_790_000_000, 12_345, [b"keys", b"shop:*"]]
     who: list[Reply] = [b"127.0.0.1:1", b"nightly", 2]
-    assert parse_slow_log([entry]) == (SlowCommand(7, 1_790_000_000, 12_345, (b"keys", b"shop:*")),)
+    assert parse_slow_log([entry]) == (LoggedCommand(7, 1_790_000_000, 12_345, (b"keys", b"shop:*")),)
     assert parse_slow_log([[*entry, *who[:2]]]) == parse_slow_log([[*entry, *who]])
     assert parse_slow_log([[*entry, *who]])[0].client_name == b"nightly"
     assert parse_slow_log([entry])[0].name == "KEYS"
@@ -71,11 +88,11 @@ def test_calls_that_are_not_told_are_not_none(info: dict[str, str]) -> None:
 
 
 def test_a_call_that_two_lists_tell_is_told_once() -> None:
-    slow = (SlowCommand(2, 990, 80, (b"KEYS", b"a*"), b"1.1.1.1:1", b"x"), SlowCommand(1, 900, 9, (b"GET", b"a")))
+    slow = (LoggedCommand(2, 990, 80, (b"KEYS", b"a*"), b"1.1.1.1:1", b"x"), LoggedCommand(1, 900, 9, (b"GET", b"a")))
     clients = (
-        Client(1, b"1.1.1.1:1", b"x", b"lib 1", b"app", idle_s=10, last_command="KEYS"),
-        Client(2, b"1.1.1.1:2", idle_s=2, last_command="KEYS"),
-        Client(3, b"1.1.1.1:3", last_command="GET"),
+        ClientFigures(1, b"1.1.1.1:1", b"x", b"lib 1", b"app", idle_s=10, last_command="KEYS"),
+        ClientFigures(2, b"1.1.1.1:2", idle_s=2, last_command="KEYS"),
+        ClientFigures(3, b"1.1.1.1:3", last_command="GET"),
     )
     latest, other = Callers(1000.0, clients=clients, slow=slow).of_keys
     assert (latest.address, latest.at_s, latest.pattern) == (b"1.1.1.1:2", 998.0, None)
@@ -83,8 +100,8 @@ def test_a_call_that_two_lists_tell_is_told_once() -> None:
 
 
 def test_clients_of_one_socket_are_not_taken_for_one_another() -> None:
-    slow = (SlowCommand(2, 990, 80, (b"KEYS", b"a*"), b"/redis.sock:0"),)
-    clients = tuple(Client(one, b"/redis.sock:0", user=b"app", idle_s=0, last_command="KEYS") for one in (1, 2))
+    slow = (LoggedCommand(2, 990, 80, (b"KEYS", b"a*"), b"/redis.sock:0"),)
+    clients = tuple(ClientFigures(one, b"/redis.sock:0", user=b"app", idle_s=0, last_command="KEYS") for one in (1, 2))
     found = Callers(1000.0, clients=clients, slow=slow).of_keys
     assert [caller.user for caller in found] == [b"app", b"app", b""]
 

@@ -1,0 +1,110 @@
+"""All rules about a server, what they find in its samples, and the states that this gives the lines of its panels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rtui.analysis.facts import Unknown
+from rtui.analysis.findings import server_durability, server_keys, server_load, server_memory
+from rtui.analysis.findings.finding import Finding, Found, Unjudged
+from rtui.analysis.findings.server_finding import ServerFinder
+from rtui.analysis.health.contents import panels
+from rtui.analysis.health.panel import Line, Panel, State
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.tables.table import cell_reason
+from rtui.keyspace.text.display import SafeText
+from rtui.registry.rules import Severity
+
+FINDERS: Final = (
+    *server_durability.FINDERS,
+    *server_memory.FINDERS,
+    *server_load.FINDERS,
+    *server_keys.FINDERS,
+)
+"""All of them; of those of one severity the first is what a title says."""
+
+_WORDS: Final = {finder.rule: SafeText(finder.word) for finder in FINDERS}
+_RANKS: Final = {finder.rule: rank for rank, finder in enumerate(FINDERS)}
+_STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WATCH, Severity.OFF: State.PLAIN}
+
+
+def server_findings(view: HealthView) -> Found:
+    """Return what the rules that are not off find in the samples of a server, the worst first.
+
+    A rule is not looked at where there is nothing that it is about, such as a replica; where the server does not tell
+    what it goes by, it is named as not judged.
+    """
+    checked = [one for one in FINDERS if view.levels.severity(one.rule) is not Severity.OFF and one.applies(view)]
+    found: list[Finding] = []
+    unjudged = []
+    for finder in checked:
+        doubt = _doubt(finder, view)
+        if doubt:
+            unjudged.append(Unjudged(finder.rule, view.levels.severity(finder.rule), doubt))
+        else:
+            found += finder.look(view)
+    return Found(tuple(sorted(found, key=_rank)), (), tuple(unjudged), tuple(finder.rule for finder in checked))
+
+
+def _rank(one: Finding) -> tuple[bool, int]:
+    return one.severity is not Severity.ERROR, _RANKS[one.rule]
+
+
+def _doubt(finder: ServerFinder, view: HealthView) -> SafeText:
+    """Return why a rule can't be judged, without a full stop; empty where it can."""
+    if finder.source is None:
+        return SafeText("")
+    lacking = [name for name in finder.fields if name not in view.latest.info]
+    if not lacking and finder.source not in view.latest.missing:
+        return SafeText("")
+    why: Unknown = view.unknown(finder.source)
+    return SafeText(f"{finder.source} is {cell_reason(why)}" if not lacking else f"{lacking[0]}: {cell_reason(why)}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerHealth:
+    """How one server is."""
+
+    panels: tuple[Panel, ...]
+    """With the states of their lines."""
+    found: Found
+
+    @property
+    def headline(self) -> SafeText:
+        """What is wrong, the worst, in a word or two; empty where nothing is."""
+        return headline(self.found)
+
+
+def server_health(view: HealthView) -> ServerHealth:
+    """Return the panels of a server and what is wrong with it."""
+    found = server_findings(view)
+    return ServerHealth(tuple(judged(panel, found) for panel in panels(view)), found)
+
+
+def headline(found: Found) -> SafeText:
+    """Return in a word or two what is wrong with a server, the worst; empty where nothing is."""
+    return _WORDS[found.findings[0].rule] if found.findings else SafeText("")
+
+
+def judged(panel: Panel, found: Found) -> Panel:
+    """Return a panel whose lines have the states that follow from what rules have found."""
+    return replace(panel, lines=tuple(_judged(line, found) for line in panel.lines))
+
+
+def _judged(line: Line, found: Found) -> Line:
+    if isinstance(line.value, Unknown):
+        return replace(line, state=State.UNKNOWN)
+    if not line.rule or line.rule not in found.checked:
+        return line
+    if line.rule in {one.rule for one in found.unjudged}:
+        return replace(line, state=State.UNKNOWN)
+    broken = [one for one in found.findings if one.rule == line.rule]
+    if not broken:
+        return replace(line, state=State.NORMAL)
+    return replace(line, state=_STATES[broken[0].severity], said=_joined([broken[0].title, line.said]))
+
+
+def _joined(texts: Iterable[str]) -> SafeText:
+    return SafeText("; ".join(text for text in texts if text))

@@ -1,0 +1,166 @@
+"""Rules about what keeps data: snapshots, forks, replicas, and the slots of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.findings.finding import Finding
+from rtui.analysis.findings.server_finding import ServerFinder, of_server
+from rtui.analysis.health.persistence_panel import (
+    FAILING,
+    FORK,
+    HUGE_PAGES,
+    USUAL_FORK_S_A_GIB,
+    fork_s_a_gib,
+)
+from rtui.analysis.health.replication_panel import (
+    BACKLOG,
+    BROKEN,
+    CLUSTER,
+    LAGGING,
+    LEAST_S,
+    MISSING,
+    backlog_s,
+    behind,
+    is_replica,
+    replica_name,
+)
+from rtui.analysis.health.sample import Source
+from rtui.analysis.health.view import HealthView
+from rtui.keyspace.slots import SLOTS
+
+_WHAT: Final = {
+    "rdb_last_bgsave_status": "the last RDB",
+    "aof_last_bgrewrite_status": "the last rewrite of the AOF",
+    "aof_last_write_status": "the last write to the AOF",
+}
+_REPLICATION_LINE: Final = "redis-cli INFO replication"
+
+
+def failing(view: HealthView) -> Iterator[Finding]:
+    """Find snapshots, rewrites and writes that have failed."""
+    failed = [_WHAT[name] for name in _WHAT if view.text(name) not in ("", "ok")]
+    if not failed:
+        return
+    stops = view.setting("stop-writes-on-bgsave-error")
+    evidence = []
+    changes = view.number("rdb_changes_since_last_save")
+    if changes is not None:
+        evidence.append(f"{humanize.counted(round(changes), 'change')} since the last RDB that was written")
+    if stops is not None:
+        evidence.append(f"stop-writes-on-bgsave-error is {stops}")
+    title = f"{' and '.join(failed)} failed"
+    yield of_server(
+        view, FAILING, f"{title[:1].upper()}{title[1:]}", command="redis-cli INFO persistence", evidence=evidence
+    )
+
+
+def slow_fork(view: HealthView) -> Iterator[Finding]:
+    """Find a last fork that took long."""
+    took_us, each = view.number("latest_fork_usec"), fork_s_a_gib(view.latest)
+    if took_us is None or took_us / 1000 <= view.levels.number(FORK, "longest"):
+        return
+    evidence = []
+    if each is not None:
+        usual = " to ".join(map(humanize.seconds, USUAL_FORK_S_A_GIB))
+        evidence.append(f"{humanize.seconds(each)} for each GiB that is used; {usual} are usual")
+    title = f"The last fork took {humanize.seconds(took_us / 1e6)}"
+    yield of_server(view, FORK, title, command="redis-cli INFO stats", evidence=evidence)
+
+
+def huge_pages(view: HealthView) -> Iterator[Finding]:
+    """Find transparent huge pages that are left on."""
+    if view.setting("disable-thp") == "no":
+        yield of_server(view, HUGE_PAGES, "disable-thp is no", command="redis-cli CONFIG GET disable-thp")
+
+
+def broken(view: HealthView) -> Iterator[Finding]:
+    """Find a replica whose link to its primary is down."""
+    if view.text("master_link_status") == "up":
+        return
+    down_s = view.number("master_link_down_since_seconds")
+    lasts = f" for {humanize.seconds(down_s)}" if down_s is not None and down_s > 0 else ""
+    syncing = "a full synchronisation is under way" if view.number("master_sync_in_progress") else ""
+    title = f"The link to the primary is down{lasts}"
+    yield of_server(view, BROKEN, title, command=_REPLICATION_LINE, evidence=filter(None, (syncing,)))
+
+
+def lagging(view: HealthView) -> Iterator[Finding]:
+    """Find replicas that are not online, or have not acknowledged anything for long."""
+    longest_s = view.levels.number(LAGGING, "lag") / 1000
+    for one in view.latest.replicas:
+        is_late = one.lag_s is not None and one.lag_s > longest_s
+        if one.state == "online" and not is_late:
+            continue
+        how = f"{humanize.seconds(one.lag_s or 0)} behind" if is_late else f"not online: {one.state}"
+        size = behind(view, one)
+        evidence = [] if size is None else [f"{humanize.size(size)} of the stream not acknowledged"]
+        name = replica_name(one)
+        title = f"Replica {name} is {how}"
+        yield of_server(view, LAGGING, title, where=name, command=_REPLICATION_LINE, memory=None, evidence=evidence)
+
+
+def missing(view: HealthView) -> Iterator[Finding]:
+    """Find a primary that has had replicas and has none."""
+    if view.number("repl_backlog_active") == 1 and view.number("connected_slaves") == 0:
+        yield of_server(view, MISSING, "No replica is connected any more", command=_REPLICATION_LINE)
+
+
+def short_backlog(view: HealthView) -> Iterator[Finding]:
+    """Find a backlog that holds less than an outage lasts."""
+    lasts_s, size = backlog_s(view), view.number("repl_backlog_size")
+    if lasts_s is not None and size is not None and lasts_s * 1000 < view.levels.number(BACKLOG, "least"):
+        title = f"The replication backlog holds {humanize.seconds(lasts_s)} of the present writes"
+        evidence = (f"{humanize.size(size)}, {humanize.size(size / lasts_s)} written a second",)
+        yield of_server(view, BACKLOG, title, command="redis-cli CONFIG GET repl-backlog-size", evidence=evidence)
+
+
+def failing_cluster(view: HealthView) -> Iterator[Finding]:
+    """Find slots that nobody serves."""
+    state, assigned = view.text("cluster_state"), view.number("cluster_slots_assigned")
+    failed = view.number("cluster_slots_fail") or 0
+    if state == "ok" and not failed and assigned in (None, SLOTS):
+        return
+    evidence = [f"cluster_state is {state}"]
+    if assigned is not None and assigned < SLOTS:
+        evidence.append(f"{humanize.counted(round(SLOTS - assigned), 'slot')} without a node")
+    if failed:
+        evidence.append(f"{humanize.counted(round(failed), 'slot')} whose node is down")
+    yield of_server(
+        view, CLUSTER, "The cluster does not serve all slots", command="redis-cli CLUSTER INFO", evidence=evidence
+    )
+
+
+def _is_primary_with_replicas(view: HealthView) -> bool:
+    return not is_replica(view) and bool(view.number("connected_slaves"))
+
+
+def _can_tell_backlog(view: HealthView) -> bool:
+    session = view.session
+    return _is_primary_with_replicas(view) and session is not None and session.seconds >= LEAST_S
+
+
+_REPLICATION: Final = Source.INFO_REPLICATION
+
+FINDERS: Final = (
+    ServerFinder(
+        CLUSTER,
+        failing_cluster,
+        "cluster fails",
+        ("cluster_state",),
+        Source.CLUSTER_INFO,
+        lambda view: view.number("cluster_enabled") == 1,
+    ),
+    ServerFinder(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, is_replica),
+    ServerFinder(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
+    ServerFinder(
+        MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, lambda view: not is_replica(view)
+    ),
+    ServerFinder(LAGGING, lagging, "replica behind", (), _REPLICATION, _is_primary_with_replicas),
+    ServerFinder(BACKLOG, short_backlog, "backlog", ("repl_backlog_size",), _REPLICATION, _can_tell_backlog),
+    ServerFinder(FORK, slow_fork, "slow fork", ("latest_fork_usec",), Source.INFO_STATS),
+    ServerFinder(HUGE_PAGES, huge_pages, "huge pages", (), None, lambda view: view.setting("disable-thp") is not None),
+)
+"""The rules about what keeps data, the worst first."""

@@ -1,0 +1,161 @@
+"""Rules that join a server and its keys: what a policy may evict, big keys that are slow, cliffs that load rises at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
+from rtui.analysis.findings.finding import Amount, Finding
+from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
+from rtui.analysis.findings.server_finding import ServerFinder, of_server
+from rtui.analysis.findings.server_load import slow_groups
+from rtui.analysis.health.eviction import eviction
+from rtui.analysis.health.logged_commands import first_key
+from rtui.analysis.health.rates import Span
+from rtui.analysis.health.slow_panel import BIG_SLOW, group_name
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.query.behind import cliff_keys, keys_of
+from rtui.analysis.query.rows_behind import behind_key
+from rtui.analysis.report.document import KeyRecord, Node, Report
+from rtui.analysis.report.expiry import Cliff
+from rtui.keyspace.text.display import display
+from rtui.registry.expectations import Breach
+
+EVICTS: Final = "eviction-of-lasting"
+CLIFF_LOAD: Final = "expiry-cliff-load"
+
+MOST_PLACES: Final = 5
+"""Namespaces and keys of one rule that are listed, the first ones."""
+
+_NAME_LIMIT: Final = 120
+
+
+def evicts_lasting(view: HealthView) -> Iterator[Finding]:
+    """Find keys that must stay, by their names or by the registry, under a policy that may evict any key."""
+    found, report = eviction(view), view.report
+    if report is None or not found.limit_bytes or not found.policy.startswith("allkeys-"):
+        return
+    words = frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
+    root = report.summary.root
+    locks = [node for node in root.children if is_lock(node.name, words)]
+    for node in locks[:MOST_PLACES]:
+        yield _evicted(view, found.policy, (root, node))
+    entries = () if report.summary.registry is None else report.summary.registry.entries
+    lasting = [
+        one
+        for one in entries
+        if least(one.keys) > 0 and any(each.rule == Breach.TTL_UNEXPECTED.value for each in one.expectations)
+    ]
+    for one in lasting[:MOST_PLACES]:
+        keys = Amount(one.keys)
+        yield of_server(
+            view,
+            EVICTS,
+            f"{found.policy} may evict the {keys.keys()} of {display(one.pattern.encode())}, which must have no TTL",
+            where=display(one.pattern.encode()),
+            command="redis-cli CONFIG GET maxmemory-policy",
+            keys=keys,
+            memory=None if one.memory_bytes is None else least(one.memory_bytes),
+            example_keys=one.examples,
+        )
+
+
+def _evicted(view: HealthView, policy: str, path: tuple[Node, Node]) -> Finding:
+    keys = Amount(path[-1].stats.keys)
+    return of_server(
+        view,
+        EVICTS,
+        f"{policy} may evict the {keys.keys('lock')} of {label(path)}",
+        where=label(path),
+        command=scan_line(glob_of(path)),
+        keys=keys,
+        behind=keys_of(path),
+    )
+
+
+def slow_big_keys(view: HealthView) -> Iterator[Finding]:
+    """Find keys of the slow log that are among the biggest of the report."""
+    if view.report is None:
+        return
+    big = _big_keys(view.report)
+    told: set[bytes] = set()
+    for group, _ in slow_groups(view):
+        for entry in group.entries:
+            key = first_key(entry)
+            record = None if key is None else big.get(key)
+            if key is None or record is None or key in told or len(told) >= MOST_PLACES:
+                continue
+            told.add(key)
+            name = display(key, limit=_NAME_LIMIT)
+            facts = [humanize.size(record.memory_bytes)] if record.memory_bytes is not None else []
+            facts += [humanize.counted(record.length, "element")] if record.length is not None else []
+            yield of_server(
+                view,
+                BIG_SLOW,
+                f"{group_name(group)} took {humanize.seconds(entry.amount / 1e6)} on the big key {name}",
+                where=name,
+                command=key_line("MEMORY USAGE", key),
+                keys=Amount(1),
+                memory=record.memory_bytes,
+                behind=behind_key(key),
+                evidence=facts,
+                example_keys=(key,),
+            )
+
+
+def _big_keys(report: Report) -> dict[bytes, KeyRecord]:
+    big = report.summary.big
+    lists = (big.by_memory, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
+    return {one.key: one for records in lists for one in records}
+
+
+def cliff_load(view: HealthView) -> Iterator[Finding]:
+    """Find cliffs of the report during which more is asked, or less found, than in the rest of the session."""
+    if view.report is None:
+        return
+    for cliff in view.report.summary.expiry.cliffs[:MOST_PLACES]:
+        inside = [one for one in view.spans if _overlaps(one, cliff)]
+        outside = [one for one in view.spans if one not in inside]
+        for counter, what in (("total_commands_processed", "commands"), ("keyspace_misses", "misses")):
+            now, usual = _rate(inside, counter), _rate(outside, counter)
+            if now is None or not usual or now < view.levels.number(CLIFF_LOAD, "rise") * usual:
+                continue
+            start = humanize.moment(cliff.start_s)
+            title = (
+                f"{humanize.decimal(now)} {what} a second while {cliff.label} expires, {humanize.decimal(usual)} else"
+            )
+            yield of_server(
+                view,
+                CLIFF_LOAD,
+                title,
+                where=cliff.label,
+                command="redis-cli INFO stats",
+                keys=Amount(cliff.keys),
+                behind=cliff_keys(cliff, view.report.summary.root),
+                evidence=(f"from {start} UTC on, {Amount(cliff.keys).keys()} expire",),
+            )
+            break
+
+
+def _overlaps(span: Span, cliff: Cliff) -> bool:
+    return span.before.at_ms / 1000 < cliff.end_s and cliff.start_s < span.after.at_ms / 1000
+
+
+def _rate(spans: list[Span], counter: str) -> float | None:
+    """Return the rate over several spans together; None where it is not known of any."""
+    known = [(change, one.seconds) for one in spans if (change := one.change(counter)) is not None and one.seconds > 0]
+    return sum(change for change, _ in known) / sum(seconds for _, seconds in known) if known else None
+
+
+def _has_report(view: HealthView) -> bool:
+    return view.report is not None
+
+
+FINDERS: Final = (
+    ServerFinder(EVICTS, evicts_lasting, "evicts locks", applies=_has_report),
+    ServerFinder(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report),
+    ServerFinder(CLIFF_LOAD, cliff_load, "expiry", applies=lambda view: _has_report(view) and len(view.spans) > 1),
+)
+"""The rules about a server and its keys, the worst first."""

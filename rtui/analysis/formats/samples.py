@@ -1,0 +1,159 @@
+"""Samples of servers as a file: lines of JSON, written as they come, so that a file that is cut off can be read.
+
+The first line is a `Header`; each line after it is a `Sample`. A line has what was asked for that sample alone
+(`sources`): what other sources said before stays as it was, and is put back when the file is read. Bytes (addresses,
+names of clients, arguments) are written as in reports: readable UTF-8 as it is, any other byte as `\\xNN`.
+
+A file comes from anywhere: its texts are made safe, its size has a limit, and the first line that can't be read ends
+it. Of more samples than a history holds, those in between are left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from rtui import __version__
+from rtui.analysis.formats.json import json_value
+from rtui.analysis.health.history import SampleHistory
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, only_new, with_earlier
+from rtui.analysis.report.members import Name
+from rtui.keyspace.text.display import display_text, unescape
+
+SCHEMA: Final = 1
+"""Version of the file."""
+
+MAX_LINE_BYTES: Final = 8 << 20
+"""No sample is longer."""
+
+MAX_TEXT: Final = 4096
+"""Characters of a text that are read."""
+
+MAX_NODES: Final = 2_000
+
+
+class Header(msgspec.Struct, frozen=True, kw_only=True):
+    """What a file begins with."""
+
+    format: Literal["rtui samples"] = "rtui samples"
+    schema: Literal[1] = SCHEMA
+    rtui: str = __version__
+    began_ms: int
+    """Milliseconds since the epoch."""
+    server: str
+    """What was asked for: `host:port`."""
+    masked: bool = False
+    """Whether addresses of clients are stand-ins."""
+
+
+class SamplesFormatError(ValueError):
+    """What is no file of samples; the text says why, a sentence without a full stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class SamplesFile:
+    """What a file holds."""
+
+    header: Header
+    nodes: dict[str, tuple[Sample, ...]]
+    """By what samples call the node; oldest first, as complete as when they were written."""
+    left_out: int = 0
+    """Samples between others that were left out."""
+    unread: int = 0
+    """The number of the line that could not be read, where the rest is missing; 0 for none."""
+
+
+def header_line(header: Header) -> str:
+    """Return the first line of a file."""
+    return msgspec.json.encode(header).decode() + "\n"
+
+
+def sample_line(sample: Sample) -> str:
+    """Return the line of a sample."""
+    plain = msgspec.to_builtins(only_new(sample), builtin_types=(bytes,), str_keys=True)
+    told = {name: json_value(value) for name, value in plain.items() if value or name == "at_ms"}
+    return msgspec.json.encode(told).decode() + "\n"
+
+
+def is_samples(beginning: bytes) -> bool:
+    """Whether a file begins like one of samples."""
+    return beginning.lstrip().startswith(b'{"format":"rtui samples"')
+
+
+def read_samples(lines: Iterable[bytes]) -> SamplesFile:
+    """Read the lines of a file; raises SamplesFormatError where the first is no header."""
+    numbered = enumerate(lines, 1)
+    _, first = next(numbered, (1, b""))
+    try:
+        header = msgspec.convert(_safe(msgspec.json.decode(first)), Header)
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        raise SamplesFormatError(f"it is no file of samples: {display_text(str(error), limit=100)}") from None
+    histories: dict[str, SampleHistory] = {}
+    latest: dict[str, Sample] = {}
+    unread = 0
+    for number, line in numbered:
+        try:
+            sample = _sample(line)
+        except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
+            unread = number
+            break
+        node = sample.node
+        if node in latest:
+            sample = with_earlier(sample, latest[node])
+        elif len(latest) >= MAX_NODES:
+            continue
+        latest[node] = sample
+        histories.setdefault(node, SampleHistory()).add(sample)
+    nodes = {node: one.samples for node, one in histories.items()}
+    return SamplesFile(header, nodes, sum(one.left_out for one in histories.values()), unread)
+
+
+def _sample(line: bytes) -> Sample:
+    if len(line) > MAX_LINE_BYTES:
+        raise SamplesFormatError("a line is too long")
+    return msgspec.convert(_safe(msgspec.json.decode(line)), Sample, str_keys=True, dec_hook=_read)
+
+
+def _safe(value: Any) -> Any:
+    """Return what was read with all texts safe to show."""
+    if isinstance(value, str):
+        return display_text(value, limit=MAX_TEXT)
+    if isinstance(value, list):
+        return [_safe(one) for one in value]
+    if isinstance(value, dict):
+        return {display_text(name, limit=MAX_TEXT): _safe(one) for name, one in value.items()}
+    return value
+
+
+def _read(wanted: type, value: Any) -> Any:
+    if wanted is Name and isinstance(value, str):
+        return unescape(value.encode("utf-8", "surrogateescape"))
+    return value
+
+
+class Masker:
+    """Puts stand-ins in the place of addresses of clients, the same for the same address, and leaves ids out."""
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, bytes] = {}
+
+    def masked(self, sample: Sample) -> Sample:
+        """Return a sample without ids and addresses of clients."""
+        logs: dict[str, Any] = {
+            name: tuple(map(self._of_command, getattr(sample, name)))
+            for name in ("slow", "large_requests", "large_replies")
+        }
+        return replace(sample, clients=tuple(map(self._of_client, sample.clients)), **logs)
+
+    def _of_client(self, client: ClientFigures) -> ClientFigures:
+        return replace(client, id=None, address=self._stand_in(client.address))
+
+    def _of_command(self, entry: LoggedCommand) -> LoggedCommand:
+        return replace(entry, address=self._stand_in(entry.address))
+
+    def _stand_in(self, address: bytes) -> bytes:
+        return self._known.setdefault(address, b"client-%d" % (len(self._known) + 1)) if address else b""

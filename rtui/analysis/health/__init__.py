@@ -1,0 +1,1 @@
+"""How servers are: samples of what they say of themselves, and what can be read out of them."""

@@ -1,0 +1,121 @@
+"""Primaries and replicas: links, lag, how long an outage the backlog survives, and the state of a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.health.lines import About, Lines
+from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.sample import Replica, Source
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import SafeText, display
+
+BROKEN: Final = "replication-broken"
+LAGGING: Final = "replica-lagging"
+MISSING: Final = "replica-missing"
+BACKLOG: Final = "backlog-short"
+CLUSTER: Final = "cluster-failing"
+
+ROLES: Final = {"master": "primary", "slave": "replica"}
+"""What INFO calls the roles, and what they are."""
+
+LEAST_S: Final = 10.0
+"""Rates of a shorter session say little of the usual load."""
+
+_REPLICA: Final = Column("replica", "replica", Unit.NAME)
+_STATE: Final = Column("state", "state", Unit.TEXT, 12)
+_BEHIND: Final = Column("behind", "behind", Unit.BYTES, 9, "Of the replication stream, that it has not acknowledged")
+_LAG: Final = Column("lag", "lag", Unit.DURATION, 6, "Since its last acknowledgement")
+
+
+def replication_panel(view: HealthView) -> Panel:
+    """Return the figures of INFO replication, and of CLUSTER INFO where it is a node of a cluster."""
+    return Panel("replication", "Replication", tuple(_lines(view)), tuple(_tables(view)))
+
+
+def is_replica(view: HealthView) -> bool:
+    """Whether the server says that it is a replica."""
+    return view.text("role") == "slave"
+
+
+def behind(view: HealthView, replica: Replica) -> float | None:
+    """Return how many bytes of the stream a replica has not acknowledged."""
+    offset = view.number("master_repl_offset")
+    return None if offset is None or replica.offset is None else max(0.0, offset - replica.offset)
+
+
+def backlog_s(view: HealthView) -> float | None:
+    """Return how long an outage the backlog survives with the writes of the session; None where that can't be told."""
+    size, session = view.number("repl_backlog_size"), view.session
+    if size is None or session is None or session.seconds < LEAST_S:
+        return None
+    written = session.rate("master_repl_offset")
+    return size / written if written else None
+
+
+def _lines(view: HealthView) -> Iterator[Line]:
+    lines, stats = Lines(view, Source.INFO_REPLICATION), Lines(view, Source.INFO_STATS)
+    role = view.cell("role", Source.INFO_REPLICATION)
+    yield lines.given("role", "role", Unit.TEXT, ROLES.get(role, role) if isinstance(role, str) else role)
+    if is_replica(view):
+        yield from _as_replica(view, lines)
+    yield lines.gauge("connected_slaves", "replicas", Unit.COUNT, About("", "as many as there were", MISSING))
+    if view.number("connected_slaves"):
+        lag = humanize.seconds(view.levels.number(LAGGING, "lag") / 1000)
+        lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None]
+        lagging = About("of the replica that is most behind", f"up to {lag}", LAGGING)
+        yield lines.given("replica_lag", "lag", Unit.DURATION, max(lags, default=None), lagging)
+    if view.number("repl_backlog_active"):
+        yield lines.gauge("repl_backlog_size", "backlog", Unit.BYTES)
+        least = f"at least {humanize.seconds(view.levels.number(BACKLOG, 'least') / 1000)}"
+        survives = backlog_s(view)
+        yield lines.given(
+            "backlog_seconds",
+            "outage that it survives",
+            Unit.DURATION,
+            survives,
+            About("" if survives is not None else "it takes writes, and 10 s of them, to tell", least, BACKLOG),
+        )
+        yield lines.rate("replicated", "written to replicas", Unit.BYTES, "master_repl_offset")
+        yield stats.gauge("sync_full", "full resyncs", Unit.COUNT, About("each takes a fork, and sends all data"))
+        yield stats.gauge("sync_partial_ok", "partial resyncs", Unit.COUNT)
+        yield stats.gauge(
+            "sync_partial_err", "resyncs that could not be partial", Unit.COUNT, About("the backlog was too short")
+        )
+    if view.number("cluster_enabled"):
+        yield from _as_node(view)
+
+
+def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
+    down_s = view.number("master_link_down_since_seconds")
+    said = f"for {humanize.seconds(down_s)}" if down_s is not None and down_s > 0 else ""
+    yield lines.gauge("master_link_status", "link to the primary", Unit.TEXT, About(said, "up", BROKEN))
+    yield lines.gauge("master_last_io_seconds_ago", "primary last heard of", Unit.DURATION)
+    if view.number("master_sync_in_progress"):
+        yield lines.gauge("master_sync_total_bytes", "full resync, bytes in all", Unit.BYTES)
+        yield lines.gauge("master_sync_read_bytes", "full resync, bytes received", Unit.BYTES)
+
+
+def _as_node(view: HealthView) -> Iterator[Line]:
+    lines = Lines(view, Source.CLUSTER_INFO)
+    yield lines.gauge("cluster_state", "cluster", Unit.TEXT, About("", "ok", CLUSTER))
+    yield lines.gauge("cluster_slots_assigned", "slots that have a node", Unit.NUMBER, About(normal=f"{SLOTS}"))
+    yield lines.gauge("cluster_slots_pfail", "slots whose node may be down", Unit.NUMBER, About(normal="0"))
+    yield lines.gauge("cluster_slots_fail", "slots whose node is down", Unit.NUMBER, About(normal="0"))
+    yield lines.gauge("cluster_known_nodes", "nodes", Unit.COUNT)
+    yield lines.gauge("cluster_size", "primaries with slots", Unit.COUNT)
+
+
+def _tables(view: HealthView) -> Iterator[Table]:
+    rows = tuple((one.address, SafeText(one.state), behind(view, one), one.lag_s) for one in view.latest.replicas)
+    if rows:
+        yield Table("replicas", "Replicas", (_REPLICA, _STATE, _BEHIND, _LAG), rows)
+
+
+def replica_name(replica: Replica) -> SafeText:
+    """Return the address of a replica as safe text."""
+    return display(replica.address, limit=60)

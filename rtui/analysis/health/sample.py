@@ -1,0 +1,226 @@
+"""What one server said of itself at one moment: the fields of INFO and the lists that health is judged by.
+
+A sample is plain data, so that it can be kept, written as a line of JSON and read again. Whatever the server would not
+tell, or what would have cost too much, is absent from its fields and named in `missing` with the reason: 0 is always a
+figure of the server. Counters are as the server gives them, since its start or the last reset of its statistics; what
+happened between two samples is for `rates.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, Final
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from rtui.analysis.facts import Reason
+from rtui.analysis.report.document import KeySizes
+from rtui.analysis.report.members import Name
+
+
+class Source(StrEnum):
+    """Where figures come from; the value is what is sent."""
+
+    INFO_SERVER = "INFO server"
+    INFO_CLIENTS = "INFO clients"
+    INFO_MEMORY = "INFO memory"
+    INFO_PERSISTENCE = "INFO persistence"
+    INFO_STATS = "INFO stats"
+    INFO_REPLICATION = "INFO replication"
+    INFO_CPU = "INFO cpu"
+    INFO_CLUSTER = "INFO cluster"
+    INFO_KEYSPACE = "INFO keyspace"
+    COMMAND_STATS = "INFO commandstats"
+    LATENCY_STATS = "INFO latencystats"
+    ERROR_STATS = "INFO errorstats"
+    KEY_SIZES = "INFO keysizes"
+    CLUSTER_INFO = "CLUSTER INFO"
+    SLOW_LOG = "SLOWLOG GET"
+    LARGE_REQUESTS = "COMMANDLOG GET large-request"
+    LARGE_REPLIES = "COMMANDLOG GET large-reply"
+    LATENCY_EVENTS = "LATENCY LATEST"
+    CLIENTS = "CLIENT LIST"
+    SETTINGS = "CONFIG GET"
+
+
+class Missing(Struct, frozen=True):
+    """Why a source says nothing."""
+
+    reason: Reason
+    detail: str = ""
+    """Safe text without a full stop: the server's own words, or how many clients there are; may be empty."""
+
+
+class Database(Struct, frozen=True):
+    """A numbered database, by INFO keyspace."""
+
+    keys: int
+    expires: int
+    """Of these, how many have a TTL."""
+    avg_ttl_ms: int | None = None
+
+
+class CommandStats(Struct, frozen=True):
+    """One command since the statistics were reset, by INFO commandstats and latencystats."""
+
+    calls: int
+    took_us: int
+    """All calls together."""
+    rejected: int | None = None
+    """Refused before they ran, such as for a right or an argument; from Redis 6.2 on."""
+    failed: int | None = None
+    """Ended with an error; from Redis 6.2 on."""
+    percentiles_us: dict[str, float] = field(default_factory=dict)
+    """Time by percentile, such as {"50": 1.0, "99": 3.0, "99.9": 17.0}; from Redis 7.0 on."""
+
+
+class Replica(Struct, frozen=True):
+    """A replica as its primary sees it, by INFO replication."""
+
+    address: Name
+    state: str
+    """`online`, `wait_bgsave`, `send_bulk` …"""
+    offset: int | None = None
+    lag_s: int | None = None
+    """Seconds since its last acknowledgement."""
+
+
+class LoggedCommand(Struct, frozen=True):
+    """An entry of SLOWLOG or COMMANDLOG."""
+
+    id: int
+    at_s: int
+    """When it ended, in seconds since the epoch by the server's clock."""
+    amount: int
+    """Microseconds in the slow log, bytes in the two others."""
+    argv: tuple[Name, ...]
+    """The command and its arguments, cut by the server."""
+    address: Name = b""
+    client_name: Name = b""
+    is_own: bool = False
+    """Whether rtui sent it."""
+
+    @property
+    def name(self) -> str:
+        """The command in capitals."""
+        return self.argv[0].decode("ascii", "replace").upper() if self.argv else ""
+
+
+class LatencyEvent(Struct, frozen=True):
+    """A class of delays that the server has measured, by LATENCY LATEST and HISTORY."""
+
+    name: str
+    at_s: int
+    latest_ms: int
+    highest_ms: int
+    history: tuple[tuple[int, int], ...] = ()
+    """Seconds since the epoch and milliseconds, oldest first; at most one a second, the highest."""
+
+
+class ClientFigures(Struct, frozen=True):
+    """A connected client."""
+
+    id: int | None
+    address: Name
+    name: Name = b""
+    library: Name = b""
+    user: Name = b""
+    flags: str = ""
+    """As CLIENT LIST has them: `N` for none, `b` blocked, `S` a replica, `P` subscribed …"""
+    db: int | None = None
+    connected_s: int | None = None
+    idle_s: int | None = None
+    last_command: str = ""
+    subscriptions: int | None = None
+    """Channels, patterns and shard channels."""
+    query_bytes: int | None = None
+    """Sent by the client and not carried out yet."""
+    output_bytes: int | None = None
+    """Replies that the client has not read yet."""
+    total_bytes: int | None = None
+    """All that the server holds for it; from Redis 6.2 on."""
+    is_own: bool = False
+
+
+class OwnUse(Struct, frozen=True):
+    """What rtui itself has added to the counters of this server so far in its session, over all connections."""
+
+    commands: int = 0
+    hits: int = 0
+    """Look-ups of keys, as the server counts `keyspace_hits`: those of keys that were gone by then are among them."""
+    misses: int = 0
+
+
+class Sample(Struct, frozen=True):
+    """One server at one moment."""
+
+    at_ms: int
+    """Milliseconds since the epoch, by rtui's clock."""
+    node: str
+    """`host:port` as safe text, the same in each sample of a session."""
+    info: dict[str, int | float | str] = field(default_factory=dict)
+    """Fields of INFO and CLUSTER INFO by their names there, those that `fields.py` declares; texts are safe."""
+    databases: dict[int, Database] = field(default_factory=dict)
+    commands: dict[str, CommandStats] = field(default_factory=dict)
+    """By name in capitals, `CONFIG|GET` for a subcommand."""
+    errors: dict[str, int] = field(default_factory=dict)
+    """How often each error code was replied: `WRONGTYPE` …"""
+    replicas: tuple[Replica, ...] = ()
+    slow: tuple[LoggedCommand, ...] = ()
+    """Latest first, like the two that follow."""
+    large_requests: tuple[LoggedCommand, ...] = ()
+    large_replies: tuple[LoggedCommand, ...] = ()
+    latency: tuple[LatencyEvent, ...] = ()
+    clients: tuple[ClientFigures, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+    """By the names of CONFIG GET; safe texts."""
+    key_sizes: tuple[KeySizes, ...] = ()
+    """By INFO keysizes, from Redis 8.0 on; those of all databases together."""
+    own: OwnUse = OwnUse()
+    sources: tuple[Source, ...] = ()
+    """What has answered for this sample, maybe with nothing, such as an empty slow log. Some sources are asked less
+    often, and logs where there is something new: what those said is as in the sample before."""
+    missing: dict[Source, Missing] = field(default_factory=dict)
+    """Sources that were asked for and said nothing."""
+
+
+FIGURES: Final[Mapping[Source, str]] = {
+    Source.INFO_KEYSPACE: "databases",
+    Source.COMMAND_STATS: "commands",
+    Source.ERROR_STATS: "errors",
+    Source.INFO_REPLICATION: "replicas",
+    Source.SLOW_LOG: "slow",
+    Source.LARGE_REQUESTS: "large_requests",
+    Source.LARGE_REPLIES: "large_replies",
+    Source.LATENCY_EVENTS: "latency",
+    Source.CLIENTS: "clients",
+    Source.SETTINGS: "settings",
+    Source.KEY_SIZES: "key_sizes",
+}
+"""The fields of a sample that have what one source says; percentiles of commands are those of LATENCY_STATS."""
+
+
+def with_earlier(sample: Sample, before: Sample) -> Sample:
+    """Return a sample with what those sources said before that were not asked for it; none of another run."""
+    if sample.info.get("run_id") != before.info.get("run_id"):
+        return sample
+    known = {*sample.sources, *sample.missing}
+    earlier = {name: getattr(before, name) for source, name in FIGURES.items() if source not in known}
+    if Source.COMMAND_STATS in known and Source.LATENCY_STATS not in known:
+        earlier["commands"] = {
+            name: replace(stats, percentiles_us=was.percentiles_us) if (was := before.commands.get(name)) else stats
+            for name, stats in sample.commands.items()
+        }
+    return replace(sample, **earlier)
+
+
+def only_new(sample: Sample) -> Sample:
+    """Return a sample without what `with_earlier` has added."""
+    nothing: dict[str, Any] = {
+        name: type(getattr(sample, name))() for source, name in FIGURES.items() if source not in sample.sources
+    }
+    if "commands" not in nothing and Source.LATENCY_STATS not in sample.sources:
+        nothing["commands"] = {name: replace(stats, percentiles_us={}) for name, stats in sample.commands.items()}
+    return replace(sample, **nothing)

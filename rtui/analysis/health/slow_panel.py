@@ -1,0 +1,156 @@
+"""What took long: the slow log by command and namespace, large requests and replies in Valkey, latency events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rtui.analysis import humanize
+from rtui.analysis.health.lines import About, Lines
+from rtui.analysis.health.logged_commands import LoggedGroup, NameFolding, first_key, grouped
+from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.sample import LatencyEvent, LoggedCommand, Source
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
+
+SLOW: Final = "command-slow"
+BIG_SLOW: Final = "key-big-slow"
+
+_OFF: Final = "-1"
+_NAME_LIMIT: Final = 60
+
+_COMMAND: Final = Column("command", "command", Unit.TEXT, 14)
+_NAMESPACE: Final = Column("namespace", "namespace of the key", Unit.NAME)
+_ENTRIES: Final = Column("entries", "entries", Unit.COUNT, 7)
+_LONGEST: Final = Column("longest", "longest", Unit.DURATION, 9)
+_TOOK: Final = Column("took", "together", Unit.DURATION, 9)
+_LARGEST: Final = Column("largest", "largest", Unit.BYTES, 9)
+_BYTES: Final = Column("bytes", "together", Unit.BYTES, 9)
+_LATEST: Final = Column("latest", "latest, UTC", Unit.TIME, 19)
+_CLIENT: Final = Column("client", "client of it", Unit.TEXT, 21)
+
+_EVENT: Final = Column("event", "event", Unit.TEXT, 24)
+_NOW: Final = Column("last", "last", Unit.DURATION, 8)
+_HIGHEST: Final = Column("highest", "highest", Unit.DURATION, 8)
+_TIMES: Final = Column("times", "times", Unit.COUNT, 6, "As far as the server remembers: 160 of each event")
+
+_LOGS: Final = (
+    ("slow", Source.SLOW_LOG, "Slow commands", (_LONGEST, _TOOK), 1e6),
+    ("large_requests", Source.LARGE_REQUESTS, "Large requests", (_LARGEST, _BYTES), 1),
+    ("large_replies", Source.LARGE_REPLIES, "Large replies", (_LARGEST, _BYTES), 1),
+)
+"""The field of a sample, the source, the title, the columns of amounts and by what amounts are divided."""
+
+
+def slow_panel(view: HealthView) -> Panel:
+    """Return the thresholds in force and the entries of the logs by command and namespace."""
+    notes = []
+    if view.setting("slowlog-log-slower-than") == _OFF:
+        notes.append(SafeText("the slow log is off: slowlog-log-slower-than is -1"))
+    if view.setting("latency-monitor-threshold") == "0":
+        notes.append(SafeText("latency events are off: latency-monitor-threshold is 0"))
+    return Panel("slow", "Slow", tuple(_lines(view)), tuple(_tables(view)), tuple(notes))
+
+
+def logged(view: HealthView, source: Source) -> tuple[LoggedCommand, ...]:
+    """Return the entries of a log that are known; none where it is empty or not known."""
+    told = view.told(source)
+    if told is None:
+        return ()
+    entries = {Source.LARGE_REQUESTS: told.large_requests, Source.LARGE_REPLIES: told.large_replies}
+    return entries.get(source, told.slow)
+
+
+def folding(view: HealthView) -> NameFolding:
+    """Return what folds names as the report of the keyspace does, or by the usual separator."""
+    separators: Sequence[bytes] = () if view.report is None else view.report.head.scope.separators
+    return NameFolding(separators or DEFAULT_SEPARATORS)
+
+
+def _lines(view: HealthView) -> Iterator[Line]:
+    lines = Lines(view, Source.SLOW_LOG)
+    entries = logged(view, Source.SLOW_LOG)
+    is_known = Source.SLOW_LOG not in view.latest.missing
+    others = [one for one in entries if not one.is_own]
+    longest_ms = view.levels.number(SLOW, "longest")
+    slow = [one for one in others if one.amount > longest_ms * 1000]
+    yield lines.given(
+        "slow_entries",
+        "slow commands",
+        Unit.COUNT,
+        len(slow) if is_known else view.unknown(Source.SLOW_LOG),
+        About(f"of the latest {len(entries)} entries of the slow log", _none_over(longest_ms), SLOW),
+    )
+    yield lines.given(
+        "slow_entries_of_rtui",
+        "of these, rtui's own",
+        Unit.COUNT,
+        len(entries) - len(others) if is_known else view.unknown(Source.SLOW_LOG),
+        About(normal="none"),
+    )
+    for name, title, scale, unit in (
+        ("slowlog-log-slower-than", "slow log from", 1e6, Unit.DURATION),
+        ("slowlog-max-len", "entries of the slow log, at most", 1, Unit.COUNT),
+        ("latency-monitor-threshold", "latency events from", 1e3, Unit.DURATION),
+        ("commandlog-request-larger-than", "large requests from", 1, Unit.BYTES),
+        ("commandlog-reply-larger-than", "large replies from", 1, Unit.BYTES),
+    ):
+        value = view.setting(name)
+        if value is not None and value.isdigit():
+            off = name == "latency-monitor-threshold" and value == "0"
+            cell = "off" if off else int(value) / scale if scale > 1 else int(value)
+            yield lines.given(name.replace("-", "_"), title, unit, cell, About(name))
+
+
+def _none_over(longest_ms: float) -> str:
+    return f"none over {humanize.seconds(longest_ms / 1000)}"
+
+
+def _tables(view: HealthView) -> Iterator[Table]:
+    folds = folding(view)
+    for field, source, title, columns, divisor in _LOGS:
+        groups = grouped(logged(view, source), folds)
+        if groups:
+            yield Table(
+                field,
+                f"{title} by command and namespace",
+                (_COMMAND, _NAMESPACE, _ENTRIES, *columns, _LATEST, _CLIENT),
+                tuple(
+                    (
+                        SafeText(f"{_text(one.command)} (rtui)" if one.is_own else _text(one.command)),
+                        one.pattern or None,
+                        len(one.entries),
+                        one.largest.amount / divisor,
+                        one.total / divisor,
+                        one.entries[0].at_s,
+                        client(one.largest),
+                    )
+                    for one in groups
+                ),
+                tuple(first_key(one.largest) for one in groups),
+            )
+    told = view.told(Source.LATENCY_EVENTS)
+    if told is not None and told.latency:
+        yield Table("latency", "Latency events", (_EVENT, _NOW, _HIGHEST, _TIMES, _LATEST), _events(told.latency))
+
+
+def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[str, float, float, int, int], ...]:
+    highest = sorted(events, key=lambda one: -one.highest_ms)
+    return tuple((one.name, one.latest_ms / 1000, one.highest_ms / 1000, len(one.history), one.at_s) for one in highest)
+
+
+def client(entry: LoggedCommand) -> SafeText:
+    """Return who has sent a command: its name and address, as far as they are known."""
+    parts = [display(one, limit=_NAME_LIMIT) for one in (entry.client_name, entry.address) if one]
+    return SafeText(" ".join(parts))
+
+
+def _text(name: str) -> SafeText:
+    return display(name.encode("utf-8", "replace"), limit=_NAME_LIMIT)
+
+
+def group_name(one: LoggedGroup) -> SafeText:
+    """Return a group in words: `SMEMBERS of shop:tags:{id}`."""
+    return SafeText(f"{_text(one.command)} of {display(one.pattern)}" if one.pattern else _text(one.command))

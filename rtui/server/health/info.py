@@ -1,0 +1,171 @@
+"""What INFO, CLUSTER INFO and CONFIG GET tell, as samples keep it.
+
+All of it comes from the server: names and texts are made safe, numbers are bounded, and lists end. What does not have
+the expected form is left out, and nothing here raises an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from rtui.analysis.health.fields import FIELDS, FieldUnit
+from rtui.analysis.health.sample import CommandStats, Database, Replica, Source
+from rtui.analysis.report.document import KeySizes
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.guard.closed_list import SETTINGS
+from rtui.server.wire.identity import parse_info, parse_number
+from rtui.server.wire.replies import Reply
+
+MAX_NAME: Final = 64
+"""Characters of the name of a command or an error."""
+
+MAX_TEXT: Final = 300
+"""Characters of the value of a field or a setting."""
+
+MAX_COMMANDS: Final = 1_000
+"""Commands that are kept: a server has some 400, and modules bring more."""
+
+MAX_ERRORS: Final = 128
+"""Error codes that are kept, those with most replies: scripts may make up any number."""
+
+MAX_DATABASES: Final = 1_000
+MAX_REPLICAS: Final = 100
+MAX_PERCENTILES: Final = 10
+
+_FLOAT: Final = re.compile(r"-?[0-9]{1,18}\.[0-9]{1,9}", re.ASCII)
+_DATABASE: Final = re.compile(r"db([0-9]{1,9})", re.ASCII)
+_REPLICA: Final = re.compile(r"slave([0-9]{1,9})", re.ASCII)
+_PERCENTILE: Final = re.compile(r"p([0-9]{1,3}(?:\.[0-9]{1,6})?)", re.ASCII)
+_SIZES: Final = re.compile(r"db([0-9]{1,10})_(distrib_[a-z0-9_]{1,50})", re.ASCII)
+_BIN: Final = re.compile(r"([0-9]{1,4})([KMGTPE]?)=([0-9]{1,19})", re.ASCII)
+_UNITS: Final = {unit: 1 << 10 * power for power, unit in enumerate(("", *"KMGTPE"))}
+
+
+def has_section(reply: Reply) -> bool:
+    """Whether the server has a section of INFO: where it has not, there is no title, nor a field."""
+    return isinstance(reply, bytes) and (reply.startswith(b"#") or bool(parse_info(reply)))
+
+
+def parse_fields(source: Source, reply: Reply) -> dict[str, int | float | str]:
+    """Read the declared fields of one source: numbers, or safe texts where the declaration says so."""
+    found: dict[str, int | float | str] = {}
+    for name, text in parse_info(reply).items():
+        declared = FIELDS.get(name)
+        if declared is None or declared.source is not source:
+            continue
+        if declared.unit is FieldUnit.TEXT:
+            if text:
+                found[name] = display_text(text, limit=MAX_TEXT)
+        elif (number := _number(text.removesuffix("%"))) is not None:
+            found[name] = number
+    return found
+
+
+def _number(text: str) -> int | float | None:
+    """Read a number as INFO writes it; None for what is none, and for numbers of more than 19 digits."""
+    whole = parse_number({"": text}, "")
+    return float(text) if whole is None and _FLOAT.fullmatch(text) else whole
+
+
+def parse_databases(reply: Reply) -> dict[int, Database]:
+    """Read `db0:keys=3,expires=1,avg_ttl=0` of INFO keyspace."""
+    found = {}
+    for name, parts in _parts(reply, _DATABASE, MAX_DATABASES):
+        keys, expires = parse_number(parts, "keys"), parse_number(parts, "expires")
+        if keys is not None and expires is not None and keys >= 0 <= expires:
+            found[int(name)] = Database(keys, expires, parse_number(parts, "avg_ttl"))
+    return found
+
+
+def parse_replicas(reply: Reply) -> tuple[Replica, ...]:
+    """Read `slave0:ip=10.0.0.2,port=6379,state=online,offset=14,lag=0` of INFO replication."""
+    found = []
+    for _, parts in _parts(reply, _REPLICA, MAX_REPLICAS):
+        if "ip" in parts:
+            address = f"{parts['ip']}:{parts.get('port', '')}"[:MAX_TEXT].encode("utf-8", "replace")
+            state = display_text(parts.get("state", ""), limit=MAX_NAME)
+            found.append(Replica(address, state, parse_number(parts, "offset"), parse_number(parts, "lag")))
+    return tuple(found)
+
+
+def _parts(reply: Reply, wanted: re.Pattern[str], most: int) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield what the pattern's group is of the names that fit it, with the fields after the colon."""
+    for name, text in parse_info(reply).items():
+        match = wanted.fullmatch(name)
+        if match is not None and most > 0:
+            most -= 1
+            pairs = (part.partition("=") for part in text[: 8 * MAX_TEXT].split(","))
+            yield match[1], {key: value for key, equals, value in pairs if equals}
+
+
+_COMMAND: Final = re.compile(r"cmdstat_(.+)")
+_LATENCY: Final = re.compile(r"latency_percentiles_usec_(.+)")
+_ERROR: Final = re.compile(r"errorstat_(.+)")
+
+
+def command_name(text: str) -> SafeText:
+    """Return the safe name of a command in capitals: `CONFIG|GET`."""
+    return SafeText(display_text(text, limit=MAX_NAME).upper())
+
+
+def parse_commands(reply: Reply) -> dict[str, CommandStats]:
+    """Read `cmdstat_config|get:calls=3,usec=249,…,rejected_calls=0,failed_calls=0` of INFO commandstats."""
+    found: dict[str, CommandStats] = {}
+    for name, parts in _parts(reply, _COMMAND, MAX_COMMANDS):
+        calls, took_us = parse_number(parts, "calls"), parse_number(parts, "usec")
+        if calls is not None and took_us is not None and calls >= 0 <= took_us:
+            rejected, failed = parse_number(parts, "rejected_calls"), parse_number(parts, "failed_calls")
+            found[command_name(name)] = CommandStats(calls, took_us, rejected, failed)
+    return found
+
+
+def parse_percentiles(reply: Reply) -> dict[str, dict[str, float]]:
+    """Read `latency_percentiles_usec_get:p50=1.003,p99=3.007,p99.9=17.023` of INFO latencystats, by command."""
+    found: dict[str, dict[str, float]] = {}
+    for name, parts in _parts(reply, _LATENCY, MAX_COMMANDS):
+        matches = [(_PERCENTILE.fullmatch(key), _number(value)) for key, value in [*parts.items()][:MAX_PERCENTILES]]
+        took_us = {match[1]: float(number) for match, number in matches if match is not None and number is not None}
+        if took_us:
+            found[command_name(name)] = took_us
+    return found
+
+
+def parse_errors(reply: Reply) -> dict[str, int]:
+    """Read `errorstat_WRONGTYPE:count=2` of INFO errorstats."""
+    found: Counter[str] = Counter()
+    for name, parts in _parts(reply, _ERROR, MAX_COMMANDS):
+        count = parse_number(parts, "count")
+        if count is not None and count >= 0:
+            found[display_text(name, limit=MAX_NAME)] += count
+    return dict(found.most_common(MAX_ERRORS))
+
+
+def parse_key_sizes(reply: Reply, db: int | None = None) -> tuple[KeySizes, ...]:
+    """Read `db0_distrib_strings_sizes:0=1,1=4,2K=7` of INFO keysizes: keys by lower bounds in binary units.
+
+    Of one database, or of all together.
+    """
+    counted: dict[str, Counter[int]] = {}
+    for name, text in parse_info(reply).items():
+        match = _SIZES.fullmatch(name)
+        if match is not None and db in (None, int(match[1])):
+            bins = counted.setdefault(match[2], Counter())
+            for one in map(_BIN.fullmatch, text.split(",")):
+                if one is not None:
+                    bins[int(one[1]) * _UNITS[one[2]]] += int(one[3])
+    return tuple(KeySizes(name, tuple(sorted(bins.items()))) for name, bins in counted.items() if bins)
+
+
+def parse_settings(replies: Sequence[Reply]) -> dict[str, str]:
+    """Read replies to CONFIG GET, each a flat list of names and values; other names than those asked are left out."""
+    found: dict[str, str] = {}
+    for reply in replies:
+        flat = [one for one in reply if isinstance(one, bytes)] if isinstance(reply, list) else []
+        for raw_name, raw in zip(flat[::2], flat[1::2], strict=False):
+            name = raw_name.decode("ascii", "replace").lower()
+            if name in SETTINGS:
+                found[name] = display_text(raw[: 8 * MAX_TEXT].decode("utf-8", "replace"), limit=MAX_TEXT)
+    return found

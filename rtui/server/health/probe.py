@@ -1,0 +1,327 @@
+"""Samples of how one server is, each within a small part of the server's time.
+
+What is cheap is asked for every sample: most sections of INFO, together 60 to 100 µs of the server's time. What costs
+more with the number of clients or of used commands is asked less often, so that none of it takes more than a share of
+each second: CLIENT LIST about 3 µs a client, INFO latencystats 4 µs a used command, INFO commandstats 0.6 µs. Settings
+are read once a minute. Of the slow log and of its like the latest entry is read, and more only where that is new.
+
+What a server refuses or does not have is not asked again on the same connection, and is named in each sample.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Final
+
+import msgspec
+
+from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.sample import Missing, OwnUse, Sample, Source, with_earlier
+from rtui.keyspace.text.display import SafeText
+from rtui.server import guard
+from rtui.server.guard.closed_list import SETTINGS
+from rtui.server.guard.command import Command
+from rtui.server.guard.evidence import ClientsEvidence
+from rtui.server.health import info
+from rtui.server.health.clients import parse_clients, too_many
+from rtui.server.health.slow_log import LatencyReader, LogReader
+from rtui.server.wire.capability import refuses_command, unknown_from
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.replies import Reply, ServerError
+
+SHARE_US_PER_S: Final = 200.0
+"""Most of the server's time that one source may take on average."""
+
+CLIENT_US: Final = 3.0
+"""What a line of CLIENT LIST takes at most: 0.8 to 3 µs were measured with 5,000 clients."""
+
+PERCENTILES_US: Final = 4.5
+"""What a used command takes in INFO latencystats at most: 2 to 4.5 µs were measured with 260 to 340 of them."""
+
+COMMAND_US: Final = 0.7
+"""What a used command takes in INFO commandstats at most."""
+
+EVERY_S: Final[Mapping[Source, float]] = {
+    Source.KEY_SIZES: 10.0,
+    Source.LATENCY_STATS: 30.0,
+    Source.CLIENTS: 5.0,
+    Source.SETTINGS: 60.0,
+}
+"""How often some sources are asked at most; the others are asked for each sample."""
+
+SLACK_S: Final = 0.5
+"""A source that is due so soon is asked now: samples come a little early and a little late."""
+
+SEVERAL_SETTINGS: Final = (7, 0)
+"""From this version on one CONFIG GET takes several names."""
+
+_LOGS: Final[Mapping[Source, tuple[str, Callable[[int], Command]]]] = {
+    Source.SLOW_LOG: ("slow", guard.slowlog_get),
+    Source.LARGE_REQUESTS: ("large_requests", partial(guard.commandlog_get, log="large-request")),
+    Source.LARGE_REPLIES: ("large_replies", partial(guard.commandlog_get, log="large-reply")),
+}
+"""The logs, with the field of `Sample` and the command for each; Valkey knows SLOWLOG, too."""
+
+_LISTED: Final = frozenset({*_LOGS, Source.LATENCY_EVENTS, Source.SETTINGS})
+"""Sources that answer with lists; the others do with texts."""
+
+_UNREADABLE: Final = Unknown(Reason.FAILED, "the answer can't be read")
+_SECTIONS: Final = tuple(source for source in Source if source.startswith("INFO "))
+_NEWER: Final[Mapping[Source, tuple[tuple[int, ...] | None, tuple[int, ...] | None, str]]] = {
+    Source.LATENCY_STATS: ((7, 0), (7, 2), "Redis 7.0 and later and Valkey have it"),
+    Source.KEY_SIZES: ((8, 0), None, "Redis 8.0 and later have it"),
+    Source.LARGE_REQUESTS: (None, (8, 1), "Valkey 8.1 and later have it"),
+    Source.LARGE_REPLIES: (None, (8, 1), "Valkey 8.1 and later have it"),
+}
+"""The first versions of Redis and of Valkey that have a source, None for never, and a sentence about it."""
+
+
+def why_absent(source: Source, server: ServerIdentity) -> Unknown | None:
+    """Return why a server has no such source by its version; None where it has one, or that is not known."""
+    if source not in _NEWER or server.product not in ("redis", "valkey") or server.version is None:
+        return None
+    of_redis, of_valkey, why = _NEWER[source]
+    since = of_redis if server.product == "redis" else of_valkey
+    return None if since is not None and server.version >= since else Unknown(Reason.UNSUPPORTED, why)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is put together for one sample."""
+
+    missing: dict[Source, Missing]
+    figures: dict[str, Any] = field(default_factory=dict)
+    """By the names of the fields of `Sample`."""
+    info: dict[str, int | float | str] = field(default_factory=dict)
+    percentiles: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By command."""
+    sources: set[Source] = field(default_factory=set)
+
+
+class HealthProbe:
+    """Takes samples of one server; `sample` again and again, one at a time."""
+
+    def __init__(
+        self,
+        connection: Connection,
+        node: SafeText,
+        *,
+        clock: Callable[[], float] = time.time,
+        monotonic: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """`node` is what the samples call the server; `clock` gives seconds since the epoch."""
+        self.connection, self._node = connection, node
+        self._clock, self._monotonic = clock, monotonic
+        self._begin()
+
+    def _begin(self) -> None:
+        """Know nothing, as on a new connection, which may lead to another server or as another user."""
+        self._generation: int | None = self.connection.generation
+        self._refused: dict[Source, Missing] = {}
+        """What is not asked again."""
+        self._due_s: dict[Source, float] = {}
+        self._logs = {source: LogReader() for source in _LOGS}
+        self._latency = LatencyReader()
+        self._before: Sample | None = None
+
+    def ask_everything(self) -> None:
+        """Have the next sample ask all sources, also those that were refused."""
+        self.connection.forget_denied()
+        self._generation = None
+
+    @for_purpose(Purpose.HEALTH)
+    async def sample(self) -> Sample:
+        """Ask, and return what the server says; raises ConnectionLost.
+
+        Two round trips, and a third one for logs with new entries.
+        """
+        if self._generation != self.connection.generation:
+            self._begin()
+        at_ms, found = round(self._clock() * 1000), _Found(dict(self._refused))
+        sent = self.connection.sent
+        own = OwnUse(sent.commands, sent.hits, sent.misses)  # as the server counts them before it answers
+        replies = await self._ask(found, self._first_commands())
+        for source in (*_SECTIONS, Source.CLUSTER_INFO):
+            if source in replies:
+                self._take(found, source, replies[source])
+        await asyncio.gather(
+            self._read_log(found, Source.SLOW_LOG, replies.get(Source.SLOW_LOG)),
+            self._read_large_logs(found, replies.get(Source.LARGE_REQUESTS)),
+            self._read_latency(found, replies.get(Source.LATENCY_EVENTS)),
+            self._read_settings(found, replies.get(Source.SETTINGS)),
+            self._list_clients(found),
+        )
+        for name, took_us in found.percentiles.items():
+            stats = found.figures.get("commands", {})
+            if name in stats:
+                stats[name] = msgspec.structs.replace(stats[name], percentiles_us=took_us)
+        sample = Sample(
+            at_ms=at_ms,
+            node=self._node,
+            info=found.info,
+            **found.figures,
+            own=own,
+            sources=tuple(source for source in Source if source in found.sources),
+            missing={source: found.missing[source] for source in Source if source in found.missing},
+        )
+        self._before = sample if self._before is None else with_earlier(sample, self._before)
+        return self._before
+
+    def _first_commands(self) -> dict[Source, Command]:
+        """Return what is asked first: each command in one form, besides INFO, so that a refusal is logged once."""
+        server = self.connection.server
+        commands: dict[Source, Command] = {source: guard.info(source.removeprefix("INFO ")) for source in _SECTIONS}
+        if server.cluster_enabled:
+            commands[Source.CLUSTER_INFO] = guard.cluster_info()
+        commands[Source.SLOW_LOG] = guard.slowlog_get(1)
+        commands[Source.LARGE_REQUESTS] = guard.commandlog_get(1, "large-request")
+        commands[Source.LATENCY_EVENTS] = guard.latency_latest()
+        commands[Source.SETTINGS] = guard.config_get(*self._settings_at_once())
+        return commands
+
+    def _settings_at_once(self) -> Sequence[str]:
+        """Return the settings of one CONFIG GET: all, or the first where a server takes but one."""
+        server = self.connection.server
+        is_known = server.product in ("redis", "valkey") and server.compatible is None
+        return SETTINGS if is_known and (server.version or ()) >= SEVERAL_SETTINGS else SETTINGS[:1]
+
+    async def _ask(self, found: _Found, commands: Mapping[Source, Command]) -> dict[Source, Reply]:
+        """Send what is due and was not refused, and return the replies that are no errors; the others are noted."""
+        wanted = {source: command for source, command in commands.items() if self._is_wanted(found, source)}
+        replies = await self.connection.run(*wanted.values()) if wanted else []
+        answered: dict[Source, Reply] = {}
+        for source, reply in zip(wanted, replies, strict=True):
+            if isinstance(reply, ServerError):
+                self._note(found, source, unknown_from(reply), for_good=refuses_command(reply))
+            elif isinstance(reply, list if source in _LISTED else bytes):
+                answered[source] = reply
+            else:
+                self._note(found, source, _UNREADABLE, for_good=False)
+        return answered
+
+    def _is_wanted(self, found: _Found, source: Source) -> bool:
+        why = why_absent(source, self.connection.server)
+        if why is not None:
+            self._note(found, source, why, for_good=True)
+        return source not in self._refused and self._monotonic() + SLACK_S >= self._due_s.get(source, 0.0)
+
+    def _note(self, found: _Found, source: Source, why: Unknown, *, for_good: bool) -> None:
+        """Note why a source says nothing."""
+        found.missing[source] = Missing(why.reason, why.detail)
+        if for_good:
+            self._refused[source] = found.missing[source]
+
+    def _told(self, found: _Found, source: Source, cost_us: float = 0.0) -> None:
+        """Note that a source has said something, and have it asked again when that is due."""
+        found.sources.add(source)
+        self._due_s[source] = self._monotonic() + max(EVERY_S.get(source, 0.0), cost_us / SHARE_US_PER_S)
+
+    def _take(self, found: _Found, source: Source, reply: Reply) -> None:
+        """Read a section of INFO, or CLUSTER INFO."""
+        figures, cost_us, is_told = found.figures, 0.0, info.has_section(reply)
+        match source:
+            case Source.INFO_KEYSPACE:
+                figures["databases"] = info.parse_databases(reply)
+            case Source.COMMAND_STATS:
+                figures["commands"] = commands = info.parse_commands(reply)
+                cost_us, is_told = COMMAND_US * len(commands), bool(commands)
+            case Source.LATENCY_STATS:
+                found.percentiles = info.parse_percentiles(reply)
+                cost_us = PERCENTILES_US * len(found.percentiles)
+            case Source.ERROR_STATS:
+                figures["errors"] = info.parse_errors(reply)
+            case Source.KEY_SIZES:
+                figures["key_sizes"] = info.parse_key_sizes(reply)
+            case _:
+                fields = info.parse_fields(source, reply)
+                found.info.update(fields)
+                is_told = bool(fields)
+                if source is Source.INFO_REPLICATION:
+                    figures["replicas"] = info.parse_replicas(reply)
+        if is_told:
+            self._told(found, source, cost_us)
+        else:
+            self._note(found, source, Unknown(Reason.UNSUPPORTED, "the server tells nothing of it"), for_good=True)
+
+    async def _run(self, found: _Found, source: Source, *commands: Command) -> list[Reply] | None:
+        """Send more about a source that has answered; None, which is noted, where a reply is no list."""
+        replies = await self.connection.run(*commands)
+        strange = next((reply for reply in replies if not isinstance(reply, list)), None)
+        if strange is None:
+            return replies
+        why = unknown_from(strange) if isinstance(strange, ServerError) else _UNREADABLE
+        self._note(found, source, why, for_good=False)
+        return None
+
+    async def _read_large_logs(self, found: _Found, requests: Reply) -> None:
+        """Read Valkey's logs of large requests and replies, which are one command."""
+        if requests is None:
+            if Source.LARGE_REQUESTS in found.missing:
+                found.missing[Source.LARGE_REPLIES] = found.missing[Source.LARGE_REQUESTS]
+            return
+        await self._read_log(found, Source.LARGE_REQUESTS, requests)
+        replies = await self._ask(found, {Source.LARGE_REPLIES: guard.commandlog_get(1, "large-reply")})
+        await self._read_log(found, Source.LARGE_REPLIES, replies.get(Source.LARGE_REPLIES))
+
+    async def _read_log(self, found: _Found, source: Source, latest: Reply) -> None:
+        """Read the new entries of a log, by the reply that has its latest one."""
+        if latest is None:
+            return
+        reader, (name, command) = self._logs[source], _LOGS[source]
+        before, count = reader.entries, reader.to_ask(latest)
+        if count:
+            replies = await self._run(found, source, command(count))
+            if replies is None:
+                return
+            reader.add(replies[0], count)
+        if reader.entries != before:
+            found.figures[name] = reader.entries
+            self._told(found, source)
+
+    async def _read_latency(self, found: _Found, latest: Reply) -> None:
+        """Read the histories of the classes of delays that have new ones."""
+        if latest is None:
+            return
+        reader, is_first = self._latency, not self._latency.is_read
+        names = reader.to_ask(latest)
+        replies = await self._run(found, Source.LATENCY_EVENTS, *map(guard.latency_history, names)) if names else []
+        if replies is None:
+            return
+        before = reader.events
+        events = reader.add(names, replies)
+        if is_first or events != before:
+            found.figures["latency"] = events
+            self._told(found, Source.LATENCY_EVENTS)
+
+    async def _read_settings(self, found: _Found, first: Reply) -> None:
+        """Read the settings that a server tells one at a time; those that it does not have may be errors."""
+        if first is None:
+            return
+        rest = SETTINGS[len(self._settings_at_once()) :]
+        replies = await self.connection.run(*map(guard.config_get, rest)) if rest else []
+        found.figures["settings"] = info.parse_settings([first, *replies])
+        self._told(found, Source.SETTINGS)
+
+    async def _list_clients(self, found: _Found) -> None:
+        """List the clients, where INFO says that they are few."""
+        if not self._is_wanted(found, Source.CLIENTS):
+            return
+        connected = found.info.get("connected_clients")
+        evidence = ClientsEvidence(connected if isinstance(connected, int) else None)
+        if evidence.refusal("CLIENT LIST", (), 0):
+            self._note(found, Source.CLIENTS, too_many(evidence.connected), for_good=False)
+            return
+        replies = await self._ask(found, {Source.CLIENTS: guard.client_list(evidence)})
+        if Source.CLIENTS in replies:
+            clients = parse_clients(replies[Source.CLIENTS])
+            if not clients:  # rtui is one itself
+                self._note(found, Source.CLIENTS, _UNREADABLE, for_good=False)
+                return
+            found.figures["clients"] = clients
+            self._told(found, Source.CLIENTS, CLIENT_US * len(clients))

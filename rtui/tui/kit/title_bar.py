@@ -1,0 +1,60 @@
+"""The title of a screen: who the server is and what is shown of it, and on every screen what is wrong with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from rtui.server.browsing_status import Trouble
+from rtui.tui.kit.bars import LinkedBar
+from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.status_lines import title_action_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, line_width, literal
+
+
+@runtime_checkable
+class KnowsTrouble(Protocol):
+    """An application that knows how the server is which its screens are about."""
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What is wrong with the server, None for nothing that is known."""
+
+
+class TitleBar(LinkedBar):
+    """The first line of a screen; clicks lead to other servers and databases, and to what is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(self._action_of, id="title")
+
+    def set_line(self, make: Callable[[int], Line]) -> None:
+        """Show a line in what is left by the trouble of the server, which stands at the right."""
+        trouble = self.app.trouble if isinstance(self.app, KnowsTrouble) else None
+        if trouble is None:
+            super().set_line(make)
+        else:
+            mark = trouble_line(trouble)
+            super().set_line(lambda width: _with_mark(make, mark, width))
+
+    @staticmethod
+    def _action_of(span: Span) -> str | None:
+        return "app.server" if span.text.startswith(MARK) else title_action_of(span)
+
+
+MARK = literal("! ")
+"""Stands before what is wrong, and is the key that shows it."""
+
+
+def trouble_line(trouble: Trouble) -> Line:
+    """Return what is wrong in a word, and how much else: `! memory-near-limit +2`."""
+    more = f" +{trouble.more:,}" if trouble.more else ""
+    text = display_text(f"{MARK}{trouble.word}{more}")
+    return Span(text, Role.BAD if trouble.is_error else Role.WARN), gap(1)
+
+
+def _with_mark(make: Callable[[int], Line], mark: Line, width: int) -> Line:
+    room = width - line_width(mark) - 1
+    if room <= 0:
+        return clip(mark, width)
+    line = make(room)
+    return (*line, gap(1 + room - line_width(line)), *mark)

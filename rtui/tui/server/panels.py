@@ -1,0 +1,182 @@
+"""The panels of the Server screen, in the order of their tabs: which figures and tables each shows."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from rtui.analysis.facts import Unknown
+from rtui.analysis.health.lines import value_text
+from rtui.analysis.health.panel import Line as Figure
+from rtui.analysis.health.panel import Panel, State
+from rtui.analysis.health.sample import Source
+from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit
+from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.layout import TERMINAL
+from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.table_rows import STATE
+from rtui.tui.server.figure_lines import WRONG, sparkline
+
+SPARKLINE_CELLS: Final = 16
+"""Width of the column that shows how a figure went."""
+
+MOST_OF_A_PANEL: Final = 3
+"""So many figures of each panel are in the overview, its first ones, beside those that are wrong."""
+
+NODES: Final = "nodes"
+"""The panel of the nodes of a cluster."""
+
+OVERVIEW: Final = "overview"
+FIGURES: Final = "figures"
+"""The id of the table of figures of each panel."""
+
+
+class ServerPanel(NamedTuple):
+    """A tab of the screen."""
+
+    id: str
+    title: SafeText
+    short: SafeText
+    """Its title where room is short."""
+    key: str
+    help: str
+    """One sentence for the help screen."""
+    parts: tuple[str, ...] = ()
+    """The ids of the panels of a server's health that it shows."""
+    sources: tuple[Source, ...] = ()
+    """What these ask the server for."""
+
+
+PANELS: Final = (
+    ServerPanel(
+        NODES, literal("Nodes"), literal("Nodes"), "0", "Show the nodes of a cluster, those that differ marked.",
+    ),
+    ServerPanel(
+        OVERVIEW, literal("Overview"), literal("Overview"), "1",
+        "Show what is wrong with the server first, then the most important figures of each panel.",
+    ),
+    ServerPanel(
+        "memory", literal("Memory"), literal("Memory"), "2",
+        "Show memory, its limit and the eviction policy, fragmentation, and keys by database.", ("memory",),
+        (Source.INFO_MEMORY, Source.INFO_KEYSPACE, Source.KEY_SIZES),
+    ),
+    ServerPanel(
+        "load", literal("Load"), literal("Load"), "3",
+        "Show commands a second, hit ratio, network, CPU, and the commands that take most of the time.", ("load",),
+        (Source.INFO_STATS, Source.INFO_CPU, Source.COMMAND_STATS, Source.LATENCY_STATS, Source.ERROR_STATS),
+    ),
+    ServerPanel(
+        "slow", literal("Slow"), literal("Slow"), "4",
+        "Show the slow log by command and namespace, large requests and replies, and latency events.", ("slow",),
+        (Source.SLOW_LOG, Source.LARGE_REQUESTS, Source.LARGE_REPLIES, Source.LATENCY_EVENTS),
+    ),
+    ServerPanel(
+        "persistence", literal("Persistence & replication"), literal("Persistence"), "5",
+        "Show saving, forks and their cost, replicas and how far they are behind.", ("persistence", "replication"),
+        (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO),
+    ),
+    ServerPanel(
+        "clients", literal("Clients"), literal("Clients"), "6",
+        "Show the clients, their buffers, and who sends KEYS.", ("clients",), (Source.INFO_CLIENTS, Source.CLIENTS),
+    ),
+    ServerPanel(
+        "configuration", literal("Configuration"), literal("Config"), "7",
+        "Show the settings that explain what is seen, with their defaults.", ("configuration",), (Source.SETTINGS,),
+    ),
+)  # fmt: skip
+"""All panels; their keys, commands and help follow from this list."""
+
+BY_ID: Final = {panel.id: panel for panel in PANELS}
+
+_HOMES: Final = {part: panel for panel in PANELS for part in panel.parts}
+"""The tab that a panel of a server's health is shown on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a tab shows."""
+
+    figures: tuple[tuple[ServerPanel, Figure], ...] = ()
+    """Each with the tab that it is at home on."""
+    tables: tuple[Table, ...] = ()
+    notes: tuple[SafeText, ...] = ()
+
+
+def content_of(panel: ServerPanel, known: Sequence[Panel], denied: Collection[Source] = ()) -> Content:
+    """Return what a tab shows of the panels of a server's health; `denied` is what the user may not ask for."""
+    if panel.id == OVERVIEW:
+        return Content(_overview(known), notes=_rights(list(denied)))
+    shown = [one for one in known if one.id in panel.parts]
+    notes = dict.fromkeys(note for one in shown for note in one.notes)
+    return Content(
+        tuple((panel, figure) for one in shown for figure in one.lines),
+        tuple(table for one in shown for table in one.tables),
+        (*_rights([source for source in panel.sources if source in denied]), *notes),
+    )
+
+
+def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
+    """Return which rights are lacking, and how to get them."""
+    if not denied:
+        return ()
+    others = [source for source in denied if source is not Source.SETTINGS]
+    rights = [*(["--with health"] if others else []), *(["--with settings"] if len(others) < len(denied) else [])]
+    names = ", ".join(sorted(denied))
+    return (SafeText(f"denied: {names}; rtui acl {' '.join(rights)} prints a user who may ask for this"),)
+
+
+def _overview(known: Sequence[Panel]) -> tuple[tuple[ServerPanel, Figure], ...]:
+    """Return what is wrong, then what to watch, then the first figures of each panel."""
+    figures = [(_HOMES[one.id], figure) for one in known if one.id in _HOMES for figure in one.lines]
+    wrong = [entry for state in (State.BAD, State.WATCH) for entry in figures if entry[1].state is state]
+    first = [
+        (_HOMES[one.id], figure)
+        for one in known
+        if one.id in _HOMES
+        for figure in one.lines[:MOST_OF_A_PANEL]
+        if figure.state not in WRONG
+    ]
+    return (*wrong, *first)
+
+
+_COLUMNS: Final = (
+    Column("figure", "figure", Unit.TEXT),
+    Column("value", "value", Unit.COUNT, 10),
+    Column(STATE, "state", Unit.TEXT, 7, "whether the value is normal, by the threshold that is shown with it"),
+    Column("session", "session", Unit.TEXT, SPARKLINE_CELLS, "how it went since the screen was first shown"),
+    Column("normal", "normal", Unit.TEXT, 20),
+)
+_PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "where all of its kind are")
+
+
+def figures_table(content: Content, *, is_overview: bool = False) -> Table:
+    """Return the figures of a tab as a table; its subjects are `panel/figure`.
+
+    That of the overview names their tabs, and says in its title how many are wrong.
+    """
+    rows: list[Row] = []
+    for panel, figure in content.figures:
+        cells: tuple[Cell, ...] = (
+            figure.title,
+            figure.value if isinstance(figure.value, Unknown) else value_text(figure, display=TERMINAL),
+            "" if figure.state is State.PLAIN else figure.state.value,
+            sparkline(figure.history, SPARKLINE_CELLS),
+            figure.normal,
+        )
+        rows.append((*cells, panel.title) if is_overview else cells)
+    columns = (*_COLUMNS, _PANEL_COLUMN) if is_overview else _COLUMNS
+    subjects = tuple(f"{panel.id}/{figure.id}" for panel, figure in content.figures)
+    title = _summary(content) if is_overview else "figures"
+    return Table(FIGURES, title, columns, rows, subjects, tells_by_subject=True)
+
+
+def _summary(content: Content) -> str:
+    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`."""
+    states = Counter(figure.state for _, figure in content.figures)
+    words = {State.BAD: "bad", State.WATCH: "to watch", State.UNKNOWN: "not known"}
+    parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
+    if not states[State.BAD] + states[State.WATCH]:
+        parts.insert(0, "nothing wrong")
+    return ", ".join(parts)

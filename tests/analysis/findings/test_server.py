@@ -1,0 +1,300 @@
+"""Rules about a server: each with samples that break it and samples that do not, and one that breaks none of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import Reason
+from rtui.analysis.findings.finding import Finding, Found
+from rtui.analysis.findings.server import FINDERS, headline, server_findings, server_health
+from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS
+from rtui.analysis.health.panel import State
+from rtui.analysis.health.sample import (
+    ClientFigures,
+    CommandStats,
+    Database,
+    LoggedCommand,
+    Missing,
+    Replica,
+    Sample,
+    Source,
+)
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.document import Report
+from rtui.registry.rules import RULES, Family, RuleLevels, Severity
+from tests.made_report import MADE_AT_S, made_report
+from tests.made_sample import GIB, MIB, made_sample
+
+HOSTILE: Final = b"\x1b]0;x\x07[bold]\xff\xe2\x80\xae"
+CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\u202e]")
+
+
+def session(*changes: dict[str, Any], every_s: float = 30.0) -> tuple[Sample, ...]:
+    """Samples with these changes, one each."""
+    return tuple(made_sample(every_s * at, **changed) for at, changed in enumerate(changes))
+
+
+def found(*samples: Sample, report: Report | None = None, **levels: Severity) -> Found:
+    levels_of = RuleLevels({name.replace("_", "-"): severity for name, severity in levels.items()})
+    return server_findings(HealthView(samples, report, levels=levels_of))
+
+
+def rules(*samples: Sample, report: Report | None = None) -> list[str]:
+    return [one.rule for one in found(*samples, report=report).findings]
+
+
+def slow(argv: tuple[bytes, ...], took_ms: int = 20, ago_s: int = 60, *, number: int = 1, own: bool = False) -> Sample:
+    """A sample whose slow log has so many entries of one command."""
+    at_s = int(MADE_AT_S) - ago_s
+    entries = (LoggedCommand(at, at_s, took_ms * 1000, argv, b"10.0.0.9:7", b"nightly", own) for at in range(number))
+    return made_sample(slow=tuple(entries))
+
+
+def test_a_healthy_server_breaks_no_rule_and_nothing_is_left_unjudged() -> None:
+    healthy = found(*session(*[{"used_cpu_user_main_thread": 1, "used_cpu_sys_main_thread": 1}] * 4))
+    assert not healthy.findings
+    assert not healthy.unjudged
+    assert not headline(healthy)
+    assert {"memory-fragmented", "cpu-saturated", "connection-churn", "command-slow"} <= set(healthy.checked)
+
+
+def test_every_rule_of_the_family_is_looked_for() -> None:
+    declared = {rule.id for rule in RULES.values() if rule.family is Family.SERVER}
+    assert {finder.rule for finder in FINDERS} == declared
+    assert len(FINDERS) == len(declared)
+    assert all(rule.basis for rule in RULES.values() if rule.family is Family.SERVER), "each threshold has a source"
+
+
+FULL: Final = {"maxmemory_policy": "noeviction", "maxmemory": 2 * GIB + 100 * MIB}
+PRIMARY: Final = {"connected_slaves": 1, "repl_backlog_active": 1}
+REPLICA: Final = {"role": "slave", "master_link_status": "up"}
+BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
+    "memory-near-limit": [
+        session(FULL),
+        session({**FULL, "maxmemory_policy": "volatile-lru", "databases": {0: Database(9, 0)}}),
+        session(
+            *(
+                {"maxmemory_policy": "noeviction", "used_memory": 2 * GIB + at * 100 * MIB, "used_memory_rss": 3 * GIB}
+                for at in range(9)
+            )
+        ),
+    ],
+    "memory-unlimited": [session({"maxmemory": 0, "total_system_memory": 3 * GIB})],
+    "memory-fragmented": [session({"used_memory_rss": 4 * GIB, "allocator_frag_bytes": GIB})],
+    "memory-swapped": [session({"used_memory_rss": GIB})],
+    "eviction-impossible": [
+        session({"maxmemory_policy": "volatile-lru", "databases": {0: Database(5_000, 100)}}),
+        session({"maxmemory_policy": "volatile-ttl", "databases": {0: Database(5_000, 0)}}),
+    ],
+    "persistence-failing": [
+        session({"rdb_last_bgsave_status": "err"}),
+        session({"aof_last_write_status": "err", "aof_enabled": 1}),
+        session({"aof_last_bgrewrite_status": "err"}),
+    ],
+    "fork-slow": [session({"latest_fork_usec": 700_000})],
+    "huge-pages": [session({"settings": {"disable-thp": "no"}})],
+    "replication-broken": [session({**REPLICA, "master_link_status": "down", "master_link_down_since_seconds": 70})],
+    "replica-lagging": [
+        session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "online", 0, 40),)}),
+        session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "wait_bgsave"),)}),
+    ],
+    "replica-missing": [session({"repl_backlog_active": 1})],
+    "backlog-short": [session({**PRIMARY}, {**PRIMARY, "master_repl_offset": 10 * MIB})],
+    "cluster-failing": [
+        session({"cluster_enabled": 1, "cluster_state": "fail", "cluster_slots_assigned": 16_384}),
+        session({"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_000}),
+        session({"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_fail": 5}),
+    ],
+    "command-banned": [session({"commands": {"KEYS": CommandStats(12, 900_000)}})],
+    "command-slow": [
+        (slow((b"SMEMBERS", b"shop:tags:42"), number=3),),
+        (slow((b"EVALSHA", b"abc", b"0"), took_ms=150),),
+    ],
+    "hit-ratio-fell": [session({}, {"keyspace_hits": 700_500, "keyspace_misses": 79_500})],
+    "cpu-saturated": [
+        session(*({"used_cpu_user_main_thread": 29.0 * at, "used_cpu_sys_main_thread": 0.0} for at in range(2)))
+    ],
+    "connection-churn": [session({}, {"total_connections_received": 12_000})],
+    "clients-limit": [session({"connected_clients": 9_000}), session({}, {"rejected_connections": 3})],
+    "output-buffers": [
+        session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="N", output_bytes=40 * MIB),)}),
+        session(
+            {
+                "clients": (ClientFigures(7, b"10.0.0.9:1", flags="P", output_bytes=9 * MIB),),
+                "settings": {"client-output-buffer-limit": "normal 0 0 0 pubsub 10485760 8388608 60"},
+            }
+        ),
+        session({"client_output_buffer_limit_disconnections": 1}, {"client_output_buffer_limit_disconnections": 3}),
+    ],
+}
+"""Samples that break a rule and no other one."""
+
+KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
+    "memory-near-limit": [
+        session({**FULL, "maxmemory_policy": "allkeys-lru"}),
+        session({**FULL, "mem_not_counted_for_evict": 300 * MIB}),
+        session({"maxmemory_policy": "noeviction"}),
+    ],
+    "memory-unlimited": [session({"maxmemory": 0})],
+    "memory-fragmented": [session({"used_memory": 3 * MIB, "used_memory_rss": 12 * MIB})],
+    "memory-swapped": [session({"used_memory": 3 * MIB, "used_memory_rss": 2 * MIB})],
+    "eviction-impossible": [
+        session({"maxmemory_policy": "volatile-lru", "databases": {0: Database(500, 0)}}),
+        session({"maxmemory_policy": "volatile-lru"}),
+        session({"maxmemory_policy": "volatile-lru", "maxmemory": 0, "databases": {0: Database(5_000, 0)}}),
+    ],
+    "fork-slow": [session({"latest_fork_usec": 500_000})],
+    "huge-pages": [session({"settings": {"disable-thp": "yes"}})],
+    "replication-broken": [session(REPLICA)],
+    "replica-lagging": [session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "online", 0, 1),)})],
+    "replica-missing": [session(PRIMARY), session({**REPLICA, "repl_backlog_active": 1})],
+    "backlog-short": [session(PRIMARY, PRIMARY), session(PRIMARY, {**PRIMARY, "master_repl_offset": 10_000})],
+    "cluster-failing": [session({"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_384})],
+    "command-banned": [session({"commands": {"KEYS": CommandStats(9, 900_000)}})],
+    "command-slow": [
+        (slow((b"SMEMBERS", b"shop:tags:42"), number=2),),
+        (slow((b"GET", b"a"), number=9, own=True),),
+        (slow((b"GET", b"a"), number=9, ago_s=3_700),),
+        (slow((b"GET", b"a"), number=9, took_ms=10),),
+    ],
+    "hit-ratio-fell": [
+        session({}, {"keyspace_hits": 700_050, "keyspace_misses": 70_900}),
+        session({}, {"keyspace_hits": 709_000, "keyspace_misses": 71_000}),
+    ],
+    "connection-churn": [session({}, {"total_connections_received": 10_000})],
+    "clients-limit": [session({"rejected_connections": 3}, {"rejected_connections": 3})],
+    "output-buffers": [session({"clients": (ClientFigures(7, b"10.0.0.9:1", flags="N", output_bytes=31 * MIB),)})],
+}
+"""Samples that come near a rule and break none."""
+
+
+def pairs(cases: dict[str, list[tuple[Sample, ...]]]) -> Iterator[Any]:
+    return (
+        pytest.param(rule, samples, id=f"{rule} {at}")
+        for rule, some in cases.items()
+        for at, samples in enumerate(some)
+    )
+
+
+@pytest.mark.parametrize(("rule", "samples"), pairs(BROKEN))
+def test_broken(rule: str, samples: tuple[Sample, ...]) -> None:
+    (one,) = found(*samples).findings
+    assert (one.rule, one.severity) == (rule, RULES[rule].severity)
+    assert one.title
+    assert not one.title.endswith(".")
+    assert one.command.startswith("redis-cli ")
+    assert headline(found(*samples))
+
+
+@pytest.mark.parametrize(("rule", "samples"), pairs(KEPT))
+def test_kept(rule: str, samples: tuple[Sample, ...]) -> None:
+    assert not found(*samples).findings
+    assert rule in found(*samples).checked or samples[0].info["role"] == "slave"
+
+
+def test_every_rule_that_needs_no_report_has_samples_that_break_it() -> None:
+    of_reports = {"eviction-of-lasting", "key-big-slow", "expiry-cliff-load"}
+    assert set(BROKEN) == {finder.rule for finder in FINDERS} - of_reports - {"eviction-policy"}
+
+
+def test_a_policy_that_was_not_agreed_on() -> None:
+    (one,) = found(made_sample(maxmemory_policy="volatile-random"), eviction_policy=Severity.WARN).findings
+    assert one.title == "The eviction policy is volatile-random; agreed is allkeys-lru or allkeys-lfu"
+    assert not found(made_sample(), eviction_policy=Severity.WARN).findings
+    assert not found(made_sample(maxmemory_policy="volatile-random")).findings
+
+
+def test_locks_and_keys_that_must_stay_under_a_policy_that_evicts_any() -> None:
+    report = made_report()
+    names = [one.where for one in found(made_sample(), report=report).findings if one.rule == EVICTS]
+    assert any("lock" in name for name in names)
+    assert EVICTS not in rules(made_sample(maxmemory_policy="volatile-lru"), report=report)
+    assert EVICTS not in rules(made_sample(maxmemory=0), report=report)
+    assert EVICTS not in rules(made_sample())
+
+
+def test_a_big_key_with_slow_commands() -> None:
+    report = made_report()
+    big = next(iter(report.summary.big.by_memory)).key
+    assert "key-big-slow" in rules(slow((b"HGETALL", big), number=3), report=report)
+    assert "key-big-slow" not in rules(slow((b"HGETALL", b"nothing:like:it"), number=3), report=report)
+
+
+def test_load_that_rises_while_keys_expire() -> None:
+    report = made_report()
+    (cliff, *_) = report.summary.expiry.cliffs
+    start_s = cliff.start_s - MADE_AT_S
+
+    def rising_to(*counts: int) -> tuple[Sample, ...]:
+        return tuple(
+            made_sample(start_s + at, total_commands_processed=count)
+            for at, count in zip((-120, -60, 0, 60), counts, strict=True)
+        )
+
+    assert CLIFF_LOAD in rules(*rising_to(0, 1_000, 2_000, 5_000), report=report)
+    assert CLIFF_LOAD not in rules(*rising_to(0, 1_000, 2_000, 3_000), report=report)
+
+
+def test_what_is_denied_is_not_judged_and_says_why() -> None:
+    denied = made_sample(missing={Source.SLOW_LOG: Missing(Reason.DENIED), Source.CLIENTS: Missing(Reason.TOO_LARGE)})
+    unjudged = {one.rule: one.why for one in found(denied).unjudged}
+    assert unjudged["command-slow"] == "SLOWLOG GET is denied"
+    assert unjudged["output-buffers"] == "CLIENT LIST is too large"
+    bare = {one.rule for one in found(Sample(0, "x")).unjudged}
+    assert {"memory-fragmented", "persistence-failing", "clients-limit"} <= bare
+    assert not found(Sample(0, "x")).findings
+
+
+def test_the_worst_is_the_headline() -> None:
+    both = made_sample(used_memory_rss=4 * GIB, rdb_last_bgsave_status="err")
+    assert headline(found(both)) == "not saved"
+    assert headline(found(made_sample(used_memory_rss=4 * GIB))) == "fragmented"
+    assert headline(found(made_sample(repl_backlog_active=1))) == "no replica"
+
+
+def test_lines_of_panels_have_the_state_of_their_rule() -> None:
+    def states(*samples: Sample) -> dict[str, State]:
+        return {line.id: line.state for panel in server_health(HealthView(samples)).panels for line in panel.lines}
+
+    assert states(made_sample())["mem_fragmentation_ratio"] is State.NORMAL
+    assert states(made_sample(used_memory_rss=4 * GIB))["mem_fragmentation_ratio"] is State.WATCH
+    assert states(made_sample(rdb_last_bgsave_status="err"))["rdb_last_bgsave_status"] is State.BAD
+    assert states(made_sample(total_system_memory=None))["maxmemory"] is State.UNKNOWN
+    assert states(made_sample())["used_memory_rss"] is State.PLAIN
+    assert states(made_sample(mem_fragmentation_ratio=None))["mem_fragmentation_ratio"] is State.UNKNOWN
+
+
+def texts(one: Finding) -> Iterator[str]:
+    yield from (one.title, one.where, one.command, one.query, *one.evidence)
+
+
+def test_names_of_others_are_shown_safely() -> None:
+    entries = tuple(LoggedCommand(at, int(MADE_AT_S), 90_000, (b"GET", HOSTILE), HOSTILE, HOSTILE) for at in range(3))
+    sample = made_sample(
+        slow=entries,
+        connected_slaves=1,
+        replicas=(Replica(HOSTILE, "send_bulk"),),
+        clients=(ClientFigures(1, HOSTILE, HOSTILE, HOSTILE, HOSTILE, output_bytes=GIB, last_command="KEYS"),),
+    )
+    broken = found(sample).findings
+    assert {one.rule for one in broken} == {"command-slow", "replica-lagging", "output-buffers"}
+    assert not [text for one in broken for text in texts(one) if CONTROL.search(text)]
+
+
+NUMBERS: Final = st.one_of(st.none(), st.integers(-1, 2**63), st.floats(0, 1e9), st.just("ok"), st.just(""))
+FIELDS: Final = ("used_memory", "used_memory_rss", "maxmemory", "keyspace_hits", "keyspace_misses", "maxclients",
+                 "connected_slaves", "master_repl_offset", "repl_backlog_size", "latest_fork_usec", "maxmemory_policy",
+                 "total_system_memory", "cluster_enabled", "role", "rdb_last_save_time")  # fmt: skip
+
+
+@given(st.lists(st.fixed_dictionaries(dict.fromkeys(FIELDS, NUMBERS)), min_size=1, max_size=4))
+def test_any_figures_are_judged(changes: list[dict[str, Any]]) -> None:
+    health = server_health(HealthView(session(*changes), made_report()))
+    assert len(health.panels) == 7
+    assert all(one.rule in health.found.checked for one in health.found.findings)

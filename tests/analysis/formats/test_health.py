@@ -1,0 +1,111 @@
+"""How servers are as text, Markdown and metrics: what is wrong is said first, nothing of a server becomes markup."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rtui.analysis.facts import Reason
+from rtui.analysis.formats.health import health_markdown, health_text
+from rtui.analysis.formats.prometheus import health_prometheus, metric_name
+from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Sample, Source
+from rtui.analysis.health.view import HealthView
+from tests.made_sample import GIB, made_sample
+
+HOSTILE: Final = b'\x1b]0;x\x07\n|<b>`"\\\xff\xe2\x80\xae'
+CONTROL: Final = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]")
+
+BROKEN: Final = HealthView(
+    (
+        made_sample(used_memory_rss=4 * GIB),
+        made_sample(5, used_memory_rss=4 * GIB, total_commands_processed=1_000_500, settings={"save": ""}),
+    )
+)
+STRANGE: Final = HealthView(
+    (
+        made_sample(
+            clients=(ClientFigures(1, HOSTILE, HOSTILE, HOSTILE, output_bytes=GIB, last_command="KEYS"),),
+            replicas=(Replica(HOSTILE, 'x"\n', 7, 90),),
+            connected_slaves=1,
+            commands={HOSTILE.decode("latin-1"): CommandStats(1, 1)},
+            errors={'E"\\\n': 2},
+            settings={"notify-keyspace-events": HOSTILE.decode("latin-1")},
+        ),
+    )
+)
+
+
+def test_text_says_what_is_wrong_first_then_every_panel() -> None:
+    text = health_text([BROKEN])
+    first, *_ = text.splitlines()
+    assert first == "10.0.0.5:6379 · redis 7.4.1 · primary · 2026-09-21 14:13:25 UTC · fragmented"
+    assert text.index("memory-fragmented") < text.index("\nMemory\n")
+    for title in ("Memory", "Load", "Slow", "Persistence", "Replication", "Clients", "Settings"):
+        assert f"\n{title}\n" in text
+    assert re.search(r"commands +100/s", text)
+    panels = text[text.index("\nMemory\n") :].splitlines()
+    assert not [line for line in panels if len(line) > 110]
+    assert "nothing wrong" in health_text([HealthView((made_sample(),))])
+
+
+def test_what_is_denied_is_said_in_its_place() -> None:
+    denied = made_sample(missing={Source.SETTINGS: Missing(Reason.DENIED)}, used_memory_peak=None)
+    text = health_text([HealthView((denied,))])
+    assert "CONFIG GET: denied" in text
+    assert "not judged" not in text
+
+
+def test_nothing_of_a_server_becomes_markup_or_a_control_character() -> None:
+    for text in (health_text([STRANGE]), health_markdown([STRANGE]), health_prometheus([STRANGE])):
+        assert not CONTROL.search(text)
+    assert set(re.findall(r".{2}(?=<b>)", health_markdown([STRANGE]))) == {"\\|"}, "in code only, in its cell"
+
+
+def test_markdown_has_a_section_for_each_node_and_panel() -> None:
+    text = health_markdown([BROKEN, STRANGE])
+    assert text.count("\n## ") == 2
+    assert text.count("\n### Memory\n") == 2
+    assert "### memory-fragmented" in text
+
+
+SAMPLE_LINE: Final = re.compile(
+    r"([a-zA-Z_:][a-zA-Z0-9_:]*)"
+    r'\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\} '
+    r"(-?[0-9][0-9.e+-]*)"
+)
+
+
+def test_metrics_are_in_the_format_that_prometheus_reads() -> None:
+    kinds: dict[str, str] = {}
+    values: dict[tuple[str, str], float] = {}
+    text = health_prometheus([BROKEN, STRANGE])
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            _, _, name, kind = line.split(" ")
+            assert name not in kinds, "all samples of a metric stand together"
+            kinds[name] = kind
+        elif not line.startswith("# HELP "):
+            found = SAMPLE_LINE.fullmatch(line)
+            assert found is not None, line
+            assert found[1] in kinds
+            values[found[1], found[2]] = float(found[3])
+    assert kinds["rtui_expired_keys_total"] == "counter"
+    for name, kind in kinds.items():
+        assert name.startswith("rtui_")
+        assert name.endswith("_total") == (kind == "counter")
+    assert values["rtui_latest_fork_seconds", 'node="10.0.0.5:6379"'] == 0.009
+    assert values["rtui_used_memory_rss_bytes", 'node="10.0.0.5:6379"'] == 2 * GIB + 150 * (1 << 20)
+    assert any(name == "rtui_finding" and 'rule="memory-fragmented"' in labels for name, labels in values)
+
+
+def test_names_of_metrics_are_of_one_field_each() -> None:
+    names = [metric_name(one) for one in FIELDS.values()]
+    assert len(set(names)) == len(names)
+    assert not [name for name in names if not re.fullmatch("[a-z][a-z0-9_]*", name)]
+
+
+def test_what_is_not_known_has_no_metric() -> None:
+    assert "rtui_used_memory_bytes" not in health_prometheus([HealthView((made_sample(used_memory=None),))])
+    assert not re.search("^rtui_(?!health_rule)", health_prometheus([HealthView((Sample(0, "x"),))]), re.MULTILINE)

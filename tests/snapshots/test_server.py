@@ -1,0 +1,73 @@
+"""The Server screen as pictures: panels with figures and lists, a cluster, and what stands where nothing is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from textual.pilot import Pilot
+
+from rtui.analysis.health.sample import Source
+from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import Trouble
+from rtui.tui.browse.screen import BrowseScreen
+from tests.snapshots.test_screens import LARGE, MEDIUM, SMALL, Compare, app, settle
+from tests.tui.browsing import until
+from tests.tui.fixed_health import DENIED_SLOW
+from tests.tui.fixed_session import FixedSession
+from tests.tui.server.test_server import cluster, session, shown
+
+FULL = Trouble("memory full", is_error=True, more=2)
+
+
+def lost() -> FixedSession:
+    return session(nodes=(), lost=SafeText("The connection was lost: the server closed it."))
+
+
+@pytest.mark.parametrize(
+    ("size", "made", "keys"),
+    [
+        (SMALL, session, ()),
+        (MEDIUM, session, ()),
+        (SMALL, session, ("2",)),
+        (MEDIUM, session, ("2",)),
+        (LARGE, session, ("3",)),
+        (MEDIUM, session, ("4", "right_square_bracket")),
+        (SMALL, session, ("6", "right_square_bracket")),
+        (MEDIUM, session, ("7",)),
+        (SMALL, session, ("2", "enter")),
+        (SMALL, cluster, ()),
+        (MEDIUM, cluster, ("down", "enter")),
+        (SMALL, lost, ()),
+        (SMALL, lambda: session(known=(DENIED_SLOW,), denies=frozenset({Source.SLOW_LOG})), ("4",)),
+        (SMALL, lambda: session(restarted=SafeText("The server was restarted 40s ago.")), ()),
+        ((40, 14), session, ("2",)),
+    ],
+    ids=[
+        "overview-80x24", "overview-120x36", "memory-80x24", "memory-120x36", "load-200x50", "slow", "clients",
+        "configuration", "figure", "nodes", "node", "lost", "denied", "restarted", "tiny",
+    ],
+)  # fmt: skip
+def test_server(snap_compare: Compare, size: tuple[int, int], made: object, keys: tuple[str, ...]) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, BrowseScreen))
+        await settle(pilot)
+        await pilot.press("exclamation_mark")
+        await shown(pilot)
+        await pilot.press(*keys)
+        await settle(pilot)
+
+    assert callable(made)
+    assert snap_compare(app(made()), terminal_size=size, run_before=look)
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+def test_what_is_wrong_stands_in_the_title(snap_compare: Compare, size: tuple[int, int]) -> None:
+    made = FixedSession()
+    made.status = replace(made.status, trouble=FULL)
+
+    async def look(pilot: Pilot[int]) -> None:
+        await until(pilot, lambda: isinstance(pilot.app.screen, BrowseScreen))
+        await settle(pilot)
+
+    assert snap_compare(app(made), terminal_size=size, run_before=look)

@@ -1,0 +1,227 @@
+"""The Server screen: its panels, where its rows lead, what is typed, one node of a cluster, and what is not known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from textual.keys import _character_to_key as key_of
+from textual.pilot import Pilot
+
+from rtui.analysis.health.sample import Source
+from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import Trouble
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.help.screen import HelpScreen
+from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.server.panels import PANELS, ServerPanel
+from rtui.tui.server.screen import RowScreen, ServerScreen
+from tests.tui.browsing import BrowseUser, browsing, until
+from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth
+from tests.tui.fixed_session import ASKED_AT_S, FixedSession
+from tests.tui.test_mouse import click_on
+
+
+def session(**given: object) -> FixedSession:
+    made = FixedSession()
+    made.health = FixedHealth(at_s=ASKED_AT_S, **given)  # type: ignore[arg-type]
+    return made
+
+
+def cluster() -> FixedSession:
+    nodes = tuple(SafeText(str(one)) for one in NODES.subjects)
+    return session(nodes=nodes, nodes_table=NODES)
+
+
+async def opened(user: BrowseUser) -> ServerScreen:
+    """Show the screen by its key."""
+    await user.pilot.press("exclamation_mark")
+    return await shown(user.pilot)
+
+
+async def shown(pilot: Pilot[int]) -> ServerScreen:
+    await until(pilot, lambda: isinstance(pilot.app.screen, ServerScreen) and not pilot.app.screen._dirty_widgets)
+    screen = pilot.app.screen
+    assert isinstance(screen, ServerScreen)
+    return screen
+
+
+def health(user: BrowseUser) -> FixedHealth:
+    found = user.session.health
+    assert isinstance(found, FixedHealth)
+    return found
+
+
+def text(screen: ServerScreen) -> str:
+    """Everything that the screen says."""
+    return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())
+
+
+async def test_its_key_opens_it_and_leaves_it() -> None:
+    async with browsing(session()) as user:
+        await opened(user)
+        await user.pilot.press("exclamation_mark")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, BrowseScreen))
+        assert health(user).asked == ["begin", "end"]
+
+
+def has_title(pilot: Pilot[int], text: str) -> bool:
+    """Whether the title of the screen on top has a text."""
+    return any(text in span.text for bar in pilot.app.screen.query(TitleBar) for line in bar.lines for span in line)
+
+
+async def test_what_is_wrong_stands_in_every_title_and_leads_there() -> None:
+    made = session()
+    made.status = replace(made.status, trouble=Trouble("cannot evict", is_error=False, more=1))
+    async with browsing(made) as user:
+        for key in ("a", "L"):
+            await user.pilot.press(key)
+            await until(user.pilot, partial(has_title, user.pilot, "! cannot evict +1"))
+            await user.pilot.press("escape")
+        await click_on(user, user.screen.title_bar, "cannot evict")
+        assert (await shown(user.pilot)).view.panel.id == "overview"
+
+
+@pytest.mark.parametrize("name", ["server", "health"])
+async def test_its_names_open_it(name: str) -> None:
+    async with browsing(session()) as user:
+        await user.pilot.press("colon", *name, "enter")
+        assert (await shown(user.pilot)).view.panel.id == "overview"
+
+
+async def test_a_panel_is_gone_to_by_name() -> None:
+    async with browsing(session()) as user:
+        await user.pilot.press("colon", *"clients", "enter")
+        assert (await shown(user.pilot)).view.panel.id == "clients"
+
+
+@pytest.mark.parametrize("panel", PANELS[1:], ids=lambda panel: panel.id)
+async def test_each_panel_has_a_key(panel: ServerPanel) -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        await user.pilot.press(panel.key)
+        assert screen.view.panel is panel
+        assert screen.view.has_rows
+
+
+async def test_what_is_wrong_comes_first_and_leads_to_its_panel() -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        assert screen.view.subject == "memory/maxmemory_policy"
+        await user.pilot.press("down", "enter")
+        assert (screen.view.panel.id, screen.view.subject) == ("memory", "memory/used_memory")
+        await user.pilot.press("escape")
+        assert (screen.view.panel.id, screen.view.subject) == ("overview", "memory/used_memory")
+        await user.pilot.press("escape")
+        await until(user.pilot, lambda: user.pilot.app.screen is not screen)
+
+
+async def test_a_figure_says_what_to_do_and_where_that_comes_from() -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        await user.pilot.press("2")
+        await until(user.pilot, lambda: "Raise maxmemory" in text(screen))
+        assert "memory-near-limit" in text(screen)
+        assert "5m ago" in text(screen)
+        await user.pilot.press("question_mark")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, HelpScreen))
+
+
+async def test_enter_goes_to_the_key_of_a_slow_command_and_escape_comes_back() -> None:
+    async with browsing(session()) as user:
+        await opened(user)
+        await user.pilot.press("4", "right_square_bracket", "end", "enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, BrowseScreen))
+        await user.until(lambda: user.name == b"shop:user:7:profile")
+        await user.settled()
+        await user.pilot.press("escape")
+        screen = await shown(user.pilot)
+        assert screen.view.subject == b"shop:user:7:profile"
+
+
+async def test_a_row_as_a_whole_a_filter_and_a_copy() -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        await user.pilot.press("4", "right_square_bracket", "enter")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, RowScreen))
+        await user.pilot.press("escape", "slash", *"profile", "enter")
+        assert len(screen.view.table.rows) == 1
+        assert next(copy.text for copy in screen._copies) == "shop:user:7:profile"
+        await user.pilot.press("escape")
+        assert len(screen.view.table.rows) == 3
+        assert user.pilot.app.screen is screen
+
+
+async def test_a_list_is_written_and_the_server_asked_again(tmp_path: Path) -> None:
+    async with browsing(session()) as user:
+        await opened(user)
+        file = tmp_path / "slow.csv"
+        await user.pilot.press("4", "right_square_bracket", "w", *map(key_of, str(file)), "enter", "r")
+        await until(user.pilot, lambda: file.exists() and "ask" in health(user).asked)
+        assert len(file.read_text().splitlines()) == 1 + len(SLOW.tables[0].rows)
+
+
+async def test_all_samples_are_written(tmp_path: Path) -> None:
+    async with browsing(session()) as user:
+        await opened(user)
+        file = tmp_path / "s.jsonl"
+        await user.pilot.press("w", *map(key_of, str(file)), "enter")
+        await until(user.pilot, file.exists)
+        assert file.read_text() == "header\nsample\n"
+
+
+async def test_new_samples_keep_the_cursor_on_its_row() -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        await user.pilot.press("2", "down", "down")
+        assert screen.view.subject == "memory/maxmemory_policy"
+        memory = health(user).known[0]
+        health(user).known = (replace(memory, lines=memory.lines[1:]), *health(user).known[1:])
+        health(user).revision += 1
+        await user.pilot.press("r")
+        await until(user.pilot, lambda: len(screen.view.table.rows) == 4)
+        assert screen.view.subject == "memory/maxmemory_policy"
+
+
+async def test_a_cluster_begins_with_its_nodes_and_shows_one_at_a_time() -> None:
+    async with browsing(cluster()) as user:
+        screen = await opened(user)
+        assert screen.view.panel.id == "nodes"
+        await user.pilot.press("down", "enter")
+        assert (screen.view.panel.id, screen.node) == ("overview", "10.0.0.5:7001")
+        await user.pilot.press("3")
+        assert (screen.view.panel.id, screen.node) == ("load", "10.0.0.5:7001")
+        await user.pilot.press("escape")
+        assert (screen.view.panel.id, screen.view.subject) == ("nodes", "10.0.0.5:7001")
+
+
+async def test_back_and_forward_lead_there() -> None:
+    async with browsing(session()) as user:
+        screen = await opened(user)
+        await user.pilot.press("3", "ctrl+o")
+        assert screen.view.panel.id == "overview"
+        await user.pilot.press("ctrl+o")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, BrowseScreen))
+        await user.pilot.press("ctrl+n", "ctrl+n")
+        assert (await shown(user.pilot)).view.panel.id == "load"
+
+
+@pytest.mark.parametrize(
+    ("given", "keys", "said"),
+    [
+        ({"nodes": ()}, (), "Asking the server"),
+        ({"nodes": (), "lost": SafeText("The connection was lost.")}, (), "The connection was lost."),
+        ({"known": (DENIED_SLOW,), "denies": frozenset({Source.SLOW_LOG})}, ("4",), "rtui acl --with health"),
+        ({"known": (SLOW,)}, ("2",), "Nothing is known here"),
+        ({"restarted": SafeText("The server was restarted 40s ago.")}, (), "restarted 40s ago"),
+        ({"lost": SafeText("The connection was lost.")}, (), "not answered"),
+    ],
+    ids=["before the first sample", "never answered", "denied", "nothing known", "restarted", "lost"],
+)
+async def test_what_stands_in_place_of_figures(given: dict[str, object], keys: tuple[str, ...], said: str) -> None:
+    async with browsing(session(**given)) as user:
+        screen = await opened(user)
+        await user.pilot.press(*keys)
+        await until(user.pilot, lambda: said in text(screen))
