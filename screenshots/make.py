@@ -116,6 +116,12 @@ def panel(key: str, *then: str) -> Steps:
     return steps
 
 
+async def server(visitor: Visitor) -> None:
+    """How the server is, with what is wrong first."""
+    await visitor.press("exclamation_mark")
+    await visitor.until_shown("eviction policy", "commands", "connected")
+
+
 PICTURES: Final = (
     Picture("browse-80x24", (80, 24), session),
     Picture("browse-120x36", (120, 36), browse),
@@ -128,6 +134,7 @@ PICTURES: Final = (
     Picture("awkward", (120, 36), awkward),
     Picture("search", (120, 36), search),
     Picture("help", (120, 36), help_page),
+    Picture("server", (120, 36), server),
     Picture("analyse-findings", (120, 36), panel("1")),
     Picture("analyse-memory", (120, 36), panel("2")),
     Picture("analyse-memory-80x24", (80, 24), panel("2")),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ import redis
 from redis.cluster import ClusterNode, RedisCluster
 
 from rtui.keyspace.slots import SLOTS, key_slot
-from tests.servers import _RUNNING, START_TIMEOUT_S, Binary, Server, ServerDiedError, free_port, stop
+from tests.certificates import certificates
+from tests.servers import _RUNNING, START_ATTEMPTS, START_TIMEOUT_S, Binary, Server, ServerDiedError, free_port, stop
 
 NODE_TIMEOUT_MS = 1_000
 """After so long without an answer the others take a node for failed."""
@@ -41,6 +42,11 @@ class Member:
         epoch = 0 if self.slots is None else 1 + self.slots[0] * 100 // SLOTS
         served = "" if self.slots is None else f" {self.slots[0]}-{self.slots[1]}"
         return f"{self.id} {self.address} {flags} {self.primary_id or '-'} 0 0 {epoch} connected{served}"
+
+    def remember(self, members: Sequence[Member]) -> None:
+        """Write the file from which it knows its cluster when it starts."""
+        lines = [*(one.line(self) for one in members), "vars currentEpoch 200 lastVoteEpoch 0\n"]
+        (self.server.folder / "nodes.conf").write_text("\n".join(lines))
 
 
 @dataclass(slots=True)
@@ -69,12 +75,8 @@ class TestCluster:
 
     def wait_ok(self) -> None:
         """Wait until every node says that the cluster is whole, and replicas are in sync."""
-        until = time.monotonic() + START_TIMEOUT_S
         for member in self.members:
-            while not _is_ok(member.server.admin):
-                if time.monotonic() > until:
-                    raise ServerDiedError(f"the cluster does not come up\n{member.server.log()}")
-                time.sleep(0.02)
+            wait_ok(member.server)
 
     def reset(self) -> bool:
         """Empty it, and return whether its nodes have the roles and slots that they had at first."""
@@ -103,20 +105,58 @@ class TestCluster:
                 pipeline.set(key, b"x")
             pipeline.execute()
 
-    def move_slot(self, slot: int, source: Server, target: Server, *, batch: int = 100) -> None:
-        """Move a slot key by key, as redis-cli does."""
-        source_id, target_id = self.node_id(source), self.node_id(target)
-        self._set_slot(target, slot, "IMPORTING", source_id)
-        self._set_slot(source, slot, "MIGRATING", target_id)
-        while keys := source.admin.execute_command("CLUSTER GETKEYSINSLOT", slot, batch):
-            source.admin.execute_command("MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys)
-        self._set_slot(target, slot, "NODE", target_id)
-        self._set_slot(source, slot, "NODE", target_id)
+    def move_slots(self, slots: Sequence[int], source: Server, target: Server, *, batch: int = 100) -> None:
+        """Move slots key by key, as redis-cli does; so many keys at a time, all slots in the same state."""
+        self.begin_moves(slots, source, target)
+        for slot in slots:
+            while self.move_keys(slot, source, target, batch):
+                pass
+        target_id = self.node_id(target)
+        set_slots(target, slots, "NODE", target_id)
+        try:
+            set_slots(source, slots, "NODE", target_id)
+        except redis.ResponseError as refused:  # without any slot it has become a replica already
+            if "only with masters" not in str(refused):
+                raise
 
-    def _set_slot(self, server: Server, slot: int, state: str, node_id: str) -> None:
-        """Valkey waits for its replicas, and says NOREPLICAS where they are slower than two seconds by default."""
-        most = ("TIMEOUT", 60_000) if server.binary.name.startswith("valkey") else ()
-        server.admin.execute_command("CLUSTER SETSLOT", slot, state, node_id, *most)
+    def move_keys(self, slot: int, source: Server, target: Server, most: int) -> int:
+        """Move so many keys of a slot at most, and return how many there were."""
+        keys = source.admin.execute_command("CLUSTER GETKEYSINSLOT", slot, most)
+        if keys:
+            to = (target.host, target.port, "", 0, 5000, "REPLACE", "KEYS")
+            source.admin.execute_command("MIGRATE", *to, *keys)
+        return len(keys)
+
+    def begin_moves(self, slots: Iterable[int], source: Server, target: Server) -> None:
+        """Mark slots as being moved, with their keys where they are."""
+        set_slots(target, slots, "IMPORTING", self.node_id(source))
+        set_slots(source, slots, "MIGRATING", self.node_id(target))
+
+    def cancel_moves(self, slots: Iterable[int], *servers: Server) -> None:
+        """Take the marks away again."""
+        for server in servers:
+            set_slots(server, slots, "STABLE")
+
+
+def set_slots(server: Server, slots: Iterable[int], state: str, *node_id: str) -> None:
+    """Send CLUSTER SETSLOT for each slot.
+
+    Valkey waits for its replicas, and says NOREPLICAS where they are slower than two seconds by default.
+    """
+    most = ("TIMEOUT", 60_000) if server.binary.name.startswith("valkey") else ()
+    pipeline = server.admin.pipeline(transaction=False)
+    for slot in slots:
+        pipeline.execute_command("CLUSTER SETSLOT", slot, state, *node_id, *most)
+    pipeline.execute()
+
+
+def wait_ok(server: Server) -> None:
+    """Wait until a node says that its cluster is whole, and is in sync if it is a replica."""
+    until = time.monotonic() + START_TIMEOUT_S
+    while not _is_ok(server.admin):
+        if time.monotonic() > until:
+            raise ServerDiedError(f"the cluster does not come up\n{server.log()}")
+        time.sleep(0.02)
 
 
 def _is_ok(admin: redis.Redis) -> bool:
@@ -126,30 +166,38 @@ def _is_ok(admin: redis.Redis) -> bool:
     return bool(replication["role"] != "slave" or replication["master_link_status"] == "up")
 
 
-def start_cluster(binary: Binary, *args: str, primaries: int = 3, replicas: int = 0) -> TestCluster:
-    """Start a cluster of so many primaries, and so many replicas of each; stop it with `stop_cluster`."""
+def start_cluster(binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: bool = False) -> TestCluster:
+    """Start a cluster of so many primaries, and so many replicas of each; stop it with `stop_cluster`.
+
+    With `tls` its nodes talk to each other, and to clients, in TLS only.
+    """
+    for attempt in range(START_ATTEMPTS):
+        cluster = _new_cluster(binary, args, primaries, replicas, tls=tls)
+        try:
+            for member in cluster.members:
+                member.server.wait_ready()
+            cluster.wait_ok()
+        except BaseException as failed:
+            stop_cluster(cluster)
+            is_port_taken = isinstance(failed, ServerDiedError) and "in use" in str(failed)
+            if not is_port_taken or attempt + 1 == START_ATTEMPTS:
+                raise
+        else:
+            return cluster
+    raise AssertionError("unreachable")
+
+
+def _new_cluster(binary: Binary, args: tuple[str, ...], primaries: int, replicas: int, *, tls: bool) -> TestCluster:
+    """Launch a cluster, not waiting until it answers."""
     bounds = [SLOTS * at // primaries for at in range(primaries + 1)]
-    members = [
-        Member(_server(binary, args), secrets.token_hex(20), (bounds[at], bounds[at + 1] - 1))
-        for at in range(primaries)
-    ]
+    members = [new_member(binary, *args, tls=tls, slots=(bounds[at], bounds[at + 1] - 1)) for at in range(primaries)]
     members += [
-        Member(_server(binary, args), secrets.token_hex(20), primary_id=members[at % primaries].id)
-        for at in range(primaries * replicas)
+        new_member(binary, *args, tls=tls, primary_id=members[at % primaries].id) for at in range(primaries * replicas)
     ]
     for member in members:
-        lines = [one.line(member) for one in members]
-        (member.server.folder / "nodes.conf").write_text("\n".join([*lines, "vars currentEpoch 200 lastVoteEpoch 0\n"]))
+        member.remember(members)
         member.server.launch()
-    cluster = TestCluster(members)
-    try:
-        for member in members:
-            member.server.wait_ready()
-        cluster.wait_ok()
-    except BaseException:
-        stop_cluster(cluster)
-        raise
-    return cluster
+    return TestCluster(members)
 
 
 def stop_cluster(cluster: TestCluster) -> None:
@@ -159,20 +207,31 @@ def stop_cluster(cluster: TestCluster) -> None:
 
 
 @contextmanager
-def cluster_of(binary: Binary, *args: str, primaries: int = 3, replicas: int = 0) -> Iterator[TestCluster]:
-    """A cluster of one's own, stopped at the end of the block."""
-    cluster = start_cluster(binary, *args, primaries=primaries, replicas=replicas)
+def cluster_of(
+    binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: bool = False
+) -> Iterator[TestCluster]:
+    """A cluster of one's own, see `start_cluster`, stopped at the end of the block."""
+    cluster = start_cluster(binary, *args, primaries=primaries, replicas=replicas, tls=tls)
     try:
         yield cluster
     finally:
         stop_cluster(cluster)
 
 
-def _server(binary: Binary, args: tuple[str, ...]) -> Server:
+def new_member(
+    binary: Binary,
+    *args: str,
+    tls: bool = False,
+    slots: tuple[int, int] | None = None,
+    primary_id: str | None = None,
+) -> Member:
+    """A node that does not run yet; it ends with `stop` of its server, and in any case with this process."""
     settings = (
         *("--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf"),
         *("--cluster-node-timeout", str(NODE_TIMEOUT_MS), "--repl-diskless-sync-delay", "0"),
+        *(("--tls-cluster", "yes", "--tls-replication", "yes") if tls else ()),
     )
-    server = Server(binary, Path(tempfile.mkdtemp(prefix="rtui-node-")), free_port(), (*settings, *args))
+    folder = Path(tempfile.mkdtemp(prefix="rtui-node-"))
+    server = Server(binary, folder, free_port(), (*settings, *args), tls=certificates() if tls else None)
     _RUNNING.append(server)
-    return server
+    return Member(server, secrets.token_hex(20), slots, primary_id)

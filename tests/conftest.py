@@ -17,6 +17,7 @@ from xdist.scheduler import WorkStealingScheduling
 
 from tests.clusters import TestCluster, start_cluster, stop_cluster
 from tests.servers import MOVING, VERSIONS, Binary, Server, binaries, start, stop
+from tests.ssh_host import IS_THERE, SshHost, ssh_host
 
 settings.register_profile("rtui", deadline=None, max_examples=25)
 settings.register_profile("thorough", deadline=None, max_examples=250)
@@ -312,6 +313,24 @@ def tls_server(pool: Pool) -> Server:
             pytest.fail("openssl is missing: the TLS listener has no certificate", pytrace=False)
         pytest.skip("openssl is missing: the TLS listener has no certificate")
     return pool.take("tls", "redis-7.0", tls=True)
+
+
+@pytest.fixture(scope="session")
+def ssh_server() -> Iterator[SshHost]:
+    """An SSH host on loopback."""
+    if not IS_THERE:
+        if IN_CI:
+            pytest.fail("OpenSSH's server is missing: install openssh-server", pytrace=False)
+        pytest.skip("OpenSSH's server is missing: install openssh-server")
+    with ssh_host() as host:
+        yield host
+
+
+@pytest.fixture
+def bastion(ssh_server: SshHost, monkeypatch: pytest.MonkeyPatch) -> SshHost:
+    """An SSH host that the user's own `ssh` knows as `bastion`."""
+    monkeypatch.setenv("PATH", f"{ssh_server.path}{os.pathsep}{os.environ['PATH']}")
+    return ssh_server
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.columns import SAMPLED_COLUMNS
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
+from rtui.analysis.findings.finding import Amount, Finding
 from rtui.analysis.report.document import (
     BigReport,
     ClusterNode,
@@ -26,8 +27,10 @@ from rtui.analysis.report.document import (
     HotSource,
     KeyRecord,
     KeySizes,
+    MovingSlot,
     Node,
     NodeKind,
+    NodeLoad,
     Quantiles,
     Report,
     Scope,
@@ -416,6 +419,23 @@ def clustered_report() -> Report:
     )
 
 
+def unsettled_report() -> Report:
+    """The same with slots that are being moved, and some that nobody serves."""
+    report = clustered_report()
+    assert report.cluster is not None
+    first, second, third = report.cluster.nodes
+    moving = tuple(MovingSlot(slot, first.label, third.label) for slot in (100, 101, 4_000))
+    nodes = (first, second, replace(third, slots=((10_923, 16_200),)))
+    lost = UncoveredSlots(((16_201, 16_383),), "", "no node serves them")
+    cluster = ClusterReport(nodes, (*report.cluster.uncovered, lost), moving)
+    owned = ((0, 16_200),)
+    keys = array("Q", [*report.summary.slots.keys[:16_201], *[0] * 183])
+    slots = replace(report.summary.slots, owned=owned, keys=keys)
+    times = ((first.label, 95_000_000, True), (second.label, 4_200_000, False))
+    hot = replace(report.hot, nodes=tuple(NodeLoad(*one) for one in times))
+    return replace(report, cluster=cluster, summary=replace(report.summary, slots=slots), hot=hot)
+
+
 def partial_report() -> Report:
     """The same, broken off half way."""
     exact = made_report()
@@ -483,3 +503,9 @@ def earlier_report() -> Report:
     root = replace(root, children=(replace(gone, name=b"gone"), *others))
     head = replace(report.head, made_at_s=MADE_AT_S - DAY_S)
     return replace(report, head=head, summary=replace(report.summary, root=root))
+
+
+def keys_of(found: Finding) -> Amount:
+    """The keys that a finding is about."""
+    assert found.keys is not None
+    return found.keys

@@ -242,7 +242,7 @@ class DelayProxy:
             self.round_trips.append(trips)
             ahead = _Pipe(reader, up_writer, self._delay_s, trips)
             await self._pass_on(ahead, _Pipe(up_reader, writer, self._delay_s, trips))
-        except ConnectionError:
+        except OSError:  # also that a socket is not connected any more
             pass
         finally:
             for one in pair:

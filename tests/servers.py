@@ -341,6 +341,7 @@ class Server:
         if self.product == "redis" and self.version >= (8, 6):
             admin.execute_command("HOTKEYS", "STOP")
             admin.execute_command("HOTKEYS", "RESET")
+        (self.folder / "dump.rdb").unlink(missing_ok=True)  # a restart would load what a test has saved
 
     def _read_config(self) -> dict[str, str]:
         return {str(name): str(value) for name, value in self.admin.config_get("*").items()}

@@ -196,7 +196,9 @@ def duration(ms: int) -> SafeText:
 
 
 def seconds(value_s: float, mark: Mark = Mark.EXACT) -> SafeText:
-    """Return a number of seconds as `duration` does, none as `0s`."""
+    """Return a number of seconds as `duration` does, none as `0s`, less than a millisecond as `420µs`."""
+    if 0 < value_s < 1 / SECOND_MS:
+        return SafeText(f"{mark}{value_s * 1e6:.0f}µs" if value_s >= 1e-6 else "<1µs")
     return SafeText(f"{mark}{duration(int(value_s * SECOND_MS)) if value_s else '0s'}")
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 import click
 
 from rtui.server.guard.acl import OLDEST
-from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.closed_list import SETTINGS, TABLE
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES
 from rtui.server.guard.spec import FIRST_VALKEY, KEY, MAX_REQUEST_BYTES, CommandGroup, Spec, Version, format_bytes
 
@@ -43,6 +43,7 @@ def _record(spec: Spec) -> dict[str, object]:
         "bulk": spec.in_bulk,
         "consent": spec.needs_consent,
         "evidence": None if spec.evidence is None else spec.evidence.words,
+        "settings": list(SETTINGS) if spec.group is CommandGroup.SETTINGS else None,
     }
 
 
@@ -64,7 +65,9 @@ def _print_table(specs: list[Spec]) -> None:
             details = [bound for bound in spec.bounds if bound not in KEY.bounds]
             if spec.evidence is not None:
                 details.append(f"only when known: {spec.evidence.words}")
-            if spec.since >= OLDEST["redis"]:
+            if spec.since is None:
+                details.append(f"since Valkey {_version(spec.since_valkey)}")
+            elif spec.since >= OLDEST["redis"]:
                 valkey = "" if spec.since_valkey in (None, FIRST_VALKEY) else f", Valkey {_version(spec.since_valkey)}"
                 details.append(f"since Redis {_version(spec.since)}{valkey}")
             for detail in details:
@@ -75,6 +78,8 @@ def _print_table(specs: list[Spec]) -> None:
     console.print(f"{TOUCHES} counts as a use of the key unless CLIENT NO-TOUCH is on (Redis 7.2, Valkey)")
     console.print(f"{BULK} may be sent for many keys in one write, each key ≤ {format_bytes(MAX_BULK_KEY_BYTES)}")
     console.print(f"{CONSENT} changes something in the server, and is sent only after the user has agreed to it")
+    if any(spec.group is CommandGroup.SETTINGS for spec in specs):
+        console.print(f"a setting is one of {', '.join(SETTINGS)}")
     console.print(f"every {', '.join(KEY.bounds)}, every request ≤ {format_bytes(MAX_REQUEST_BYTES)}")
 
 

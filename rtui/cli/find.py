@@ -53,6 +53,7 @@ Terms; all of them have to apply, and a ! before one turns it round
   in:shop:user        below a namespace
   pattern:user:{id}:orders   {id} {uuid} {hash} {date} {ip} {email} stand for identifiers, {n} for a number
   tag:campaign42  slot:2734  slot:0-5460
+  node:10.0.0.5:6379  shard:1   of a cluster: the keys that a node serves; no other node is scanned
   type:hash,set  enc:listpack
   ttl:none  ttl<10m  ttl:10m..1h  expires:2026-11-22T21:31..21:33
   idle>30d  freq>100  size>1M  len>10000

@@ -74,6 +74,7 @@ Linux), which only you may read:
   word = "PROD"       # stands in the title bar,
   colour = "red"      # in this colour
   registry = "shop.toml"  # what is known about its keys
+  only_node = true    # of a cluster, or replicas = "never", zone = "eu-west-1a"
   rename.CONFIG = "…"     # what the server's rename-command calls it; "" if it is disabled
 """
 """The help below the options."""
@@ -106,6 +107,7 @@ class ConnectionOptions:
     cluster: bool
     only_node: bool
     replicas: str | None
+    zone: str | None
     protocol: str | None
     sentinel_user: str | None
     sentinel_askpass: bool
@@ -133,14 +135,12 @@ class ConnectionOptions:
                 raise click.UsageError("A unix socket has no TLS.")
             found = replace(found, tls=replace(found.tls or Tls(), **tls))
         changes: dict[str, Any] = {
-            name: getattr(self, name) for name in ("db", "user") if getattr(self, name) is not None
+            name: getattr(self, name) for name in ("db", "user", "replicas", "zone") if getattr(self, name) is not None
         }
         if self.cluster and self.only_node:
             raise click.UsageError("Give -c for the whole cluster or --only-node for one node of it.")
         if self.cluster or self.only_node:
             changes |= {"cluster": self.cluster, "only_node": self.only_node}
-        if self.replicas is not None:
-            changes["replicas"] = self.replicas
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
@@ -261,8 +261,9 @@ _connection_options: Final = grouped(
     click.option(
         "--replicas",
         type=click.Choice(get_args(ReplicaPolicy)),
-        help="Ask replicas that are in sync where many keys are asked for: prefer them, only them, never. (never)",
+        help="Ask replicas that are in sync where many keys are asked for: prefer them, only them, never. (prefer)",
     ),
+    click.option("--zone", metavar="NAME", help="Availability zone of this machine: replicas in it are asked first."),
     click.option("--only-node", is_flag=True, help="Of a cluster, look at this node only."),
     click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),
     click.option("--sentinel-askpass", is_flag=True, help="Ask for the password of the Sentinels."),
@@ -296,16 +297,21 @@ _connection_options: Final = grouped(
 )
 
 
-def connection_options(function: Callable[..., Any], *, arguments: str = "[TARGET]") -> Callable[..., Any]:
-    """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`."""
+def connection_options(function: Callable[..., Any], *, arguments: str | None = "[TARGET]") -> Callable[..., Any]:
+    """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`.
+
+    Without `arguments` the server is named by options only, as where the arguments are keys.
+    """
     names = [field.name for field in fields(ConnectionOptions)]
 
     @functools.wraps(function)
     def collected(**parameters: Any) -> Any:
+        parameters.setdefault("place", ())
         options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
         return function(connection=options, **parameters)
 
-    return click.argument("place", metavar=arguments, nargs=-1)(_connection_options(collected))
+    decorated = _connection_options(collected)
+    return decorated if arguments is None else click.argument("place", metavar=arguments, nargs=-1)(decorated)
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
@@ -459,7 +465,7 @@ record_options: Final = grouped(
         "record_file",
         metavar="FILE",
         type=click.Path(path_type=Path),
-        help="Record the session for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
+        help="Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
     ),
     click.option(
         "--sanitise",

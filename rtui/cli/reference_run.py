@@ -12,7 +12,7 @@ from rtui.cli.report_run import Interrupts
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
-from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.reference_check import ReferenceCheck, ReferenceOptions
 from rtui.server.scan.pace import Pace
 
@@ -42,12 +42,12 @@ def _follow(registry: Registry, options: ReferenceOptions, target: Target, log: 
 async def _run(
     registry: Registry, options: ReferenceOptions, target: Target, log: CommandLog | None
 ) -> ReferenceChecks:
-    connection = connection_to(target, log)
+    deployment = Deployment(target, log)
     try:
-        await connection.open()
-        check = ReferenceCheck(connection, registry, options)
+        await deployment.open()
+        check = ReferenceCheck(deployment, registry, options)
         with Interrupts(partial(check.control.stop, SafeText("it was interrupted"))):
             await check.run()
         return check.found
     finally:
-        await connection.close()
+        await deployment.close()

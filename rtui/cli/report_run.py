@@ -98,7 +98,8 @@ async def run_analysis(
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         try:
             await deployment.open()
-            left = None if file is None else file.left_before(options, connection.server.run_id, time.time())
+            asked = connection if file is None else await deployment.saved_from()
+            left = None if file is None else file.left_before(options, asked.server.run_id, time.time())
             saved = left if isinstance(left, SavedAnalysis) else None
             analysis = AnalysisRun(connection, options, saved, deployment=deployment)
             bill = analysis_bill(connection, options)

@@ -1,90 +1,234 @@
-"""`rtui slot`: the hash slot of keys and why, without a server."""
+"""`rtui slot`: the hash slot of keys and why, the node that serves it, and a hash tag that several keys could share."""
 
 from __future__ import annotations
 
 import json
 import os
 import sys
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from rtui.cli.options import ConnectionOptions, connection_options, separator_option
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
-from rtui.keyspace.text.display import Display, EscapeSyntaxError, quoted, unescape
+from rtui.keyspace.text.display import Display, EscapeSyntaxError, SafeText, quoted, unescape
+from rtui.keyspace.text.segments import Separators
+
+if TYPE_CHECKING:
+    from rtui.analysis.report.shared_slot import CommonTag, TagSpread
+    from rtui.server.wire.target import Target
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """What a server says of one slot."""
+
+    text: SafeText
+    """Which node serves it, as a phrase."""
+    node: SafeText | None = None
+    """`host:port` of it; None where no node does, or nobody knows."""
+    moves_to: SafeText | None = None
+    """The node that it is just being moved to."""
 
 
 @click.command("slot")
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
+@partial(connection_options, arguments=None)
+@separator_option
+@click.option("--report", "report_file", metavar="FILE", help="A report, to say how keys with that tag would spread.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in ASCII.")
 @click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" and the like in every KEY.")
 @click.help_option("--help")
-def command(keys: tuple[str, ...], as_json: bool, escaped: bool) -> None:
+def command(
+    keys: tuple[str, ...],
+    connection: ConnectionOptions,
+    *,
+    separators: tuple[bytes, ...],
+    report_file: str | None,
+    as_json: bool,
+    escaped: bool,
+) -> None:
     """Say which of the 16,384 hash slots each KEY belongs to, and why.
 
-    With several keys, say too whether a cluster accepts them in one multi-key command. The exit code is 0 if they share
-    a slot, or if there is one key only, and 1 if they do not.
+    With several keys, say too whether a cluster accepts them in one multi-key command, and if it does not, which hash
+    tag would allow that: the longest identifier in all of their names. With a report in JSON, by FILE or a name such as
+    TARGET@latest, say how unevenly keys would lie then.
 
-    No server is asked.
+    No server is asked unless an option names one (-u, -h, -p, -s or --profile); then the node that serves each slot is
+    named, and where a slot is just being moved to.
+
+    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, and 2 if the server
+    can't be asked or the report can't be read.
     """
-    names = []
-    for key in keys:
-        try:
-            names.append(unescape(os.fsencode(key)) if escaped else os.fsencode(key))
-        except EscapeSyntaxError as error:
-            raise click.BadParameter(str(error), param_hint="KEY") from error
+    names = _names(keys, escaped=escaped)
     explained = [explain(name) for name in names]
     slots = {one.slot for one in explained}
+    owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
+    common, spread = _common_tag(names, separators, report_file) if len(slots) > 1 else (None, None)
     if as_json:
-        records = [_record(name, one) for name, one in zip(names, explained, strict=True)]
-        click.echo(json.dumps({"keys": records, "same_slot": len(slots) == 1}, indent=2))
+        records = [_record(name, one, owners) for name, one in zip(names, explained, strict=True)]
+        document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common, spread)}
+        click.echo(json.dumps(document, indent=2))
     else:
         display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
-        click.echo("\n\n".join(_paragraph(name, one, display) for name, one in zip(names, explained, strict=True)))
-        if len(names) > 1 and len(slots) == 1:
-            click.echo(f"\nTogether: yes. All lie in slot {explained[0].slot}, so one multi-key command may use them.")
-        elif len(names) > 1:
-            click.echo(
-                f"\nTogether: no. They lie in {len(slots):,} slots, and a cluster refuses one command across slots "
-                "(CROSSSLOT). Keys with the same {tag} share a slot."
-            )
+        paragraphs = [_paragraph(name, one, owners, display) for name, one in zip(names, explained, strict=True)]
+        if len(names) > 1:
+            paragraphs.append(_together(slots, owners))
+        if len(slots) > 1:
+            paragraphs.append(_tag_paragraph(common, spread, display, has_report=report_file is not None))
+        click.echo("\n\n".join(paragraphs))
     if len(slots) > 1:
         sys.exit(1)
 
 
-def _paragraph(name: bytes, explanation: SlotExplanation, display: Display) -> str:
+def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
+    try:
+        return [unescape(os.fsencode(key)) if escaped else os.fsencode(key) for key in keys]
+    except EscapeSyntaxError as error:
+        raise click.BadParameter(str(error), param_hint="KEY") from error
+
+
+def _common_tag(
+    names: Sequence[bytes], separators: tuple[bytes, ...], report_file: str | None
+) -> tuple[CommonTag | None, TagSpread | None]:
+    """Return the tag that keys could share, and what a report says of it; raises UnreadableReportError."""
+    from rtui.analysis.report.shared_slot import common_tag, tag_spread  # noqa: PLC0415 - not for a single key
+
+    common = common_tag(names, Separators(separators))
+    if common is None or report_file is None:
+        return common, None
+    from rtui.cli.report_file import read_report  # noqa: PLC0415 - few want it
+
+    return common, tag_spread(read_report(report_file), names, common.tag)
+
+
+def _owners(target: Target, slots: set[int]) -> dict[int, Owner]:
+    """Ask a server who serves these slots; raises an RtuiError that ends with 2."""
+    import asyncio  # noqa: PLC0415 - most ask no server
+
+    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
+
+    try:
+        return asyncio.run(_ask_owners(target, slots))
+    except RtuiError as failed:
+        failed.exit_code = 2
+        raise
+
+
+async def _ask_owners(target: Target, slots: set[int]) -> dict[int, Owner]:
+    from rtui.server.deployment.nodes import Deployment  # noqa: PLC0415 - most ask no server
+
+    deployment = Deployment(target)
+    try:
+        await deployment.open()
+        topology = deployment.topology
+        if topology is None:
+            is_node = deployment.home.server.cluster_enabled
+            why = "not known: this node was asked about itself only" if is_node else "none: the server is in no cluster"
+            return dict.fromkeys(slots, Owner(SafeText(why)))
+        found = {slot: topology.owners.get(slot) for slot in slots}
+        moves = await deployment.moves_of({node_id for node_id in found.values() if node_id is not None})
+        targets = {move.slot: deployment.label_of(move.destination) for move in moves}
+        labels = {slot: None if node_id is None else deployment.label_of(node_id) for slot, node_id in found.items()}
+        return {slot: _owner(node, targets.get(slot)) for slot, node in labels.items()}
+    finally:
+        await deployment.close()
+
+
+def _owner(node: SafeText | None, moves_to: SafeText | None) -> Owner:
+    if not node:
+        return Owner(SafeText("none: no node of the cluster serves the slot"))
+    text = f"{node}, from which the slot is being moved to {moves_to}" if moves_to else node
+    return Owner(SafeText(text), node, moves_to or None)
+
+
+def _paragraph(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owner], display: Display) -> str:
     size = f"{len(name):,} {'byte' if len(name) == 1 else 'bytes'}"
     hashed = f"the whole key, {size}"
     if explanation.tag is not None:
         tag = display.name(explanation.hashed, limit=64)
         hashed = f"{tag} ({len(explanation.hashed):,} of {size}"
         hashed += f", between the {{ at offset {explanation.tag.start:,} and the }} at {explanation.tag.end - 1:,})"
-    return "\n".join(
-        (
-            display.name(name) or "(the empty key)",
-            f"  slot    {explanation.slot} = CRC16 0x{explanation.crc:04x} mod {SLOTS}",
-            f"  hashed  {hashed}",
-            f"  why     {explanation.rule.value}",
-        )
-    )
+    lines = [
+        display.name(name) or "(the empty key)",
+        f"  slot    {explanation.slot} = CRC16 0x{explanation.crc:04x} mod {SLOTS}",
+        f"  hashed  {hashed}",
+        f"  why     {explanation.rule.value}",
+    ]
+    owner = owners.get(explanation.slot)
+    if owner is not None:
+        lines.append(f"  node    {display.text(owner.text)}")
+    return "\n".join(lines)
 
 
-def _record(name: bytes, explanation: SlotExplanation) -> dict[str, Any]:
+def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
+    """Say whether one command may use the keys of these slots."""
+    from rtui.analysis.report.shared_slot import verdict  # noqa: PLC0415 - not for a single key
+
+    nodes = {owners[slot].node for slot in slots} if owners else set()
+    return verdict(slots, () if None in nodes else {node for node in nodes if node is not None})
+
+
+def _tag_paragraph(common: CommonTag | None, spread: TagSpread | None, display: Display, *, has_report: bool) -> str:
+    """Say which hash tag would let keys share a slot, and what it would do to the others of their kind."""
+    from rtui.analysis.report.shared_slot import NO_COMMON_TAG  # noqa: PLC0415 - not for a single key
+
+    if common is None:
+        return NO_COMMON_TAG
+    lines = [display.text(common.sentence), *(f"  {display.name(name)}" for name in common.names)]
+    if spread is not None:
+        lines.append(display.text(spread.sentence, limit=2_000))
+    elif has_report:
+        lines.append("How unevenly keys would lie then is not known: the report does not have these patterns.")
+    else:
+        lines.append("How unevenly keys would lie then is not known without a report (--report).")
+    return "\n".join(lines)
+
+
+def _text(raw: bytes) -> str | None:
+    """Return bytes as text for JSON; null if they are not UTF-8."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _record(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owner]) -> dict[str, Any]:
     """Return a key for JSON: as text (null if it is not UTF-8), and as `redis-cli --quoted-input` reads it."""
-
-    def text(raw: bytes) -> str | None:
-        try:
-            return raw.decode()
-        except UnicodeDecodeError:
-            return None
-
-    return {
-        "key": text(name),
+    found: dict[str, Any] = {
+        "key": _text(name),
         "key_quoted": quoted(name),
         "slot": explanation.slot,
         "crc16": f"0x{explanation.crc:04x}",
-        "hashed": text(explanation.hashed),
+        "hashed": _text(explanation.hashed),
         "hashed_quoted": quoted(explanation.hashed),
         "tag": None if explanation.tag is None else explanation.tag._asdict(),
         "rule": explanation.rule.name.lower(),
         "why": explanation.rule.value,
+    }
+    owner = owners.get(explanation.slot)
+    return found if owner is None else found | {"node": owner.node, "moving_to": owner.moves_to}
+
+
+def _tag_record(common: CommonTag | None, spread: TagSpread | None) -> dict[str, Any] | None:
+    """Return the hash tag that keys could share; what a report says of it is null where that is not known."""
+    if common is None:
+        return None
+    of_keys = None
+    if spread is not None:
+        of_keys = {
+            "keys": round(spread.keys),
+            "identifiers": round(spread.identifiers),
+            "share_of_fullest_slot_at_least": spread.fullest,
+        }
+    return {
+        "tag": _text(common.tag),
+        "tag_quoted": quoted(common.tag),
+        "slot": common.slot,
+        "keys": [_text(name) for name in common.names],
+        "keys_quoted": [quoted(name) for name in common.names],
+        "spread": of_keys,
     }

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
+    from rtui.tui.server.panel_view import ServerStates
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
@@ -102,6 +103,7 @@ class RtuiApp(Navigation):
         """A session that began to connect before the first screen."""
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
+        self._server_states: ServerStates | None = None
         self.history = History()
         self._left_timer: Timer
         self._left = LeftSessions()
@@ -169,6 +171,7 @@ class RtuiApp(Navigation):
         session = BrowsingSession(self.options)
         if self.recorder is not None:
             self.recorder.attach(session.log, session.target.db)
+            session.deployment.on_change.append(partial(self.recorder.end, "cluster"))
         return session
 
     def _browse(self, session: Session) -> BrowseScreen:
@@ -378,7 +381,7 @@ class RtuiApp(Navigation):
         if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
             self.recorder.end("server")
         old, self._session = self._session, None
-        states, self._panel_states = self._panel_states, None
+        states, self._panel_states, self._server_states = self._panel_states, None, None
         self.history.clear()
         if self._start is not None:
             self._start[1].cancel()

@@ -47,9 +47,11 @@ def help_topics() -> tuple[HelpPage, ...]:
     from rtui.tui.goto.entries import NARROWING  # noqa: PLC0415 - for the help
     from rtui.tui.help.pages import topics  # noqa: PLC0415
     from rtui.tui.help.rule_pages import conventions_page, rules_page  # noqa: PLC0415
+    from rtui.tui.server.panels import PANELS  # noqa: PLC0415
 
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
-    return (*topics(places), rules_page(), conventions_page())
+    panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in PANELS]
+    return (*topics(places, panels), rules_page(), conventions_page())
 
 
 def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
@@ -58,9 +60,9 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
     from rtui.tui.find.commands import FIND_COMMANDS  # noqa: PLC0415
     from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
-    from rtui.tui.server.commands import CLIENTS_COMMANDS  # noqa: PLC0415
+    from rtui.tui.server.commands import SERVER_COMMANDS  # noqa: PLC0415
 
-    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, CLIENTS_COMMANDS, CONNECT_COMMANDS)
+    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, SERVER_COMMANDS, CONNECT_COMMANDS)
     return tuple((*commands, *APP_COMMANDS) for commands in sets)
 
 

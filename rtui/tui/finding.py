@@ -73,7 +73,8 @@ class Finding:
     def vocabulary(self) -> Vocabulary:
         """Return what is known of the keyspace, for completion."""
         analysed = self.session.analysed
-        return vocabulary_of(self.session.store, None if analysed is None else analysed.report)
+        nodes = [one.label for one in self.session.status.nodes]
+        return vocabulary_of(self.session.store, None if analysed is None else analysed.report, nodes)
 
     def _go_to(self, key: bytes) -> None:
         """Go to a key in the tree."""

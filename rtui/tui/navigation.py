@@ -19,7 +19,7 @@ from rtui.tui.goto.entries import Entry, Kind
 from rtui.tui.goto.screen import GotoScreen, Loaded
 from rtui.tui.kit.command import ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
-from rtui.tui.kit.history import ClientsPlace, FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, TreePlace
+from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.saved_queries import saved_queries
 from rtui.tui.kit.styled_text import literal
@@ -27,11 +27,13 @@ from rtui.tui.terminal_app import TerminalApp
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
+    from rtui.server.browsing_status import Trouble
     from rtui.server.recent import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
     from rtui.tui.finding import Finding
+    from rtui.tui.server.panel_view import ServerStates
 
 NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."
@@ -44,6 +46,7 @@ class Navigation(TerminalApp):
     _session: Session | None
     _label: SafeText | None
     _panel_states: PanelStates | None
+    _server_states: ServerStates | None
     history: History
     _finding: Finding | None = None
     """The list of keys that was shown last."""
@@ -52,6 +55,11 @@ class Navigation(TerminalApp):
 
     can_connect: ClassVar[bool] = True
     """Whether servers can be browsed."""
+
+    @property
+    def trouble(self) -> Trouble | None:
+        """What is wrong with the server that is browsed; None while that is not known, or nothing is."""
+        return None if self._session is None else self._session.status.trouble
 
     def connect_to(self, target: Target) -> None:
         """Leave the server that is browsed and connect to another one."""
@@ -105,19 +113,32 @@ class Navigation(TerminalApp):
 
         self.push_screen(LogScreen(session.log, session.target, label=self._label))
 
-    def action_clients(self) -> None:
-        """Show who sends KEYS, which commands were slow, and who is connected."""
-        from rtui.tui.server.screen import ClientsScreen  # noqa: PLC0415 - when it is wanted
+    def action_server(self) -> None:
+        """Show how the server is, or leave that."""
+        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
 
-        if self._session is not None and not isinstance(self.screen, ClientsScreen):
+        if isinstance(self.screen, ServerScreen):
+            self.screen.dismiss(None)
+        elif self._session is not None and isinstance(self.screen, CommandScreen):
             self._remember_place()
-            self._show_clients(self._session)
+            self._show_server(self._session)
 
-    def _show_clients(self, session: Session) -> None:
-        from rtui.tui.server.screen import ClientsScreen  # noqa: PLC0415 - when it is wanted
+    def _show_server(self, session: Session, place: ServerPlace | None = None) -> None:
+        from rtui.tui.server.panel_view import ServerStates  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415
 
+        if self._server_states is None:
+            self._server_states = ServerStates()
         label = session.target.label if self._label is None else self._label
-        self.push_screen(ClientsScreen(session.callers, label, session.clock))
+        screen = ServerScreen(session.health, label, states=self._server_states, clock=session.clock)
+        if place is not None:
+            screen.put_place(place)
+
+        async def left(key: bytes | None) -> None:
+            if key is not None and (browse := await self._uncover_tree()) is not None:
+                browse.go_to_key(key, "app.server")
+
+        self.push_screen(screen, left)
 
     # found keys
 
@@ -205,15 +226,16 @@ class Navigation(TerminalApp):
                 note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, place)
                 yield Entry(Kind.PANEL, panel.title, panel.title.encode(), note, go)
         if self._session is not None:
-            tree, log, clients = literal("Tree"), literal("Command log"), literal("Clients")
+            tree, log, server = literal("Tree"), literal("Command log"), literal("Server health")
             yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
             yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
-            who = literal("who sends KEYS, what was slow, who is connected")
-            yield Entry(Kind.SCREEN, clients, clients.encode(), who, partial(self.go_to, ClientsPlace()))
+            about = literal("!  what is wrong with the server, and the most important figures")
+            yield Entry(Kind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace("overview")))
+            yield from self._server_panels()
             yield from self._databases(self._session)
             yield from self._saved_queries(self._session)
         for command in screen.offered():
-            if command.id not in ("goto", "log", "clients") and not command.call.startswith("show_panel"):
+            if command.id not in ("goto", "log", "server") and not command.call.startswith("show_panel"):
                 go = partial(self._run_command, screen, command)
                 text, keys = SafeText(command.title), SafeText(command.key_text)
                 note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
@@ -221,6 +243,15 @@ class Navigation(TerminalApp):
         for theme in sorted(self.available_themes):
             note = literal("in use") if theme == self.theme else literal("")
             yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, self, "theme", theme))
+
+    def _server_panels(self) -> Iterator[Entry]:
+        """Yield the panels of the server's health."""
+        from rtui.tui.server.panels import NODES, OVERVIEW, PANELS  # noqa: PLC0415 - when it is wanted
+
+        for panel in PANELS:
+            if panel.id not in (NODES, OVERVIEW):
+                title, go = SafeText(f"{panel.title} of the server"), partial(self.go_to, ServerPlace(panel.id))
+                yield Entry(Kind.PANEL, title, title.encode(), SafeText(f"! {panel.key}  {panel.help}"), go)
 
     def _saved_queries(self, session: Session) -> Iterator[Entry]:
         """Yield the queries that were saved for the server."""
@@ -313,6 +344,7 @@ class Navigation(TerminalApp):
     async def _show_place(self, place: Place) -> None:
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
         from rtui.tui.log.screen import LogScreen  # noqa: PLC0415
+        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415
 
         if isinstance(place, PanelPlace):
             if isinstance(self.screen, LogScreen):
@@ -324,10 +356,12 @@ class Navigation(TerminalApp):
         elif isinstance(place, FoundPlace):
             await self._uncover_tree()
             await self.action_found()
-        elif isinstance(place, ClientsPlace):
-            if self._session is not None:
+        elif isinstance(place, ServerPlace):
+            if isinstance(self.screen, ServerScreen):
+                self.screen.show_place(place)
+            elif self._session is not None:
                 await self._uncover_tree()
-                self._show_clients(self._session)
+                self._show_server(self._session, place)
         elif isinstance(place, LogPlace):
             if self._session is not None and not isinstance(self.screen, LogScreen):
                 self._show_log(self._session)

@@ -132,3 +132,10 @@ def test_only_one_of_a_thing_has_no_plural(noun: str) -> None:
 )
 def test_a_rate_above_none_is_never_told_as_none(per_minute: float, text: str) -> None:
     assert humanize.rate(per_minute) == text
+
+
+@pytest.mark.parametrize(
+    ("value_s", "text"), [(0, "0s"), (4e-7, "<1µs"), (0.00042, "420µs"), (0.001, "1ms"), (0.5, "500ms"), (61, "1m 1s")]
+)
+def test_seconds(value_s: float, text: str) -> None:
+    assert humanize.seconds(value_s) == text

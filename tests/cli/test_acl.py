@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import subprocess
 from collections.abc import Iterator, Sequence
 
 import pytest
@@ -22,6 +24,7 @@ from rtui.server.guard.acl import (
     parse_release,
 )
 from rtui.server.guard.spec import CommandGroup, Spec
+from tests.clusters import TestCluster
 from tests.server.guard.samples import samples
 from tests.server.raw_commands import fill, raw
 from tests.servers import Server
@@ -190,6 +193,36 @@ def test_the_default_line_is_for_every_server_from_7_2_on(server: Server) -> Non
         assert reply in (b"OK", "OK")
     elif server.version >= (7, 0):
         assert isinstance(reply, redis.ResponseError)
+
+
+def rights(server: Server) -> list[object]:
+    """What the server says of the user, the commands in an order of their own in each process."""
+    reply = server.admin.execute_command("ACL", "GETUSER", "rtui")
+    return [sorted(part.split()) if isinstance(part, bytes) else part for part in reply.values()]
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+def test_one_command_makes_the_user_on_every_node_of_a_cluster(cluster: TestCluster) -> None:
+    if shutil.which("redis-cli") is None:
+        pytest.skip("redis-cli is missing")
+    first = cluster.members[0].server
+    sha256 = hashlib.sha256(WORD.encode()).hexdigest()
+    result = run("--for", first.name, "--hash", sha256, "--on-every-node", f"{first.host}:{first.port}")
+    assert result.exit_code == 0, result.output
+    try:
+        subprocess.run(result.stdout, shell=True, check=True, capture_output=True)  # noqa: S602 - as people use it
+        users = [rights(member.server) for member in cluster.members]
+        allow(first, "--cluster", "--hash", sha256)
+        assert users == [rights(first)] * len(cluster.members)
+    finally:
+        for member in cluster.members:
+            member.server.admin.acl_deluser("rtui")
+
+
+def test_the_nodes_of_a_cluster_need_the_user_each() -> None:
+    assert "for every node of the cluster, replicas included" in run("--cluster").stderr
+    for address in ("", "host", "--help:1", "a b:1", "host:1;ls"):
+        assert run("--on-every-node", address).exit_code == 2
 
 
 def test_a_node_of_a_cluster(cluster_node: Server) -> None:

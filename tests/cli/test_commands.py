@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from rich.cells import cell_len
 
 from rtui.cli.commands import command
-from rtui.server.guard.closed_list import TABLE
+from rtui.server.guard.closed_list import SETTINGS, TABLE
 from rtui.server.guard.spec import CommandGroup
 
 
@@ -52,6 +52,7 @@ def test_json_is_the_whole_list() -> None:
         assert record["consent"] is spec.needs_consent
     assert by_usage["HPTTL key FIELDS n field […]"]["since_valkey"] == "9.0"
     assert by_usage["ARCOUNT key"]["since_valkey"] is None
+    assert by_usage["CONFIG GET setting"]["settings"] == list(SETTINGS)
 
 
 def test_json_of_a_group() -> None:

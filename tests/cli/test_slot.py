@@ -4,15 +4,20 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.analysis.formats.json import write_json
 from rtui.cli.slot import command
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, unescape
+from tests.analysis.report.test_namespaces import reported
+from tests.clusters import TestCluster
+from tests.servers import Server, free_port
 
 
 def run(*args: str) -> Result:
@@ -132,3 +137,57 @@ def test_raw_bytes_reach_it_and_any_terminal_can_carry_the_answer(encoding: str)
     shown = "\\xff{␛é}" if encoding == "utf-8" else "\\xff{\\x1b\\u00e9}"
     assert result.stdout.decode(encoding).splitlines()[0] == shown
     assert f"slot    {key_slot(raw)} " in result.stdout.decode(encoding)
+
+
+def test_the_tag_that_would_let_keys_share_a_slot() -> None:
+    result = run("user:42:profile", "cart:42")
+    assert result.exit_code == 1
+    assert "The hash tag {42} would put them into slot 8000:\n  user:{42}:profile\n  cart:{42}\n" in result.output
+    assert "not known without a report" in result.output
+    document = json.loads(run("--json", "user/42", "cart/42", "--separator", "/").output)
+    assert document["common_tag"]["keys"] == ["user/{42}", "cart/{42}"]
+    assert document["common_tag"]["spread"] is None
+    assert "No identifier is in all of these names" in run("a", "b").output
+
+
+def test_a_report_tells_how_keys_would_lie_with_the_tag(tmp_path: Path) -> None:
+    file = tmp_path / "report.json"
+    file.write_text(write_json(reported([b"cart:%d:%d" % (at % 4, at) for at in range(100)]).report))
+    result = run("cart:1:5", "cart:1:9", "--report", str(file))
+    assert "By the report 100 keys of cart:{id}:{id} have 4 identifiers" in result.output
+    document = json.loads(run("--json", "cart:1:5", "cart:1:9", "--report", str(file)).output)
+    assert document["common_tag"]["spread"] == {"keys": 100, "identifiers": 4, "share_of_fullest_slot_at_least": 0.25}
+    assert "does not have these patterns" in run("user:1:5", "user:1:9", "--report", str(file)).output
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+def test_a_cluster_says_which_node_serves_a_slot_and_where_it_moves(cluster: TestCluster) -> None:
+    source, target = cluster.members[0], cluster.members[1]
+    tag = next(name for name in (b"%d" % at for at in range(100)) if key_slot(name) in range(5_000))
+    slot = key_slot(tag)
+    url = ["-u", f"redis://{target.server.host}:{target.server.port}"]
+    label = f"{source.server.host}:{source.server.port}"
+    assert f"  node    {label}\n" in run(*url, tag.decode()).output
+    cluster.begin_moves([slot], source.server, target.server)
+    try:
+        result = run(*url, tag.decode())
+        moves_to = f"{target.server.host}:{target.server.port}"
+        assert f"  node    {label}, from which the slot is being moved to {moves_to}\n" in result.output
+        (record,) = json.loads(run(*url, "--json", tag.decode()).output)["keys"]
+        assert (record["node"], record["moving_to"]) == (label, moves_to)
+    finally:
+        cluster.cancel_moves([slot], source.server, target.server)
+
+
+def test_one_server_says_that_it_is_in_no_cluster(valkey: Server) -> None:
+    result = run("-p", str(valkey.port), "a")
+    assert result.exit_code == 0
+    assert "  node    none: the server is in no cluster\n" in result.output
+
+
+def test_a_server_that_cannot_be_asked_ends_with_2() -> None:
+    program = "from rtui.cli.main import run; import sys; sys.exit(run(sys.argv[1:]))"
+    arguments = [sys.executable, "-c", program, "slot", "-p", str(free_port()), "a"]
+    result = subprocess.run(arguments, capture_output=True, check=False)
+    assert result.returncode == 2
+    assert b"rtui: " in result.stderr

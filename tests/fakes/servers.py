@@ -85,10 +85,12 @@ class Kvrocks(FakeServer):
         self._tickets = {0: 0}
 
     def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
-        start = self._tickets.get(cursor, 0)
-        if self.loses and start >= len(self._order) // 2:
+        start, half = self._tickets.get(cursor, 0), len(self._order) // 2
+        if self.loses and start >= half:
             self.loses -= 1
             start = 0
+        if self.loses:  # a large page would lead past the half
+            count = min(count, half - start)
         end, keys = super().page(start, count)  # type: ignore[misc]
         ticket = 1_000_000 + len(self._tickets)
         self._tickets[ticket] = end

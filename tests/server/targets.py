@@ -24,11 +24,14 @@ MANY_TURNS = 200
 
 
 def target_of(server: Server, **changes: Any) -> Target:
-    """The main listener of a server, its authority trusted; `changes` are fields of the target."""
+    """The main listener of a server, its authority trusted; `changes` are fields of the target.
+
+    Replicas are asked only where a test says so: others know which server they ask.
+    """
     found = parse_target(server.url)
     if server.tls is not None:
         found = replace(found, tls=Tls(cacert=str(server.tls.ca)))
-    return replace(found, **changes)
+    return replace(found, **{"replicas": "never", **changes})
 
 
 @asynccontextmanager

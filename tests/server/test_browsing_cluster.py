@@ -3,29 +3,41 @@
 from __future__ import annotations
 
 import asyncio
+from math import sqrt
 from pathlib import Path
 
 import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NO_TTL, Reason, Unknown
+from rtui.analysis.humanize import Mark
 from rtui.analysis.query.parsing import parse
-from rtui.keyspace.slots import key_slot
+from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.facts.preview.page import PreviewKind
+from rtui.server.find import FindOptions, FindRun, UnansweredTermError
 from rtui.server.key_search import Stage
+from rtui.server.overview import SLOT_SAMPLE_KEYS
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.keyspace.naive import find
+from tests.monitor import Recorder
+from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import disturb, fill
 from tests.server.targets import eventually, target_of
 from tests.server.test_browsing import browsing, until, whole
 
 KEYS = [b"shop:user:%d" % number for number in range(3_000)]
+
+BUDGET_BYTES = 20_000
+"""Less than their names take."""
 
 VERSIONS = pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
 ONE_VERSION = pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
@@ -74,6 +86,28 @@ async def test_a_search_asks_each_key_at_its_node(cluster: TestCluster, tmp_path
         await eventually(lambda: held.stage is Stage.OVER)
         assert {one.key for one in held.kept} == wanted
         assert (held.notes, held.failure) == (held.notes[:1], None)
+
+
+@VERSIONS
+async def test_a_search_on_one_node_scans_no_other(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(KEYS)
+    first, other = cluster.members[0], cluster.members[1]
+    assert first.slots is not None
+    wanted = {key for key in KEYS if first.slots[0] <= key_slot(key) <= first.slots[1]}
+    with Recorder(first.server) as asked, Recorder(other.server) as not_asked:
+        async with deployed(target_of(other.server)) as deployment:
+            for line in (f"node:{first.server.host}:{first.server.port}", "shard:1", "slot:0-5460 type:string"):
+                run = FindRun(deployment, parse(line), FindOptions())
+                await run.run()
+                assert {one.key for one in run.matches.kept} == wanted
+                assert run.mark is Mark.EXACT
+                assert run.notes == ()
+            run = FindRun(deployment, parse("node:10.9.9.9:1"), FindOptions())
+            await run.run()
+            assert isinstance(run.failure, UnansweredTermError)
+    assert {one.argv[2:4] for one in asked.commands if one.name == "SCAN"} > {(b"COUNT", b"1")}
+    scans = [one.argv for one in not_asked.commands if one.name == "SCAN"]
+    assert {argv[2:4] for argv in scans} == {(b"COUNT", b"1")}  # probes of what may be asked, and of cursors
 
 
 @ONE_VERSION
@@ -143,15 +177,25 @@ async def test_a_key_on_its_way_is_said_to_be(cluster: TestCluster, tmp_path: Pa
 
 
 @pytest.mark.slow
-async def test_a_node_that_is_down_costs_its_own_rows_only(tmp_path: Path) -> None:
+async def test_a_node_that_is_down_costs_its_own_rows_and_what_has_to_be_listed_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 0.5)
     with cluster_of(require("valkey-9.1")) as cluster:
-        cluster.fill(KEYS[:30])
+        cluster.fill(KEYS)
         last = cluster.members[2]
         assert last.slots is not None
-        async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
+        async with browsing(
+            target_of(cluster.members[0].server), tmp_path, memory_budget_bytes=BUDGET_BYTES
+        ) as session:
             await whole(session)
             last.server.stop()
             rows = await session.row_facts(KEYS[:30])
+            shop = find(session.store, (Segment(b"shop", b":"),))
+            assert shop is not None
+            with pytest.raises(RtuiError, match="were not covered"):
+                await session.open_namespace(shop)
+            assert session.store.needs_scan(shop)
         down = [row for row in rows if key_slot(row.key) >= last.slots[0]]
         assert down
         assert all(isinstance(row.type, Unknown) and row.type.reason is Reason.FAILED for row in down)
@@ -173,6 +217,25 @@ async def test_numbered_databases_of_a_cluster(tmp_path: Path) -> None:
             assert not await session.deployment.look()
 
 
+@ONE_VERSION
+async def test_beyond_the_memory_budget_a_scan_of_the_prefix_asks_all_nodes(
+    cluster: TestCluster, tmp_path: Path
+) -> None:
+    cluster.fill([*KEYS, b"other"])
+    async with browsing(target_of(cluster.members[1].server), tmp_path, memory_budget_bytes=BUDGET_BYTES) as session:
+        await whole(session)
+        assert session.store.memory.dropped
+        assert session.store.keys == len(KEYS) + 1
+        shop = find(session.store, (Segment(b"shop", b":"),))
+        assert shop is not None
+        assert session.store.needs_scan(shop)
+        await session.open_namespace(shop)
+        user = find(session.store, (Segment(b"shop", b":"), Segment(b"user", b":")))
+        assert user is not None
+        assert user.count == shop.count == len(KEYS)
+        assert session.status.notes == ()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
 async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path) -> None:
@@ -185,6 +248,53 @@ async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path
         assert shop.estimate.value == pytest.approx(20_000, rel=0.05)
         await whole(session)
         assert session.store.keys == 30_000
+
+
+@pytest.mark.parametrize("cluster", ["redis-8.10", "valkey-9.1"], indirect=True)
+async def test_an_overview_by_slots_counts_a_loaded_slot_for_what_it_is(
+    cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 10_000)
+    names = {b"shop": 12_000, b"log": 2_000, b"{cart}": 6_000}
+    cluster.fill(b"%b:%d" % (name, at) for name, count in names.items() for at in range(count))
+    expected: dict[bytes, Estimate] = {}
+    monkeypatch.setattr(NamespaceStore, "expect", lambda self, path, found: expected.update({path[0].name: found}))
+    async with browsing(target_of(cluster.members[0].server), tmp_path, pace=Pace.FULL) as session:
+        await whole(session)
+        status = session.status
+    assert SLOT_SAMPLE_KEYS - 3 <= status.sampled <= SLOT_SAMPLE_KEYS + 3
+    assert status.cost.commands > SLOTS  # the size of every slot was asked
+    assert expected.keys() == names.keys()
+    total = sum(names.values())
+    for name, count in names.items():
+        five_deviations = 5 * sqrt(count / total * (1 - count / total) / SLOT_SAMPLE_KEYS) * total
+        assert abs(expected[name].value - count) < five_deviations
+        assert expected[name].low < expected[name].value < expected[name].high
+
+
+@ONE_VERSION
+async def test_without_the_right_to_ask_sizes_of_slots_one_question_is_denied(
+    cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 1_000)
+    monkeypatch.setattr("rtui.server.keyspace_pass.SAMPLE_FROM", 1_000)
+    cluster.fill(KEYS)
+    for member in cluster.members:
+        member.server.admin.execute_command(
+            *("ACL", "SETUSER", "few", "on", ">word", "~*", "+@all", "-cluster|countkeysinslot")
+        )
+        member.server.admin.acl_log_reset()
+    try:
+        target = target_of(cluster.members[0].server, user="few", password=Secret("word"))
+        async with browsing(target, tmp_path) as session:
+            await whole(session)
+            assert session.store.keys == len(KEYS)
+            assert session.status.sampled == 0
+        denied = [entry["count"] for one in cluster.primaries for entry in one.admin.acl_log()]
+        assert denied == [1, 1, 1]
+    finally:
+        for member in cluster.members:
+            member.server.admin.acl_deluser("few")
 
 
 @pytest.mark.slow

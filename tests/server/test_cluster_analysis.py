@@ -108,8 +108,13 @@ async def test_a_registry_counts_the_keys_of_all_nodes(cluster: TestCluster) -> 
     assert (entry.keys, [one.keys for one in entry.expectations]) == (900, [900])
 
 
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-async def test_each_node_has_what_its_slots_hold(cluster: TestCluster) -> None:
+async def test_each_node_has_what_its_slots_hold(
+    cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "pure":
+        monkeypatch.setenv("RTUI_ENGINE", "pure")
     with cluster.client() as client:
         grown(client, keys=KEYS, seed=3)
     report = await report_of(target_of(cluster.members[0].server))
@@ -120,10 +125,42 @@ async def test_each_node_has_what_its_slots_hold(cluster: TestCluster) -> None:
         assert (node.id, node.slots, node.role) == (primary.id, (primary.slots,), "primary")
         assert node.label == f"{primary.server.host}:{primary.server.port}"
         assert (node.keys, node.memory_bytes) == (len(known), sum(one.memory_bytes for one in known))
+        assert node.no_ttl_share == sum(one.ttl_ms < 0 for one in known) / len(known)
         assert (node.fraction, node.failure, node.version) == (1.0, "", ".".join(map(str, primary.server.version)))
         assert node.cost.commands > len(known)
     assert sum(node.cost.commands for node in report.cluster.nodes) <= report.head.cost.commands
     assert read_json(write_json(report)) == report
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_the_load_of_each_node_is_that_of_its_slots(cluster: TestCluster) -> None:
+    for primary in cluster.primaries:
+        primary.admin.config_set("cluster-slot-stats-enabled", "yes")
+    try:
+        cluster.fill(b"key:%d" % number for number in range(600))
+        report = await report_of(target_of(cluster.members[0].server))
+    finally:
+        for primary in cluster.primaries:
+            primary.admin.config_set("cluster-slot-stats-enabled", "no")
+    assert report.cluster is not None
+    assert [one.node for one in report.hot.nodes] == [node.label for node in report.cluster.nodes]
+    assert all(one.cpu_us > 0 and one.at_least for one in report.hot.nodes)  # 200 keys in as many slots, 100 told
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_slots_that_are_being_moved_are_named(cluster: TestCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SETTLE, 1.0)
+    cluster.fill(b"key:%d" % number for number in range(600))
+    source, target = cluster.members[0].server, cluster.members[1].server
+    cluster.begin_moves([77], source, target)
+    try:
+        report = await report_of(target_of(target))
+    finally:
+        cluster.cancel_moves([77], source, target)
+    assert report.cluster is not None
+    labels = [f"{one.host}:{one.port}" for one in (source, target)]
+    assert [(one.slot, one.node, one.to) for one in report.cluster.moving] == [(77, *labels)]
+    assert read_json(write_json(report)).cluster == report.cluster
 
 
 @pytest.mark.slow

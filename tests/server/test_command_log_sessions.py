@@ -27,7 +27,8 @@ from tests.servers import Server
 NOT_MONITORED = frozenset(
     {
         *("AUTH", "HELLO", "CLIENT SETNAME", "CLIENT SETINFO", "CLIENT NO-TOUCH"),
-        *("CLIENT LIST", "CONFIG GET", "HOTKEYS GET", "SLOWLOG GET"),
+        *("CLIENT LIST", "CONFIG GET", "HOTKEYS GET", "SLOWLOG GET", "COMMANDLOG GET"),
+        *("LATENCY LATEST", "LATENCY HISTORY"),
     }
 )
 """What MONITOR does not tell on some version."""
@@ -90,14 +91,17 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
                 assert await session.lookup(b"user:4")
                 facts = await session.key_facts(b"user:3")
                 assert (await session.references(REGISTRY, facts, await session.preview(facts))).outgoing
-                assert (await session.callers()).connected
+                session.health.begin()
+                await eventually(lambda: bool(session.health.nodes and session.health.panels(session.health.nodes[0])))
+                session.health.end()
                 session.analysis.begin()
                 await eventually(lambda: session.analysis.status.progress.state.is_over)
                 log = session.log
             wire = proxy.commands()
     check(log, wire, recorder)
     purposes = {entry.purpose for entry in log.entries}
-    assert purposes >= set(Purpose) - {Purpose.HEARTBEAT, Purpose.SAMPLE, Purpose.FIND, Purpose.OTHER, Purpose.HOT}
+    others = {Purpose.HEARTBEAT, Purpose.SAMPLE, Purpose.FIND, Purpose.OTHER, Purpose.HOT, Purpose.CLIENTS}
+    assert purposes >= set(Purpose) - others
     assert Purpose.OTHER not in purposes
     assert all(entry.outcome in {"answered", "error"} for entry in log.entries if entry.connection != "interactive 1")
     assert any(entry.is_sum for entry in log.entries)

@@ -18,7 +18,9 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.facts import Unknown
+from rtui.analysis.health.sample import Source
 from rtui.analysis.report.document import CoverageKind
+from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
@@ -30,6 +32,7 @@ from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.health.callers import ask_callers
+from rtui.server.health.probe import HealthProbe
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.hot.report import hot_report
@@ -295,6 +298,27 @@ async def clients(proxy: FaultProxy, server: Server) -> None:
         assert is_known(found.slow) or asked == b"SLOWLOG"
 
 
+async def health(proxy: FaultProxy, server: Server) -> None:
+    delay(server)
+    async with opened(proxy, server) as connection:
+        if connection is None:
+            return
+        try:
+            sample = await HealthProbe(connection, SafeText("server")).sample()
+        except RtuiError as failed:
+            assert failed.happened
+            return
+        assert not set(sample.sources) & set(sample.missing)
+        assert {*sample.sources, *sample.missing} >= set(Source) - {Source.CLUSTER_INFO}
+
+
+def delay(server: Server) -> None:
+    """Have the server keep a delay of some milliseconds."""
+    if not server.admin.execute_command("LATENCY", "LATEST"):
+        server.admin.config_set("latency-monitor-threshold", 1)
+        server.admin.eval("local n = 0 for i = 1, 3000000 do n = n + i end", 0)
+
+
 async def connect(proxy: FaultProxy, server: Server) -> None:
     """With all that a handshake may hold, in both protocols."""
     for protocol in (2, 3):
@@ -322,6 +346,7 @@ WORKS: dict[str, Work] = {
     "estimate": estimate,
     "hot keys": hot_keys,
     "clients": clients,
+    "health": health,
 }
 
 
@@ -329,7 +354,7 @@ PARTS = 5
 """Without `--thorough` each command is answered with every fifth fault, and each fault answers every fifth command."""
 
 
-ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"COMMAND INFO", b"CONFIG GET", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
+ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"COMMAND INFO", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
 """Commands that only other servers, names, policies, replicas and values are sent, with tests of their own."""
 
 

@@ -48,6 +48,10 @@ def refused(profiles: Profiles, name: str = "a") -> TargetError:
             Target("cache", 7, db=3, protocol=3, cluster=True, name="a"),
         ),
         (
+            'only_node = true\nreplicas = "only"\nzone = "eu-1a"',
+            Target(only_node=True, replicas="only", zone="eu-1a", name="a"),
+        ),
+        (
             'url = "sentinel://s1/m"\nsentinel_user = "u"\nsentinel_password = "p"\nsentinel_tls = true',
             Target(sentinels=Sentinels("m", (("s1", 26379),), "u", Secret("p"), Tls()), name="a"),
         ),

@@ -50,7 +50,7 @@ def test_the_way_is_remembered(recent: RecentServers) -> None:
 
 
 def test_how_a_cluster_was_looked_at_is_remembered(recent: RecentServers) -> None:
-    whole = Target("10.0.0.1", seeds=(("10.0.0.2", 6379), ("10.0.0.3", 7000)), cluster=True, replicas="prefer")
+    whole = Target("10.0.0.1", seeds=(("10.0.0.2", 6379), ("10.0.0.3", 7000)), cluster=True, replicas="only", zone="z")
     one = Target("10.0.0.4", only_node=True)
     recent.add(whole)
     recent.add(one)

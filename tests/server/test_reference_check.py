@@ -6,16 +6,21 @@ import json
 from pathlib import Path
 
 import pytest
+import redis
+from redis.cluster import RedisCluster
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.references import CheckedReference, ReferenceChecks
 from rtui.cli.main import run
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.reference_check import ReferenceCheck, ReferenceOptions
 from rtui.server.scan.pace import Pace
-from rtui.server.wire.connection import Connection
-from tests.server.targets import connected, target_of
+from rtui.server.wire.target import ReplicaPolicy
+from tests.clusters import TestCluster
+from tests.server.deployment.test_nodes import deployed
+from tests.server.targets import target_of
 from tests.servers import Server
 
 TEXT = """
@@ -42,8 +47,8 @@ UNLIKE = 50
 """Each such user's copy lacks one."""
 
 
-def plant(server: Server) -> None:
-    pipeline = server.admin.pipeline(transaction=False)
+def plant(client: redis.Redis | RedisCluster) -> None:
+    pipeline = client.pipeline(transaction=False)
     for user in range(USERS):
         pipeline.set(f"user:{user}", json.dumps({"roleId": 1 if user else 9}))
         orders = [f"{user}-{number}" for number in range(3)]
@@ -58,8 +63,8 @@ def plant(server: Server) -> None:
     pipeline.execute()
 
 
-async def checked(connection: Connection, keys: int | None) -> ReferenceChecks:
-    check = ReferenceCheck(connection, REGISTRY, ReferenceOptions(keys, pace=Pace.FULL))
+async def checked(deployment: Deployment, keys: int | None) -> ReferenceChecks:
+    check = ReferenceCheck(deployment, REGISTRY, ReferenceOptions(keys, pace=Pace.FULL))
     await check.run()
     assert check.found.failure == ""
     assert check.found.is_complete
@@ -72,9 +77,9 @@ def one(found: ReferenceChecks, pattern: str, *, is_twin: bool = False) -> Check
 
 
 async def test_all_and_a_sample(valkey: Server) -> None:
-    plant(valkey)
-    async with connected(target_of(valkey)) as connection:
-        found = await checked(connection, None)
+    plant(valkey.admin)
+    async with deployed(target_of(valkey)) as deployment:
+        found = await checked(deployment, None)
         orders = one(found, "user:{userId}:orders")
         gone = {user for user in range(USERS) if user % GONE == 0}
         assert (orders.matching, orders.looked_at, orders.broken) == (USERS, USERS, len(gone))
@@ -89,19 +94,38 @@ async def test_all_and_a_sample(valkey: Server) -> None:
         assert one(found, "user:{id}").examples == [(b"user:0", b"role:9")]
         assert not found.touched
 
-        sampled = one(await checked(connection, 40), "user:{userId}:orders")
+        sampled = one(await checked(deployment, 40), "user:{userId}:orders")
         assert (sampled.matching, sampled.looked_at, sampled.is_sample) == (USERS, 40, True)
         assert isinstance(sampled.broken, Estimate)
         assert sampled.broken_keys <= sampled.broken.low <= sampled.broken.value <= sampled.broken.high <= USERS
 
-        stopped = ReferenceCheck(connection, REGISTRY)
+        stopped = ReferenceCheck(deployment, REGISTRY)
         stopped.control.stop(SafeText("it was enough"))
         await stopped.run()
         assert (stopped.found.failure, stopped.found.is_complete) == ("it was enough", False)
 
 
+@pytest.mark.parametrize("replicas", ["never", "prefer"])
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_each_key_of_a_cluster_is_asked_at_its_node(
+    cluster: TestCluster, valkey: Server, replicas: ReplicaPolicy
+) -> None:
+    with cluster.client() as client:
+        plant(client)
+    plant(valkey.admin)
+    async with (
+        deployed(target_of(valkey)) as alone,
+        deployed(target_of(cluster.members[1].server, replicas=replicas)) as whole,
+    ):
+        expected, found = await checked(alone, None), await checked(whole, None)
+    assert found.keys == expected.keys
+    for ours, theirs in zip(found.references, expected.references, strict=True):
+        figures = ("matching", "looked_at", "skipped", "broken", "values", "broken_values", "broken_keys", "unknown")
+        assert [getattr(ours, one) for one in figures] == [getattr(theirs, one) for one in figures]
+
+
 def test_what_check_says_of_them(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    plant(valkey)
+    plant(valkey.admin)
     registry = tmp_path / "team.toml"
     registry.write_text(TEXT)
     asked = ["check", valkey.url, "--registry", str(registry), "--pace", "full", "--fail-on", "warn"]

@@ -10,7 +10,14 @@ from msgspec.structs import replace
 
 from rtui.analysis.report.document import HotList, HotReport, HotSource, Report, SlotLoad
 from rtui.keyspace.slots import SLOTS
-from tests.made_report import denied_report, estimate_report, made_report, partial_report, sampled_report
+from tests.made_report import (
+    denied_report,
+    estimate_report,
+    made_report,
+    partial_report,
+    sampled_report,
+    unsettled_report,
+)
 from tests.snapshots.test_analyse import DONE, LARGE, MEDIUM, SMALL, doing
 from tests.tui.analyse.analysing import app_on
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
@@ -58,6 +65,12 @@ def node_report() -> Report:
 def test_an_exact_report(snap_compare: Compare, size: tuple[int, int], panel: str) -> None:
     app = app_on(FixedAnalysis(made_report(), DONE))
     assert snap_compare(app, terminal_size=size, run_before=doing(panel))
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+def test_slots_of_a_cluster(snap_compare: Compare, size: tuple[int, int]) -> None:
+    app = app_on(FixedAnalysis(unsettled_report(), DONE))
+    assert snap_compare(app, terminal_size=size, run_before=doing("6", "down"))
 
 
 @pytest.mark.sampled("panel")

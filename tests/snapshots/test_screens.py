@@ -9,7 +9,7 @@ import pytest
 from textual.pilot import Pilot
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.browsing_status import BrowsingStatus, NodeStatus, Outdated
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -19,6 +19,7 @@ from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.browse.together import TogetherScreen
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.kit.selectable import SelectScreen
 from tests.tui.analysed_session import analysed_session
@@ -39,6 +40,16 @@ SCANNING = replace(
     sampled=2_000,
     progress=Progress(state=ScanState.RUNNING, fraction=0.78, keys=5_280, keys_per_s=212_000, eta_s=2.4),
     cost=Cost(commands=120, keys=5_280, bytes_in=180_224, bytes_out=11_264, server_us=22_000, elapsed_s=0.2),
+)
+
+
+CLUSTERED = replace(
+    COMPLETE,
+    server=replace(COMPLETE.server, cluster_enabled=True),
+    nodes=tuple(
+        NodeStatus(f"{at:040}", SafeText(f"10.0.0.{at}:6379"), slots, None, 1_000)
+        for at, slots in ((5, ((0, 5_460),)), (6, ((5_461, 10_922),)), (7, ((10_923, 16_383),)))
+    ),
 )
 
 
@@ -75,6 +86,27 @@ def test_browsing(snap_compare: Compare, size: tuple[int, int]) -> None:
 def test_after_an_analysis(snap_compare: Compare, size: tuple[int, int]) -> None:
     keys = ("f", *"shop", "enter", "enter", "down", "enter", "down", "enter", "down", "down")
     assert snap_compare(app(analysed_session()), terminal_size=size, run_before=doing(*keys))
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("keys", [(), ("U",)], ids=["marked", "card"])
+def test_marked_keys(snap_compare: Compare, size: tuple[int, int], keys: tuple[str, ...]) -> None:
+    async def mark(pilot: Pilot[int]) -> None:
+        await doing()(pilot)
+        screen = pilot.app.screen
+        assert isinstance(screen, BrowseScreen)
+        tree = screen.tree_pane.key_tree
+        for key in (b"shop:user:7:orders", b"shop:user:7:profile"):
+            screen.tree_pane.reveal(key)
+            await until(pilot, lambda key=key: tree.cursor is not None and tree.cursor.key() == key)  # type: ignore[misc]
+            await pilot.press("space")
+        if keys:
+            await pilot.press(*keys)
+            await until(pilot, lambda: isinstance(pilot.app.screen, TogetherScreen))
+        await settle(pilot)
+        await pilot.pause()
+
+    assert snap_compare(app(FixedSession(CLUSTERED)), terminal_size=size, run_before=mark)
 
 
 @SIZES

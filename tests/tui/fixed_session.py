@@ -32,7 +32,7 @@ from rtui.server.facts.preview.page import (
     StringWindow,
 )
 from rtui.server.facts.references import KeyReferences, Link
-from rtui.server.health.callers import Callers
+from rtui.server.health_session import HealthSource
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -42,6 +42,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target
 from tests.made_report import empty_report
+from tests.tui.fixed_health import FixedHealth
 from tests.tui.fixed_search import FixedSearch
 
 ASKED_AT_S = 1_798_761_600.0
@@ -124,7 +125,7 @@ class FixedSession:
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
         self.keeps_all_keys = True
-        self.who = Callers(ASKED_AT_S)
+        self.health: HealthSource = FixedHealth(at_s=ASKED_AT_S)
         self.analysis: AnalysisSource = FixedAnalysis(empty_report())
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)
@@ -177,10 +178,6 @@ class FixedSession:
         self.searches.append(found)
         self.on_search(found)
         return found
-
-    async def callers(self) -> Callers:
-        self.asked.append("callers")
-        return self.who
 
     async def lookup(self, name: bytes) -> bool | None:
         return name in keys()

@@ -37,20 +37,20 @@ from rtui.tui.kit.table import TableBody
 from rtui.tui.log.commands import LOG_COMMANDS
 from rtui.tui.log.entries import LogView
 from rtui.tui.log.screen import EntryScreen, LogScreen
-from rtui.tui.server.commands import CLIENTS_COMMANDS
-from rtui.tui.server.screen import ClientsScreen
+from rtui.tui.server.commands import SERVER_COMMANDS
+from rtui.tui.server.screen import ServerScreen
 
 SCREENS = {
     "browse": (*BROWSE_COMMANDS, *APP_COMMANDS), "analyse": (*ANALYSE_COMMANDS, *APP_COMMANDS),
     "log": (*LOG_COMMANDS, *APP_COMMANDS), "find": (*FIND_COMMANDS, *APP_COMMANDS),
-    "clients": (*CLIENTS_COMMANDS, *APP_COMMANDS),
+    "server": (*SERVER_COMMANDS, *APP_COMMANDS),
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
     Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
     Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
-    Owner.CLIENTS: ClientsScreen,
+    Owner.SERVER: ServerScreen,
 }  # fmt: skip
 
 
@@ -87,20 +87,21 @@ def test_nothing_hides_a_key_of_the_screen_around_it(commands: Sequence[ScreenCo
 
 MEANINGS = {
     "go in": "tree.enter tree.expand tree.open_close value.open value.unfold value.fold_or_unfold table.open find.open "
-    "entries.open connect.retry clients.whole_row",
+    "entries.open connect.retry server.open",
     "go out": "tree.parent tree.collapse value.fold panel.zoom_out",
     "go between tree and analysis": "app.analyse analyse.leave",
-    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter clients.filter",
-    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel clients.next_list",
+    "find among what is shown": "browse.filter value.find analyse.filter find.edit log.filter server.filter",
+    "go to the next part of the screen": "browse.focus_next_pane analyse.next_panel server.next_panel",
     "show the title of this number": "detail.value_tab detail.slot_tab detail.references_tab analyse.findings "
-    "analyse.memory analyse.big",
-    "show the next title": "detail.next_tab panel.next_list clients.next_list",
-    "show the title before": "detail.previous_tab panel.previous_list clients.previous_list",
-    "go to the part before": "analyse.previous_panel clients.previous_list",
-    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry clients.refresh",
+    "analyse.memory analyse.big analyse.hot analyse.expiry analyse.slots analyse.types "
+    "server.overview server.memory server.load server.slow server.persistence server.clients server.configuration",
+    "show the next title": "detail.next_tab panel.next_list server.next_list",
+    "show the title before": "detail.previous_tab panel.previous_list server.previous_list",
+    "go to the part before": "analyse.previous_panel server.previous_panel",
+    "ask the server again about what is shown": "detail.reload analyse.begin connect.retry server.ask",
     "scan again": "browse.rescan find.again",
-    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy clients.copy_row",
-    "write to a file": "value.write analyse.export find.export",
+    "copy": "browse.copy_name value.copy analyse.copy_row find.copy_name log.copy server.copy_row",
+    "write to a file": "value.write analyse.export find.export server.write",
 }
 """Commands of different names that do the same to what each screen shows."""
 

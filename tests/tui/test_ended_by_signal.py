@@ -22,14 +22,18 @@ MANY = 150_000
 """Keys that a gentle pass needs seconds for."""
 
 BROWSE = """
-import fcntl, sys, termios
+import fcntl, signal, sys, termios
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import rtui.server.analysis_session
 rtui.server.analysis_session.ASK_FROM_S = 0.0
 from rtui.cli.main import run
 sys.exit(run(sys.argv[1:]))
 """
-"""Runs rtui with the terminal as its own, as a shell does; an analysis that has just begun counts as a long one."""
+"""Runs rtui with a terminal and signals as a shell gives them, also where the tests ignore a hang-up.
+
+An analysis that has just begun counts as a long one.
+"""
 
 
 def measured_keys(server: Server) -> int:

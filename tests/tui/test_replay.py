@@ -26,6 +26,7 @@ from rtui.tui.kit.settings import Settings, SettingsFile
 from rtui.tui.replay.app import replay_options
 from rtui.tui.replay.frames import frames
 from rtui.tui.replay.replay_line import minutes, replay_line
+from tests.clusters import TestCluster
 from tests.server import every_type
 from tests.servers import Server
 from tests.tui.visiting import Visitor, private_folders, visiting
@@ -281,3 +282,15 @@ def test_the_line_has_the_width_of_the_terminal(width: int) -> None:
 
 def test_minutes() -> None:
     assert [minutes(at_ms) for at_ms in (0, 999, 62_500, 3_600_000)] == ["0:00.0", "0:00.9", "1:02.5", "60:00.0"]
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_session_of_a_cluster_is_not_recorded_and_says_so(cluster: TestCluster, tmp_path: Path) -> None:
+    path, target = tmp_path / "session.jsonl", Target(port=cluster.members[0].server.port)
+    recorder = Recorder(path)
+    app = RtuiApp(BrowseOptions(target=target, resume=False), recorder=recorder)
+    async with visiting(target, tmp_path, size=SIZE, app=app) as visitor:
+        await visitor.until_shown("--only-node records")
+    recorder.close()
+    with pytest.raises(RecordingError, match="of which nothing is recorded"):
+        read_recording(path)

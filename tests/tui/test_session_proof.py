@@ -39,7 +39,7 @@ def _toured(server: Server, folder: Path, what: str, user: tuple[str, Secret] | 
     """Take a tour in which the keyspace is large enough for a sample."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rtui.server.keyspace_pass.SAMPLE_FROM", BYSTANDERS)
-        patch.setattr("rtui.server.keyspace_pass.SAMPLE_KEYS", 100)
+        patch.setattr("rtui.server.overview.SAMPLE_KEYS", 100)
         return asyncio.run(tour(server, folder, what=what, user=user))
 
 

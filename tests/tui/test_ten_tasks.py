@@ -25,7 +25,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto.screen import GotoScreen
-from rtui.tui.server.screen import ClientsScreen
+from rtui.tui.server.screen import ServerScreen
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 
@@ -221,10 +221,12 @@ async def who_sends_keys(user: Operator) -> None:
     await user.press("colon")
     await visitor.until(lambda: isinstance(visitor.app.screen, GotoScreen), "the line")
     await visitor.paste("clients")
-    await visitor.until_shown("who sends KEYS")
+    await visitor.until_shown("Clients of the server")
     await user.press("enter")
-    await visitor.until(lambda: isinstance(visitor.app.screen, ClientsScreen), "the clients")
-    await visitor.until_shown("KEYS was called 1 time", "nightly-report")
+    await visitor.until(lambda: isinstance(visitor.app.screen, ServerScreen), "the clients")
+    await visitor.until_shown("Who sends KEYS")
+    await user.press("left_square_bracket")
+    await visitor.until_shown("Who sends KEYS 1", "nightly-report")
 
 
 class Task(NamedTuple):
@@ -246,7 +248,7 @@ TASKS: Final = (
     Task("what changed since yesterday", since_yesterday, 4, "a r D Enter"),
     Task("a key by a piece of its name", piece_of_a_name, 3, "/ piece ↓ End"),
     Task("a field in a hash of 50,000", one_field, 5, "/ name Enter, Enter / field Enter"),
-    Task("who sends KEYS", who_sends_keys, 2, ": clients Enter"),
+    Task("who sends KEYS", who_sends_keys, 3, ": clients Enter ["),
 )
 
 

@@ -188,7 +188,7 @@ class Aggregates:
         self.patterns.add(batch, asked_at_s)
         if key_type is not None and batch.lengths is not None:
             self._lengths.add(key_type, batch.lengths, is_sampled=batch.is_sampled)
-        self.slots.add(keys, batch.memory_bytes)
+        self.slots.add(keys, batch.memory_bytes, batch.ttl_ms)
         self.big.add(batch, asked_at_s)
         if self.registered is not None:
             self.registered.add(batch)

@@ -77,8 +77,10 @@ class PatternCounter(Protocol):
 class SlotCounter(Protocol):
     """Counts keys by hash slot."""
 
-    def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
-        """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
+    def add(
+        self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None, ttl_ms: Sequence[int] | None = None
+    ) -> None:
+        """Count a batch of keys; the other columns are parallel, or None where they are not known."""
 
     def saved(self) -> SavedSlots:
         """Return all of it for a file."""
@@ -89,6 +91,10 @@ class SlotCounter(Protocol):
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
+        ...
+
+    def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return by slot the keys whose time to live is known, and those of them without one."""
         ...
 
 

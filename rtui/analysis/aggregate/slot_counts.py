@@ -1,4 +1,4 @@
-"""Keys and bytes by hash slot, and the hash tags that hold most keys.
+"""Keys, bytes and times to live by hash slot, and the hash tags that hold most keys.
 
 There may be more hash tags than fit into memory, so only some are counted, in a way that finds the heavy ones (the
 Space-Saving algorithm, in batches). Take a capacity of 2 and the tags a a a b c c. When there are too many, those with
@@ -47,7 +47,10 @@ _match_tag: Final = re.compile(rb"[^{]*\{([^}]+)\}").match
 
 
 class SlotCounts:
-    """Counts keys and bytes by hash slot, and the hash tags among them."""
+    """Counts keys, bytes and times to live by hash slot, and the hash tags among them.
+
+    Times to live are for the nodes of a cluster, of which no analysis is saved: a file leaves them out.
+    """
 
     def __init__(self) -> None:
         self._tags = HeavyTags()
@@ -55,9 +58,13 @@ class SlotCounts:
         self._memory = [0] * SLOTS
         self._unmeasured: Counter[int] = Counter()
         """Keys whose memory is not known."""
+        self._ttl_unknown: Counter[int] = Counter()
+        self._no_ttl: Counter[int] = Counter()
 
-    def add(self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None) -> None:
-        """Count a batch of keys; `memory_bytes` is parallel, or None where it is not known."""
+    def add(
+        self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None, ttl_ms: Sequence[int] | None = None
+    ) -> None:
+        """Count a batch of keys; the other columns are parallel, or None where they are not known."""
         hashed = keys
         braced = [index for index, key in enumerate(keys) if b"{" in key]
         if braced:
@@ -69,6 +76,10 @@ class SlotCounts:
             self._tags.add([tag for _, tag in matches], sizes)
         slots = list(map(and_, map(crc_hqx, hashed, repeat(0)), repeat(_SLOT_MASK)))
         self._keys.update(slots)
+        if ttl_ms is None:
+            self._ttl_unknown.update(slots)
+        else:
+            self._no_ttl.update(slot for slot, ttl in zip(slots, ttl_ms, strict=True) if ttl < 0)
         if memory_bytes is None:
             self._unmeasured.update(slots)
             return
@@ -89,6 +100,7 @@ class SlotCounts:
         expect(len(saved.keys) == len(saved.unmeasured) == 8 * SLOTS and len(saved.memory) == SUM_BYTES * SLOTS)
         for counts, numbers in ((self._keys, saved.keys), (self._unmeasured, saved.unmeasured)):
             counts.update({slot: count for slot, count in enumerate(array("Q", numbers)) if count})
+        self._ttl_unknown.update(self._keys)
         self._memory = [
             int.from_bytes(saved.memory[at : at + SUM_BYTES], sys.byteorder, signed=True)
             for at in range(0, len(saved.memory), SUM_BYTES)
@@ -97,18 +109,22 @@ class SlotCounts:
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
-
-        def by_slot(counts: Counter[int]) -> array[int]:
-            return array("Q", map(counts.__getitem__, range(SLOTS)))
-
         unmeasured = self._unmeasured.total()
         knows_none = unmeasured > 0 and unmeasured == self._keys.total()
         return SlotsReport(
-            keys=by_slot(self._keys),
+            keys=_by_slot(self._keys),
             memory_bytes=None if knows_none else sums_by_slot(self._memory),
             tags=self._tags.heaviest(REPORTED_TAGS),
-            unmeasured=by_slot(self._unmeasured) if unmeasured and not knows_none else None,
+            unmeasured=_by_slot(self._unmeasured) if unmeasured and not knows_none else None,
         )
+
+    def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
+        """Return by slot the keys whose time to live is known, and those of them without one."""
+        return _by_slot(self._keys - self._ttl_unknown), _by_slot(self._no_ttl)
+
+
+def _by_slot(counts: Counter[int]) -> array[int]:
+    return array("Q", map(counts.__getitem__, range(SLOTS)))
 
 
 def sums_by_slot(sums: Sequence[int]) -> array[int]:

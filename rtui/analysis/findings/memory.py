@@ -98,7 +98,7 @@ def idle_keys(basis: Basis) -> Iterator[Draft]:
     are those of the parts of it in which no key has been used.
     """
     first = idle_border(basis)
-    if first is None:
+    if first is None or basis.is_of_replicas:
         return
     is_later = IDLE_EDGES_S[first] > basis.number(IDLE, "days") * DAY_S
     root = basis.report.summary.root

@@ -15,7 +15,7 @@ from rtui.analysis.findings.table import doubts
 from rtui.analysis.formats.comparison import head_text
 from rtui.analysis.formats.markdown import code, escaped
 from rtui.analysis.report.document import Report
-from rtui.registry.rules import RULES, Severity
+from rtui.registry.rules import RULES, Family, Severity
 
 FINDINGS_FORMAT: Final = "rtui findings"
 FINDINGS_SCHEMA: Final = 1
@@ -24,10 +24,11 @@ FINDINGS_SCHEMA: Final = 1
 
 def findings_text(report: Report, found: Found) -> str:
     """Return the findings in paragraphs, most costly first."""
-    return "\n".join([head_text(report.head), "", *_text_lines(found), *_ending(found), ""])
+    return "\n".join([head_text(report.head), "", *text_lines(found), ""])
 
 
-def _text_lines(found: Found) -> Iterator[str]:
+def text_lines(found: Found) -> Iterator[str]:
+    """Yield the findings in paragraphs, then how much was found and by which rules."""
     for one in found.findings:
         yield f"{one.severity}  {one.rule}  {_bytes(one)}".rstrip()
         yield f"  {one.title}"
@@ -35,11 +36,15 @@ def _text_lines(found: Found) -> Iterator[str]:
             yield f"    {line}"
         yield f"  why    {one.why}"
         yield f"  do     {one.remedy}"
-        yield f"  query  {one.behind.query}"
-        if one.behind.note:
-            yield f"         ({one.behind.note})"
+        if _is_of_server(one):
+            yield f"  how    {one.basis}"
+        if query := one.query:
+            yield f"  query  {query}"
+        if note := one.query_note:
+            yield f"         ({note})"
         yield f"  look   {one.command}"
         yield ""
+    yield from _ending(found)
 
 
 def _ending(found: Found) -> Iterator[str]:
@@ -59,27 +64,35 @@ def _summary(found: Found) -> str:
     return f"{errors} and {humanize.counted(counts[Severity.WARN], 'warning')}"
 
 
+def _is_of_server(one: Finding) -> bool:
+    """Whether its thresholds are about a server: those have a source that is worth a line."""
+    return RULES[one.rule].family is Family.SERVER
+
+
 def _bytes(one: Finding) -> str:
     return "" if one.memory is None else one.memory.size()
 
 
 def findings_markdown(report: Report, found: Found) -> str:
     """Return a table of the findings and a section for each."""
-    lines = ["# rtui check", "", escaped(head_text(report.head)), ""]
+    return "\n".join(["# rtui check", "", escaped(head_text(report.head)), "", *markdown_lines(found), ""])
+
+
+def markdown_lines(found: Found, level: str = "##") -> list[str]:
+    """Return the table, a section of this level for each, then how much was found and by which rules."""
+    lines: list[str] = []
     if found.findings:
         lines += ["| severity | rule | finding | bytes |", "|---|---|---|--:|"]
         lines += [f"| {one.severity} | {one.rule} | {escaped(one.title)} | {_bytes(one)} |" for one in found.findings]
         lines.append("")
     for one in found.findings:
-        lines += [f"## {one.rule}: {escaped(one.where)}", "", f"{escaped(one.title)}.", ""]
+        lines += [f"{level} {one.rule}: {escaped(one.where)}", "", f"{escaped(one.title)}.", ""]
         lines += [f"- {escaped(line)}" for line in one.evidence]
-        lines += [
-            f"- Why: {escaped(one.why)}",
-            f"- Do: {escaped(one.remedy)}",
-            f"- Query: {code(str(one.behind.query))}",
-        ]
+        lines += [f"- Why: {escaped(one.why)}", f"- Do: {escaped(one.remedy)}"]
+        lines += [f"- How: {escaped(one.basis)}"] if _is_of_server(one) else []
+        lines += [f"- Query: {code(query)}"] if (query := one.query) else []
         lines += [f"- Look: {code(one.command)}", ""]
-    return "\n".join([*lines, *(escaped(line) for line in _ending(found)), ""])
+    return [*lines, *(escaped(line) for line in _ending(found))]
 
 
 def findings_json(report: Report, found: Found) -> str:
@@ -114,8 +127,9 @@ def _record(one: Finding) -> dict[str, Any]:
         "breaks": RULES[one.rule].title,
         "why": one.why,
         "remedy": one.remedy,
-        "query": str(one.behind.query),
-        "query_note": one.behind.note,
+        "basis": one.basis,
+        "query": one.query,
+        "query_note": one.query_note,
         "command": one.command,
     }
 

@@ -39,7 +39,7 @@ from msgspec import Meta, Struct
 
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.findings.contents import findings
-from rtui.analysis.findings.finding import Finding
+from rtui.analysis.findings.finding import Amount, Finding
 from rtui.analysis.formats.json_v1 import from_v1
 from rtui.analysis.report.document import (
     ClusterReport,
@@ -206,7 +206,7 @@ def document(report: Report) -> dict[str, Any]:
     """Return the report as the object that the file holds."""
     lists = {name: getattr(report.summary, name) for name in SummaryLists.__struct_fields__}
     summary = FileSummary(tuple(_namespaces(report.summary.root)), **lists)
-    found = tuple(map(_finding, findings(report).findings))
+    found = tuple(_finding(one, one.keys) for one in findings(report).findings if one.keys is not None)
     file = FileContents(
         REPORT_FORMAT, SCHEMA, report.head, summary, _HISTOGRAMS, report.hot, report.keysizes, report.cluster, found
     )
@@ -214,17 +214,17 @@ def document(report: Report) -> dict[str, Any]:
     return contents
 
 
-def _finding(one: Finding) -> FindingEntry:
+def _finding(one: Finding, keys: Amount) -> FindingEntry:
     return FindingEntry(
         rule=one.rule,
         severity=one.severity.value,
         title=one.title[:TEXT_LIMIT],
         where=one.where[:TEXT_LIMIT],
-        keys=one.keys.figure,
-        keys_at_least=one.keys.at_least,
+        keys=keys.figure,
+        keys_at_least=keys.at_least,
         memory_bytes=None if one.memory is None else one.memory.figure,
         memory_at_least=one.memory is not None and one.memory.at_least,
-        query=_whole_or_nothing(str(one.behind.query)),
+        query=_whole_or_nothing(one.query),
         command=_whole_or_nothing(one.command),
     )
 

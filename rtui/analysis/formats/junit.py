@@ -64,7 +64,8 @@ def _lines(one: Finding) -> Iterator[str]:
     yield from one.evidence
     yield f"why: {one.why}"
     yield f"do: {one.remedy}"
-    yield f"query: {one.behind.query}"
+    if query := one.query:
+        yield f"query: {query}"
     yield f"look: {one.command}"
 
 

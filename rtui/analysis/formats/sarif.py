@@ -95,11 +95,12 @@ def _result(one: Finding, name: str, found: Found, at: SourcePlace) -> dict[str,
     }
     mark = sha256(name.encode()).hexdigest()
     properties: dict[str, Any] = {
-        "keys": one.keys.value,
-        "query": str(one.behind.query),
+        "query": one.query,
         "command": str(one.command),
         "evidence": list(map(str, one.evidence)),
     }
+    if one.keys is not None:
+        properties["keys"] = one.keys.value
     if one.memory is not None:
         properties["memoryBytes"] = one.memory.value
     return {

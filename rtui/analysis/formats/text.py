@@ -23,7 +23,7 @@ _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
 """Where columns have to follow below, names take up to so much."""
 _GAP: Final = 2
-_ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-"})
+_ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-", "µ": "u"})
 
 
 def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:

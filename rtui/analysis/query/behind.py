@@ -206,7 +206,12 @@ def _bin(index: int, edges: Sequence[int], scale: int) -> Bounds:
 
 def slot_keys(first: int, last: int | None = None) -> Behind:
     """Return the query for one slot or for a range of slots, both ends included."""
-    return Behind(query_of(one_of("slot", [Bounds(first, first if last is None else last)])))
+    return served_keys([(first, first if last is None else last)])
+
+
+def served_keys(ranges: Sequence[tuple[int, int]]) -> Behind:
+    """Return the query for the slots that a node serves, as ranges with both ends included."""
+    return Behind(query_of(one_of("slot", [Bounds(first, last) for first, last in ranges])))
 
 
 def tag_keys(tag: SlotTag | bytes) -> Behind:

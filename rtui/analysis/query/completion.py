@@ -27,6 +27,7 @@ _OPENINGS: Final = {
     "text": (),
     "glob": (),
     "slot": ("slot:",),
+    "shard": ("shard:",),
     "ttl": ("ttl:none", "ttl<", "ttl>", "ttl:"),
 }
 """How a term may begin where that is not its name with an operator."""
@@ -49,6 +50,8 @@ class Vocabulary:
     types: tuple[bytes, ...] = ()
     """Types that keys have, most keys first; all known ones follow."""
     encodings: tuple[bytes, ...] = ()
+    nodes: tuple[bytes, ...] = ()
+    """Of a cluster, by host and port."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +196,8 @@ def _names(spec: TermSpec, value: str, vocabulary: Vocabulary) -> Iterator[Candi
             found = vocabulary.patterns(prefix)
         case "tag":
             found = vocabulary.tags(prefix)
+        case "node":
+            found = (one for one in vocabulary.nodes if one.startswith(prefix))
         case _:
             here = vocabulary.types if spec.name == "type" else vocabulary.encodings
             wanted = prefix.lower()

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
+from rtui.analysis.query.places import slots_in
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.regex import compiled
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern, escape_glob, prefix_pattern
-from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 
 Test = Callable[[bytes], object]
@@ -51,7 +51,10 @@ class NameFilter:
 
 
 def name_test(term: Term, separators: Separators) -> Test:  # noqa: PLR0911 - one for each term
-    """Return what decides a term about names, apart from its negation."""
+    """Return what decides a term about names, apart from its negation.
+
+    Terms about nodes and shards have to be replaced before, see `places.on_slots`.
+    """
     match term.name:
         case "text":
             return _contains(term.names[0])
@@ -66,7 +69,7 @@ def name_test(term: Term, separators: Separators) -> Test:  # noqa: PLR0911 - on
         case "tag":
             return _has_tag(frozenset(term.names))
         case "slot":
-            return _in_slots([value for value in term.values if isinstance(value, Bounds)])
+            return _in_slots(frozenset(slots_in(term.values)))
     raise ValueError(f"{term.name} is not about names")
 
 
@@ -89,8 +92,7 @@ def _has_tag(tags: frozenset[bytes]) -> Test:
     return test
 
 
-def _in_slots(ranges: Sequence[Bounds]) -> Test:
-    slots = frozenset(slot for one in ranges for slot in range(one.low or 0, (one.high or 0) + 1))
+def _in_slots(slots: frozenset[int]) -> Test:
     return lambda name: key_slot(name) in slots
 
 

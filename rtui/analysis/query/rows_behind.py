@@ -27,6 +27,7 @@ _KEYSIZES: Final = {
 """What INFO keysizes calls the types."""
 
 NO_NAMESPACE: Final = SafeText("The report has no figures of this namespace, so it does not say which keys those are.")
+NO_SLOTS: Final = SafeText("The node served no slots, so there are no keys of it.")
 NO_KEYS: Final = SafeText("This row is about no keys that could be searched for.")
 
 
@@ -89,11 +90,18 @@ def _ttl_bin(report: Report, row: int) -> Behind:
     return behind.ttl_bin(row, report.head.made_at_s) if is_bin else behind.without_ttl()
 
 
-_BY_TABLE: Final[dict[str, Callable[[Report, int], Behind]]] = {
+def _node(report: Report, row: int) -> Behind | SafeText:
+    """Return the query for the slots of a node."""
+    ranges = () if report.cluster is None else report.cluster.nodes[row].slots
+    return behind.served_keys(ranges) if ranges else NO_SLOTS
+
+
+_BY_TABLE: Final[dict[str, Callable[[Report, int], Behind | SafeText]]] = {
     "cliffs": lambda report, row: behind.cliff_keys(report.summary.expiry.cliffs[row], report.summary.root),
     "ttl_histogram": _ttl_bin,
     "idle": lambda _report, row: behind.idle_bin(row),
     "frequency": lambda _report, row: behind.frequency_bin(row),
+    "nodes": _node,
     "slot_tags": lambda report, row: behind.tag_keys(report.summary.slots.tags[row]),
 }
 """Tables whose rows are in the order of what they are about."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
 
-from rtui.analysis.query.values import SLOT, Keyword
+from rtui.analysis.query.values import PLACES, SHARD, SLOT, Keyword
 from rtui.keyspace.text import quantities
 from rtui.keyspace.text.quantities import Syntax
 from rtui.keyspace.types import TYPES
@@ -81,7 +81,7 @@ class TermSpec:
     @property
     def operators(self) -> tuple[str, ...]:
         """What may follow its name."""
-        return (":", *COMPARISONS) if self.syntax is not None and self.syntax is not SLOT else (":",)
+        return (":", *COMPARISONS) if self.syntax is not None and self.syntax not in PLACES else (":",)
 
 
 ENCODINGS: Final = (
@@ -147,6 +147,21 @@ TERMS: Final[dict[str, TermSpec]] = {
             "keys of this hash slot, or of a range of slots",
             ("slot:2734", "slot:0-5460"),
             SLOT,
+        ),
+        TermSpec(
+            "node",
+            Fact.NAME,
+            Form.NAMES,
+            "keys of the slots that a node of the cluster serves, or a replica's primary; by host:port, or by host",
+            ("node:10.0.0.5:6379",),
+        ),
+        TermSpec(
+            "shard",
+            Fact.NAME,
+            Form.NUMBERS,
+            "keys of a shard of the cluster, which are numbered by their first slots",
+            ("shard:1", "shard:1-3"),
+            SHARD,
         ),
         TermSpec(
             "type",

@@ -28,6 +28,19 @@ def parse_slot(text: str) -> int:
 SLOT: Final = Syntax("a slot", parse_slot, str, (), is_continuous=False, between="-", most=SLOTS - 1)
 
 
+def parse_shard(text: str) -> int:
+    """Return the number of a shard."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= SLOTS:
+        raise ValueSyntaxError("a shard is a number from 1, by the shards' first slots")
+    return int(text)
+
+
+SHARD: Final = Syntax("a shard", parse_shard, str, (), is_continuous=False, between="-", most=SLOTS)
+
+PLACES: Final = (SLOT, SHARD)
+"""Numbers of places, which are not compared."""
+
+
 def raw_bytes(text: str) -> bytes:
     """Return text that was typed as bytes; what is no UTF-8 comes as surrogate escapes. Raises ValueSyntaxError."""
     try:

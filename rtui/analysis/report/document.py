@@ -377,6 +377,17 @@ class SlotLoad(Struct, frozen=True, gc=False):
     """By the server's name of the metric, such as key-count, cpu-usec, memory-bytes, network-bytes-in."""
 
 
+class NodeLoad(Struct, frozen=True, gc=False):
+    """What a node of a cluster says that the commands on its most loaded slots took."""
+
+    node: Text
+    """Host and port."""
+    cpu_us: Count
+    """CPU time in all, since the node counts it."""
+    at_least: bool = False
+    """Whether there may be more slots than it was asked for."""
+
+
 class HotReport(Struct, frozen=True, gc=False):
     """The hottest keys from the best source there is."""
 
@@ -392,6 +403,8 @@ class HotReport(Struct, frozen=True, gc=False):
     """The most loaded slots where the server counts them."""
     lfu: LfuSettings | None = None
     idle_basis: IdleBasis = IdleBasis.ACCESS
+    nodes: tuple[NodeLoad, ...] = ()
+    """The load of the nodes of a cluster that count the time of their slots."""
 
 
 class SlotTag(Struct, frozen=True, gc=False):
@@ -438,8 +451,9 @@ class ClusterNode(Struct, frozen=True, gc=False):
 
     id: Text
     label: Text
-    """Host and port."""
+    """Host and port; of the primary, also where a replica was asked."""
     role: Text = ""
+    """Of the server that was asked."""
     product: Text = ""
     version: Text = ""
     slots: SlotRanges = ()
@@ -478,12 +492,24 @@ class UncoveredSlots(Struct, frozen=True, gc=False):
     """A safe sentence."""
 
 
+class MovingSlot(Struct, frozen=True, gc=False):
+    """A slot that was being moved when the report was made: its keys were on two nodes."""
+
+    slot: SlotNumber
+    node: Text
+    """Host and port of the node that served it still."""
+    to: Text
+    """Host and port of the node that was to have it."""
+
+
 class ClusterReport(Struct, frozen=True, gc=False):
     """The cluster of a report on all of its nodes."""
 
     nodes: tuple[ClusterNode, ...]
     """In the order of their first slots."""
     uncovered: tuple[UncoveredSlots, ...] = ()
+    moving: tuple[MovingSlot, ...] = field(default=(), name="moving_slots")
+    """By their numbers."""
 
     def owner_of(self, slot: int) -> ClusterNode | None:
         """Return the node that serves a slot, if one does."""

@@ -24,16 +24,6 @@ from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, 
 from rtui.analysis.report.tables.table import label
 from rtui.analysis.report.tables.totals import ttl_histogram
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import (
-    HorizontalBar,
-    bar_lines,
-    beside_each_other,
-    inset,
-    keys_text,
-    share_text,
-    share_within,
-    without,
-)
 from rtui.tui.analyse.expiry_timeline import (
     GUTTER_CELLS,
     LABEL_CELLS,
@@ -49,6 +39,16 @@ from rtui.tui.analyse.expiry_timeline import (
     timeline_lines,
 )
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command
+from rtui.tui.kit.chart_lines import (
+    HorizontalBar,
+    bar_lines,
+    beside_each_other,
+    inset,
+    keys_text,
+    share_text,
+    share_within,
+    without,
+)
 from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, line_width, literal
 from rtui.tui.kit.table_rows import Order

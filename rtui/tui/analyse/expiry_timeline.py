@@ -22,7 +22,7 @@ from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import keys_text, share_text, size_text, standing
+from rtui.tui.kit.chart_lines import keys_text, share_text, size_text, standing
 from rtui.tui.kit.layout import Piece, display_text, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
 

@@ -19,9 +19,9 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES, Severity
-from rtui.tui.analyse.chart_lines import inset, paragraph
 from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, Panel, PanelState, PanelTable
+from rtui.tui.kit.chart_lines import inset, paragraph
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
 from rtui.tui.kit.table_rows import Order
@@ -121,7 +121,7 @@ class FindingsPanel(Panel[FindingsState]):
         one = state.latest.listed[name]
         return (
             Copy(literal("redis-cli command to look further"), one.command),
-            Copy(literal("query that finds its keys"), str(one.behind.query)),
+            *([Copy(literal("query that finds its keys"), query)] if (query := one.query) else []),
             Copy(literal("what is wrong and what to do"), f"{one.title}. {one.why} {one.remedy}"),
         )
 
@@ -159,14 +159,13 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
         Span(SafeText(f" · {one.rule} · {RULES[one.rule].title}"), Role.MUTED),
     )
     compared = paragraph(since, width, Role.ACCENT) if since else []
-    behind = one.behind
     sections: list[tuple[int, list[Line]]] = [
         (0, [head, *paragraph(SafeText(f"{one.title}."), width, Role.STRONG), *compared]),
         (EVIDENCE, [(gap(LABEL_CELLS), Span(line, Role.MUTED)) for line in one.evidence]),
         (2, _labelled("why", paragraph(SafeText(one.why), width - LABEL_CELLS, Role.TEXT))),
         (1, _labelled("do", paragraph(SafeText(one.remedy), width - LABEL_CELLS, Role.TEXT))),
-        (1, _labelled(QUERY, _verbatim(SafeText(str(behind.query)), width, Role.ACCENT))),
-        (5, _labelled("", paragraph(behind.note, width - LABEL_CELLS, Role.FAINT) if behind.note else [])),
+        (1, _labelled(QUERY, _verbatim(SafeText(query), width, Role.ACCENT) if (query := one.query) else [])),
+        (5, _labelled("", paragraph(note, width - LABEL_CELLS, Role.FAINT) if (note := one.query_note) else [])),
         (3, _labelled("look", _verbatim(one.command, width, Role.ACCENT))),
     ]
     while len(sections) > 1 and sum(len(lines) for _, lines in sections) > size.height:

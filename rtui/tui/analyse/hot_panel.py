@@ -16,8 +16,8 @@ from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource,
 from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
+from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, literal, type_role, width_of
 

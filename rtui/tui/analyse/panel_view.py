@@ -15,12 +15,13 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Subject
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Panel, PanelStates, following
-from rtui.tui.analyse.screen_lines import empty_table_lines, note_line, titles_line
+from rtui.tui.analyse.screen_lines import among, empty_table_lines
 from rtui.tui.kit.bars import Bar, TabBar
 from rtui.tui.kit.command import Condition, Conditions
 from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.table import ReportTable, TableBody
+from rtui.tui.kit.table_lines import note_line, titles_line
 from rtui.tui.kit.table_rows import TableState
 
 NOTE_LINES: Final = 1
@@ -201,7 +202,8 @@ class PanelView(Vertical):
         """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
         panel, state, rows = self.panel, self.state, self.table.rows
         tables, wanted = self.states.listed(panel, report, state), self.states.chosen(panel, report, state)
-        self._titles_bar.set_line(lambda width: titles_line(tables, wanted, rows, width))
+        titles, at = [one.title for one in tables], [one.id for one in tables].index(wanted.id)
+        self._titles_bar.set_line(lambda width: titles_line(titles, at, rows, among(wanted, rows), width))
         self._note_bar.set_line(lambda width: note_line(wanted.note, rows.table.note, width))
         self._note_bar.display = bool(wanted.note or rows.table.note)
         self.set_class(not len(rows), "-nothing")

@@ -34,11 +34,13 @@ from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
 from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
+from rtui.tui.kit.files import SUFFIXES, write_file, write_table
 from rtui.tui.kit.history import Leaving, PanelPlace
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.status_lines import analyse_banner, run_action_of, title_action_of
+from rtui.tui.kit.status_lines import analyse_banner, run_action_of
 from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_rows import SUFFIXES, write_table
+from rtui.tui.kit.table_lines import FILTER_HINT, row_copies
+from rtui.tui.kit.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -70,7 +72,7 @@ class AnalyseScreen(ComparingScreen):
         self.clock = clock
         self.source = source
         self.settings = SettingsFile() if settings is None else settings
-        self.title_bar, self.tab_bar = LinkedBar(title_action_of, id="title"), TabBar(id="panels")
+        self.title_bar, self.tab_bar = TitleBar(), TabBar(id="panels")
         self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.ANALYSE), id="status")
         self.banner, self.against_bar = Banner("analyse.begin"), Bar(id="against")
         first = self.settings.settings.panel or PANELS[0].id
@@ -185,7 +187,7 @@ class AnalyseScreen(ComparingScreen):
     def _show_commands(self) -> None:
         """Show in the footer the commands that apply, or what is typed and how it ends."""
         if self.filter_input.is_open:
-            self.footer_bar.show_commands((), screen_lines.FILTER_HINT)
+            self.footer_bar.show_commands((), FILTER_HINT)
         elif self.file_input.is_open:
             self.footer_bar.show_commands((), screen_lines.FILE_HINT)
         else:
@@ -299,7 +301,7 @@ class AnalyseScreen(ComparingScreen):
     def _copies(self) -> list[Copy]:
         """What can be copied of the row under the cursor."""
         found = self.view.panel.copies(self.view.state)
-        return [*found, *screen_lines.row_copies(self.view.subject, self.view.table.body.texts)]
+        return [*found, *row_copies(self.view.subject, self.view.table.body.texts)]
 
     @property
     def help_subject(self) -> HelpSubject | None:
@@ -341,7 +343,7 @@ class AnalyseScreen(ComparingScreen):
         self.action_leave_filter()
         if event.input is self.file_input and event.value:
             rows = self.view.table.rows
-            writing = self.write_file(lambda: write_table(rows.shown(), event.value))
+            writing = write_file(self, lambda: write_table(rows.shown(), event.value))
             self.run_worker(writing, exit_on_error=False, description="writing the table")
 
     def action_leave_filter(self) -> None:

@@ -12,17 +12,14 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLE_EVERY, SMALL_KEYSPACE, Asked, Columns
 from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, Report
 from rtui.analysis.report.tables.table import Subject, label
-from rtui.keyspace.text.display import SafeText, quoted
-from rtui.keyspace.text.glob import prefix_pattern
+from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
-from rtui.tui.kit.clipboard import Copy
-from rtui.tui.kit.layout import LEAST_REASON, MARGIN, Piece, ago, display_text, fitted, prose, tab_line
+from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import (
     MIN_LABEL_CELLS,
     NAME,
@@ -45,15 +42,12 @@ from rtui.tui.kit.styled_text import (
     joined,
     line_width,
     literal,
-    width_of,
 )  # fmt: skip
+from rtui.tui.kit.table_lines import key_hint, nothing_left_lines, notice_lines
 from rtui.tui.kit.table_rows import TableRows
 
 REASON_CELLS: Final = 120
 """Longer reasons are cut in a bar."""
-
-FILTER_CELLS: Final = 24
-"""Longer filters are cut beside the titles of tables."""
 
 NAME_LIMIT: Final = 60
 """Characters of a name in a sentence."""
@@ -74,15 +68,7 @@ _MISSING: Final = {
 """Text, role and rank of a piece that names the columns missing for this reason."""
 
 
-def _hint(enter: SafeText, escape: SafeText) -> Line:
-    return (Span(literal(" enter"), Role.ACCENT), Span(enter, Role.MUTED),
-            Span(literal("  esc"), Role.ACCENT), Span(escape, Role.MUTED))  # fmt: skip
-
-
-FILTER_HINT: Final = _hint(literal(" keeps the rows that have this text"), literal(" shows all"))
-"""Shown while a filter is typed."""
-
-FILE_HINT: Final = _hint(literal(" writes the table as it is shown: .csv, .md or .json"), literal(" cancels"))
+FILE_HINT: Final = key_hint(literal(" writes the table as it is shown: .csv, .md or .json"), literal(" cancels"))
 """Shown while the name of a file is typed."""
 
 KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an estimate from random keys"))
@@ -258,26 +244,18 @@ def _notes(status: AnalysisStatus, report: Report | None) -> list[Piece]:
     return [Piece(9, (Span(notes[-1], Role.MUTED),))] if notes else []
 
 
-def _notice(title: SafeText, role: Role, width: int, *texts: SafeText) -> list[Line]:
-    """Return a heading and paragraphs below it."""
-    lines: list[Line] = [(), (gap(MARGIN), Span(title, role))]
-    for text in texts:
-        lines += [(), *prose(text, width, Role.MUTED)]
-    return lines
-
-
 def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
     """Return what is shown in place of the panel before there is a report."""
     state, reason = status.progress.state, status.progress.reason
     if state is ScanState.FAILED:
         why = reason or literal("The server did not say why.")
-        return _notice(literal("The analysis failed"), Role.BAD, width, why, literal("r tries again."))
+        return notice_lines(literal("The analysis failed"), Role.BAD, width, why, literal("r tries again."))
     if isinstance(status.link, Lost) or state is ScanState.WAITING:
         why = reason or literal("The analysis goes on when the connection is back.")
-        return _notice(literal("Waiting for the server"), Role.WARN, width, why)
+        return notice_lines(literal("Waiting for the server"), Role.WARN, width, why)
     if status.is_under_way:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Asking the first keys…")
-        return _notice(title, Role.MUTED, width)
+        return notice_lines(title, Role.MUTED, width)
     about = _intro(status.columns, has_lengths=status.server.no_touch == NoTouch.ON)
     choices = (
         (literal("enter"), literal("ask every key, at the pace below")),
@@ -286,7 +264,7 @@ def offer_lines(status: AnalysisStatus, width: int) -> list[Line]:
         (literal("c"), literal("choose what is asked")),
     )
     keys = [(gap(3), Span(SafeText(f"{key:<7}"), Role.ACCENT), Span(text)) for key, text in choices]
-    return [*_notice(literal("What does this keyspace hold?"), Role.STRONG, min(width, 84), about), (), *keys]
+    return [*notice_lines(literal("What does this keyspace hold?"), Role.STRONG, min(width, 84), about), (), *keys]
 
 
 def empty_lines(report: Report, width: int) -> list[Line]:
@@ -294,50 +272,24 @@ def empty_lines(report: Report, width: int) -> list[Line]:
     scope, coverage = report.head.scope, report.head.coverage
     if coverage.kind is CoverageKind.PARTIAL:
         why = display_text(coverage.reason) if coverage.reason else literal("Nobody knows why.")
-        return _notice(literal("No key was seen"), Role.WARN, width, why)
+        return notice_lines(literal("No key was seen"), Role.WARN, width, why)
     if scope.match is None and scope.key_type is None:
         title, text = SafeText(f"db{report.head.server.db} is empty"), literal("There were no keys to ask.")
     else:
         title = literal("No key is of what was asked for")
         text = literal("There may be keys of other names or types.")
-    return _notice(title, Role.STRONG, width, text)
+    return notice_lines(title, Role.STRONG, width, text)
 
 
-def titles_line(tables: Sequence[PanelTable], chosen: PanelTable, rows: TableRows, width: int) -> Line:
-    """Return the titles of a panel's tables, those around the chosen one where not all fit, and the filter."""
-    line: Line = (gap(MARGIN), Span(chosen.title, Role.STRONG))
-    note: Line = ()
-    if rows.state.filter_text:
-        text = cut(display_text(rows.state.filter_text), FILTER_CELLS)
-        among = Span(_among(chosen, rows), Role.MUTED)
-        note = (Span(literal("rows with "), Role.MUTED), Span(text, Role.ACCENT), among)
-    if len(tables) > 1:
-        at = [one.id for one in tables].index(chosen.id)
-        line = clip(tab_line([one.title for one in tables], at, (), width), width - line_width(note) - 2)
-    return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note) if note else line
-
-
-def _among(table: PanelTable, rows: TableRows) -> SafeText:
+def among(table: PanelTable, rows: TableRows) -> SafeText:
     """Return what is filtered, such as ` among the 100 largest`; empty for a complete list."""
     return SafeText(f" among the {len(rows.table.rows)} {table.top}" if table.top else "")
-
-
-def note_line(note: Line, text: str, width: int) -> Line:
-    """Return the note of the panel, and behind it that of the table where it fits."""
-    line: Line = (gap(MARGIN), *note)
-    space = width - line_width(line) - MARGIN
-    if text:
-        more = SafeText(f" · {text}" if note else text)
-        if not note or width_of(more) <= space:
-            line = (*line, Span(cut(display_text(more, limit=400), space), Role.MUTED))
-    return clip(line, width - MARGIN)
 
 
 def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width: int) -> list[Line]:
     """Return why a table has no rows: the filter, columns that are missing, or what that means."""
     if rows.state.filter_text:
-        text = SafeText(f"No row{_among(table, rows)} has {display_text(rows.state.filter_text, limit=60)}")
-        return _notice(text, Role.STRONG, width, literal("Escape shows all rows again."))
+        return nothing_left_lines(rows, among(table, rows), width)
     reasons: list[Line] = []
     for name in table.needs:
         column = report.head.columns.get(name)
@@ -345,7 +297,7 @@ def empty_table_lines(report: Report, table: PanelTable, rows: TableRows, width:
             reason = f": {column.reason}" if column.reason else ""
             text = display_text(f"{fmt.fact_name(name)} {column.state.value}{reason}", limit=300)
             reasons += [(), *prose(text, width, Role.WARN if column.state is ColumnState.DENIED else Role.MUTED)]
-    return [*_notice(NOTHING_TO_LIST if reasons else table.empty, Role.STRONG, width), *reasons]
+    return [*notice_lines(NOTHING_TO_LIST if reasons else table.empty, Role.STRONG, width), *reasons]
 
 
 def key_of(subject: Subject) -> bytes | None:
@@ -363,20 +315,3 @@ def key_of(subject: Subject) -> bytes | None:
 GOES_ON: Final = literal("The analysis goes on; a shows it.")
 STAYS_PAUSED: Final = literal("The analysis stays paused; a shows it, p there goes on.")
 """What is said when the user leaves an analysis that is under way."""
-
-
-def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
-    """Return what can be copied of a row, first its name, if it has one; nothing where there is no row."""
-    if not texts:
-        return []
-    row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
-    if not isinstance(subject, bytes | tuple):
-        return [row]
-    name = label(subject) if isinstance(subject, tuple) else subject
-    copies = [
-        Copy(literal("name as text"), key_as_text(name)),
-        Copy(literal("name as escaped bytes"), quoted(name)), row,
-    ]  # fmt: skip
-    if isinstance(subject, tuple):
-        copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))
-    return copies

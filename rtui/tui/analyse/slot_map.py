@@ -7,7 +7,7 @@ cell that should hold 49 of them has 28 to 70 nearly always. What lies below or 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
 from typing import Final, LiteralString
@@ -122,16 +122,32 @@ def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
     return SHADES[bisect_right(STEPS, load / even)]
 
 
-def legend() -> Line:
+def legend(shades: Sequence[Shade] = SHADES) -> Line:
     """Return what the shades mean."""
     spans = [gap(GUTTER_CELLS)]
-    for shade in SHADES:
+    for shade in shades:
         spans += (shade.span, gap(1), Span(literal(shade.meaning), Role.MUTED), gap(2))
     return tuple(spans[:-1])
 
 
-def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int, *, is_count: bool) -> list[Line]:
-    """Return the rows of the map; neighbouring cells of one shade are one span, the cursor's cell is its own."""
+def shaded(_cell: range, shade: Shade | None) -> Span:
+    """Return a cell in the colour of its shade; None is for one none of whose slots was scanned."""
+    return NOT_OWNED if shade is None else shade.span
+
+
+def map_lines(
+    slot_map: SlotMap,
+    loads: Sequence[int],
+    owned: bytes,
+    cursor: int,
+    *,
+    is_count: bool,
+    drawn: Callable[[range, Shade | None], Span] = shaded,
+) -> list[Line]:
+    """Return the rows of the map; neighbouring cells of one colour are one span, the cursor's cell is its own.
+
+    `drawn` makes a cell of its slots and their shade.
+    """
     per_cell, owned_count = slot_map.slots_per_cell, sum(owned)
     even = sum(loads) / owned_count if owned_count else 0.0
     cursor_row, cursor_column = slot_map.place(cursor)
@@ -144,10 +160,10 @@ def map_lines(slot_map: SlotMap, loads: Sequence[int], owned: bytes, cursor: int
             own_slots = sum(owned[start : start + per_cell])
             if (row, column) == (cursor_row, cursor_column):
                 cell = CURSOR
-            elif own_slots:
-                cell = shade_of(sum(loads[start : start + per_cell]), even * own_slots, is_count=is_count).span
             else:
-                cell = NOT_OWNED
+                load = sum(loads[start : start + per_cell])
+                shade = shade_of(load, even * own_slots, is_count=is_count) if own_slots else None
+                cell = drawn(range(start, start + per_cell), shade)
             if spans and cell is not CURSOR and spans[-1] is not CURSOR and spans[-1].role is cell.role:
                 spans[-1] = Span(SafeText(spans[-1].text + cell.text), cell.role)
             else:

@@ -1,4 +1,7 @@
-"""The Slots panel: a map of the slots, what its cursor is on, how even the spread is, and a simulated cluster."""
+"""The Slots panel: a map of the slots, what its cursor is on, how even the spread is, and the nodes of a cluster.
+
+The nodes are those that there are, or where there is one server those that a cluster would have.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,28 @@ from textual.geometry import Size
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import wilson
-from rtui.analysis.humanize import counted, decimal, noun
+from rtui.analysis.humanize import Mark, counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
 from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.nodes import is_outlier, nodes
 from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import (
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.slot_map import (
+    GUTTER_CELLS,
+    SHADES,
+    SlotMap,
+    fitting_map,
+    legend,
+    map_lines,
+    owned_slots,
+    shaded,
+)
+from rtui.tui.analyse.slot_owners import SlotOwners
+from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
     beside_each_other,
@@ -28,8 +44,6 @@ from rtui.tui.analyse.chart_lines import (
     paragraph,
     size_text,
 )
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
-from rtui.tui.analyse.slot_map import GUTTER_CELLS, SlotMap, fitting_map, legend, map_lines, owned_slots
 from rtui.tui.kit.layout import MARGIN, Piece, display, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, literal, width_of
 from rtui.tui.kit.table_rows import Order
@@ -51,7 +65,7 @@ MAX_TAGS: Final = 3
 """How many hash tags of a cell are named."""
 
 MIN_CLUSTER_LINES: Final = 5
-"""With fewer lines left the simulated cluster is left out."""
+"""With fewer lines left the nodes are left out."""
 
 UNEVEN: Final = 1.25
 """A node with this many times the mean is highlighted."""
@@ -92,12 +106,12 @@ def _move_cursor(columns: int, rows: int, report: Report, state: SlotsState, siz
 
 
 class SlotsPanel(Panel[SlotsState]):
-    """A map of all slots with a cursor; tables of the fullest slots, of hash tags, and of a simulated cluster."""
+    """A map of all slots with a cursor; tables of nodes, of the fullest slots and of hash tags."""
 
     id = "slots"
     title = literal("Slots")
     key = "6"
-    help = "Show how keys and bytes lie over the 16,384 hash slots."
+    help = "Show how keys and bytes lie over the 16,384 hash slots and the nodes of a cluster."
     initial = SlotsState()
     commands = (
         panel_command(
@@ -120,7 +134,7 @@ class SlotsPanel(Panel[SlotsState]):
     )  # fmt: skip
 
     def tables(self, report: Report, state: SlotsState) -> tuple[PanelTable, ...]:
-        """Return the fullest slots, the heaviest hash tags, and outside a cluster what one would be like."""
+        """Return the nodes of a cluster, the fullest slots, the heaviest hash tags, and a simulated cluster."""
         order = Order("sampled_keys" if report.head.coverage.kind is CoverageKind.ESTIMATE else "keys")
         tables = [
             # without its note, which repeats what the chart says
@@ -129,6 +143,8 @@ class SlotsPanel(Panel[SlotsState]):
             PanelTable("slot_tags", literal("hash tags"), partial(slot_tags, report), order=order,
                        top=literal("heaviest"), empty=literal("No key that was seen has a hash tag")),
         ]  # fmt: skip
+        if report.cluster is not None:
+            tables.insert(0, PanelTable("nodes", literal("nodes"), partial(nodes, report), is_outlier))
         if simulates_cluster(report):
             title = SafeText(f"as a cluster of {state.nodes}")
             tables.append(PanelTable(f"cluster {state.nodes}", title, partial(cluster_of, report, state.nodes)))
@@ -143,16 +159,18 @@ class SlotsPanel(Panel[SlotsState]):
         width, slot_map = size.width - 2, map_for(size)
         texts = SlotTexts(report, slot_map, state)
         loads = texts.loads
-        rows = map_lines(slot_map, loads.values, texts.owned, texts.cursor, is_count=not loads.is_bytes)
+        owners = texts.owners
+        drawn, shades = (shaded, SHADES) if owners is None else (owners.drawn, owners.legend())
+        rows = map_lines(slot_map, loads.values, texts.owned, texts.cursor, is_count=not loads.is_bytes, drawn=drawn)
         beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
         if beside < SIDE_CELLS:
             summary = texts.summary(width, size.height - len(rows) - 3)
-            return inset([texts.headline(), *rows, texts.cursor_line(width), legend(), *summary], size)
-        left: list[Line] = [*rows, texts.pointer(), legend()]
+            return inset([texts.headline(width), *rows, texts.cursor_line(width), legend(shades), *summary], size)
+        left: list[Line] = [*rows, texts.pointer(), legend(shades)]
         cell = texts.cell_lines()
         right = [*cell, (), *texts.summary(beside, size.height - len(cell) - 2)]
         height = size.height - 1
-        return inset([texts.headline(), *beside_each_other(left[:height], right[:height], width - beside)], size)
+        return inset([texts.headline(width), *beside_each_other(left[:height], right[:height], width - beside)], size)
 
     def charted(self, report: Report, state: SlotsState) -> SlotsState:
         """Return the state with nothing of the table but the slot under the cursor."""
@@ -169,10 +187,13 @@ class SlotsPanel(Panel[SlotsState]):
 
 
 def cursor_slot(report: Report, state: SlotsState) -> int:
-    """Return a slot of the cell under the cursor: the pinned one, the table's, or the first of this node."""
+    """Return a slot of the cell under the cursor: the pinned one, that of the row of the table, or the first one."""
     if state.pinned is not None and state.pinned[0] == state.subject:
         return state.pinned[1]
     owned = report.summary.slots.owned
+    if report.cluster is not None and isinstance(state.subject, str):
+        served = next((one.slots for one in report.cluster.nodes if one.label == state.subject), ())
+        return served[0][0] if served else 0
     return state.subject if isinstance(state.subject, int) else owned[0][0] if owned else 0
 
 
@@ -213,6 +234,7 @@ class SlotTexts:
 
     def __init__(self, report: Report, slot_map: SlotMap, state: SlotsState) -> None:
         self.loads = loads_of(report, by_bytes=state.by_bytes)
+        self.owners = None if report.cluster is None else SlotOwners(report.cluster)
         self.owned = owned_slots(report.summary.slots.owned)
         self.cursor = cursor_slot(report, state)
         self._report, self._map, self._state = report, slot_map, state
@@ -220,16 +242,20 @@ class SlotTexts:
         self._tags = [tag for tag in report.summary.slots.tags if tag.slot in cell]
         self._cell_text = SafeText(f"slot {cell[0]:,}" if len(cell) == 1 else f"slots {cell[0]:,}–{cell[-1]:,}")
 
-    def headline(self) -> Line:
-        """Return what the map shows, in total."""
+    def headline(self, width: int) -> Line:
+        """Return what the map shows, in total, and what is wrong with slots."""
         of_sample = " of the sample" if self.loads.coverage is CoverageKind.ESTIMATE else ""
         per_cell = self._map.slots_per_cell
-        total = SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}")
-        cells = f" · each cell is {per_cell} slots" if per_cell > 1 else ""
-        spans = [Span(total, Role.STRONG), Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{cells}"), Role.MUTED)]
+        total = Span(SafeText(f"{self.loads.text(sum(self.loads.values))}{of_sample}"), Role.STRONG)
+        nodes = "" if self.owners is None else f" of {counted(self.owners.count, 'node')}"
+        pieces = [Piece(0, (total, Span(SafeText(f" in {counted(sum(self.owned), 'slot')}{nodes}"), Role.MUTED)))]
+        if self.owners is not None:
+            pieces += [Piece(1, (span,)) for span in self.owners.headline()]
+        if per_cell > 1:
+            pieces.append(Piece(2, (Span(SafeText(f"each cell is {per_cell} slots"), Role.MUTED),)))
         if self._state.by_bytes and not self.loads.is_bytes:
-            spans.append(Span(literal(" · bytes are not known"), Role.WARN))
-        return tuple(spans)
+            pieces.append(Piece(1, (Span(literal("bytes are not known"), Role.WARN),)))
+        return fitted(pieces, width)
 
     def pointer(self) -> tuple[Span, Span]:
         """Return the line below the map that points at the column of the cursor."""
@@ -240,7 +266,10 @@ class SlotTexts:
         load, ratio = self._load_of_cell(self.loads)
         parts = [self._cell_text, self.loads.text(load), SafeText(f"{ratio} the mean")]
         parts += [SafeText(f"{tag_name(tag, 16)} {tag_keys(tag, self.loads.coverage)}") for tag in self._tags[:1]]
-        pieces = [Piece(rank, (Span(part),)) for rank, part in enumerate(parts)]
+        lines: list[Line] = [(Span(part),) for part in parts]
+        if self.owners is not None:
+            lines[1:1] = [(self.owners.name(self.cursor, self._cell),), *self.owners.notes(self._cell)]
+        pieces = [Piece(rank, line) for rank, line in enumerate(lines)]
         before, mark = self.pointer()
         at = line_width((before,))
         if at < width // 2:
@@ -249,9 +278,11 @@ class SlotTexts:
         return gap(at - 1 - line_width(text)), *text, gap(1), mark
 
     def cell_lines(self) -> list[Line]:
-        """Return what is under the cursor: the slots, their keys and bytes, their heaviest hash tags."""
+        """Return what is under the cursor: the slots, their node, their keys and bytes, their heaviest hash tags."""
         lines: list[Line] = [(Span(self._cell_text, Role.ACCENT),)]
-        if not sum(self.owned[self._cell.start : self._cell.stop]):
+        if self.owners is not None:
+            lines += [(self.owners.name(self.cursor, self._cell),), *self.owners.notes(self._cell)]
+        elif not sum(self.owned[self._cell.start : self._cell.stop]):
             return [*lines, (Span(literal("belongs to another node"), Role.MUTED),)]
         load, ratio = self._load_of_cell(self.loads)
         compared = SafeText(f" · {ratio} the mean of all slots")
@@ -260,19 +291,34 @@ class SlotTexts:
         if other.is_bytes is not self.loads.is_bytes:
             text = other.text(self._load_of_cell(other)[0])
             lines.append((Span(SafeText(f"{text} of memory") if other.is_bytes else text, Role.MUTED),))
+        times = [one.values.get("cpu-usec", 0) for one in self._report.hot.slots if one.slot in self._cell]
+        if sum(times):
+            mark = Mark.EXACT if len(times) == len(self._cell) else Mark.AT_LEAST
+            lines.append((Span(SafeText(f"{fmt.seconds(sum(times) / 1e6, mark)} of CPU time"), Role.MUTED),))
         for tag in self._tags[:MAX_TAGS]:
             keys = SafeText(f"{tag_keys(tag, self.loads.coverage)} {noun(plain(tag.keys), 'key')}")
             lines.append((Span(tag_name(tag, TAG_CELLS)), gap(2), Span(keys, Role.MUTED)))
         return lines
 
     def summary(self, width: int, lines_left: int) -> list[Line]:
-        """Return how even the spread is, and where there is room the simulated cluster.
-
-        The latter is what each primary would hold, under a line with the other sizes of cluster.
-        """
+        """Return how even the spread is, and where there is room what each node holds."""
         lines = paragraph(skew_text(self._report), width, Role.TEXT)
-        if not simulates_cluster(self._report):
+        if self.owners is not None:
+            lines_of_nodes = self.owners.count + 1
+            cluster = [(), *self.owners.bars(width, max(0, lines_left), by_bytes=self.loads.is_bytes)]
+        elif simulates_cluster(self._report):
+            cluster = self._simulated(width)
+            lines_of_nodes = len(cluster)
+        else:
             return lines
+        lines_left -= len(lines)
+        if lines_of_nodes > lines_left >= MIN_CLUSTER_LINES:
+            more = SafeText(f"and {lines_of_nodes - lines_left + 1:,} more, which the table lists")
+            return [*lines, *cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
+        return [*lines, *(cluster if lines_of_nodes <= lines_left else ())]
+
+    def _simulated(self, width: int) -> list[Line]:
+        """Return what each primary of a cluster would hold, under a line with the other sizes of cluster."""
         loads, nodes = self.loads, self._state.nodes
         found, total = node_loads(loads.values, nodes), sum(loads.values)
         mean = total / nodes
@@ -289,12 +335,7 @@ class SlotTexts:
                 part = fmt.written(wilson(one.load, total), fmt.share)
             name, role = SafeText(f"{one.first:,}–{one.last:,}"), Role.WARN if one.load > mean * UNEVEN else Role.BAR
             bars.append(HorizontalBar(name, (loads.text(one.load), part), one.load, Role.MUTED, role))
-        cluster = [(), tuple(head), *bar_lines(bars, width)]
-        lines_left -= len(lines)
-        if len(cluster) > lines_left >= MIN_CLUSTER_LINES:
-            more = SafeText(f"and {len(cluster) - lines_left + 1} more, which the table lists")
-            cluster = [*cluster[: lines_left - 1], (Span(more, Role.FAINT),)]
-        return [*lines, *(cluster if len(cluster) <= lines_left else ())]
+        return [(), tuple(head), *bar_lines(bars, width)]
 
     def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText]:
         """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys."""

@@ -15,7 +15,8 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.totals import encodings, frequency_histogram, idle_histogram, keysizes, types
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.chart_lines import (
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
+from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
     beside_each_other,
@@ -26,7 +27,6 @@ from rtui.tui.analyse.chart_lines import (
     size_text,
     standing,
 )
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable
 from rtui.tui.kit.layout import MARGIN, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, left, line_width, literal, type_role, width_of
 from rtui.tui.kit.table_rows import Order

@@ -42,6 +42,8 @@ class TreeColumn(StrEnum):
     LENGTH = "length"
     ENCODING = "encoding"
     SLOT = "slot"
+    NODE = "node"
+    """Of a cluster, that which serves the slot."""
 
 
 ALL_COLUMNS: Final = frozenset(TreeColumn)
@@ -91,6 +93,7 @@ _WIDTHS: Final = {
     TreeColumn.LENGTH: 8,
     TreeColumn.ENCODING: 10,
     TreeColumn.SLOT: 5,
+    TreeColumn.NODE: 16,
 }
 
 
@@ -142,6 +145,7 @@ _WIDE: Final = (
     (TreeColumn.BAR, TreeColumn.LENGTH),
     (TreeColumn.BAR, TreeColumn.IDLE),
     (TreeColumn.BAR, TreeColumn.ENCODING),
+    (TreeColumn.BAR, TreeColumn.NODE),
 )
 """The places that come with more room, each before the next; the bar of a namespace goes through all of its places."""
 
@@ -151,13 +155,14 @@ _ANALYSED: Final = (
     (TreeColumn.MEMORY, TreeColumn.SIZE),
     (TreeColumn.MEMORY_SHARE, TreeColumn.MEMORY_SHARE),
     (TreeColumn.BAR, TreeColumn.LENGTH),
+    (TreeColumn.BAR, TreeColumn.NODE),
     (TreeColumn.MEAN, TreeColumn.ENCODING),
     (TreeColumn.NO_TTL, TreeColumn.TTL),
     (TreeColumn.IDLE, TreeColumn.IDLE),
 )
 """The places of columns after an analysis, from left to right."""
 
-_RANKS: Final = (0, 7, 1, 3, 4, 5, 2, 6)
+_RANKS: Final = (0, 7, 1, 3, 4, 8, 5, 2, 6)
 """Which of them are shown first where not all fit."""
 
 SORT_COLUMNS: Final = {
@@ -177,14 +182,17 @@ def lay_out_row(
     longest: int = 0,
     *,
     is_analysed: bool = False,
+    is_cluster: bool = False,
     sort: Sort = Sort.NAME,
 ) -> RowLayout:
     """Divide `width` cells among the name and the enabled columns, as many as fit.
 
     `longest` is what the longest name takes with its indent: so that it is shown whole, or in `LONG_NAME_CELLS`, all
     places but the first give way. With `is_analysed` there are figures of an analysis; what rows are sorted by then has
-    the first place.
+    the first place. With `is_cluster` keys have nodes.
     """
+    if not is_cluster:
+        enabled -= {TreeColumn.NODE}
     wanted = min(longest, LONG_NAME_CELLS)
     if is_analysed:
         return _lay_out_analysed(width, enabled, wanted, sort)
@@ -229,7 +237,7 @@ def _lay_out_analysed(width: int, enabled: frozenset[TreeColumn], wanted: int, s
 def _field(pair: tuple[TreeColumn | None, TreeColumn | None], enabled: frozenset[TreeColumn]) -> RowField | None:
     """Return the place that two columns share, as far as they are enabled."""
     namespace, key = (column if column in enabled else None for column in pair)
-    if namespace is None and key is None:
+    if (namespace is None and key is None) or (TreeColumn.NODE in pair and key is None):
         return None
     field = RowField(namespace, key, max(_WIDTHS[column] for column in (namespace, key) if column is not None))
     return replace(field, cells=max(field.cells, len(field.title)))

@@ -5,7 +5,7 @@ It moves its cursor itself, and posts messages for everything else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, ClassVar, Final
 
@@ -16,12 +16,14 @@ from textual.message import Message
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
+from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.row_weights import RowWeights
-from rtui.tui.browse.tree_lines import Totals, name_cells, row_line, sign_cells
+from rtui.tui.browse.tree_lines import NOTHING_MORE, Totals, name_cells, row_line, sign_cells
 from rtui.tui.browse.tree_rows import TreeRows
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
@@ -40,6 +42,9 @@ KEPT_LINE_BYTES: Final = 4096
 
 NOWHERE: Final = -1
 """The line of the cursor while its row is not listed."""
+
+MOST_MARKED: Final = 100
+"""So many keys can be marked."""
 
 MOST_SOUGHT: Final = 5_000
 """A row is looked for by its name among so many."""
@@ -82,6 +87,8 @@ class TreeView(RowsView, can_focus=True):
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
         """What an analysis knows of the namespaces of these rows."""
+        self.node_of_slot: Sequence[SafeText] = ()
+        """Of a cluster by slot the node that serves it; empty for one server."""
         self._facts = facts
         self._weights = weights
         self._longest = 0
@@ -89,7 +96,9 @@ class TreeView(RowsView, can_focus=True):
         self._rows_reported: list[Row] = []
         """The rows in view at the last `ViewChanged`."""
         self.flashing: frozenset[bytes] = frozenset()
-        """Keys whose rows are marked, since they have just changed."""
+        """Keys whose rows are highlighted, since they have just changed."""
+        self.marked: dict[bytes, None] = {}
+        """Keys that the user has marked, whether they are listed or not, in the order in which that was done."""
         self._key_lines: dict[Row, tuple[RowFacts | None, RowLayout, Line]] = {}
 
     @property
@@ -122,6 +131,16 @@ class TreeView(RowsView, can_focus=True):
         """Show what an analysis knows of namespaces, None for nothing, in columns of their own."""
         is_other_layout = (figures is None) is not (self.figures is None)
         self.figures = figures
+        self._key_lines.clear()
+        if is_other_layout:
+            self._update_row_layout()
+        else:
+            self.repaint_changes()
+
+    def show_nodes(self, node_of_slot: Sequence[SafeText]) -> None:
+        """Show the nodes of keys, by slot; none for one server."""
+        is_other_layout = bool(node_of_slot) is not bool(self.node_of_slot)
+        self.node_of_slot = node_of_slot
         self._key_lines.clear()
         if is_other_layout:
             self._update_row_layout()
@@ -234,13 +253,23 @@ class TreeView(RowsView, can_focus=True):
             return row_line(row, self.row_layout, self.totals, is_open=is_open, figures=self.figures)
         facts = self._facts.get(row.key())
         is_flashing = bool(self.flashing) and row.key() in self.flashing
+        is_marked = bool(self.marked) and row.key() in self.marked
         known = self._key_lines.get(row)
-        if known is not None and known[0] is facts and known[1] is self.row_layout and not is_flashing:
+        if known is not None and known[0] is facts and known[1] is self.row_layout and not (is_flashing or is_marked):
             return known[2]
         idle_s = self._weights.idle_s(row.namespace, row.name) if self.rows.sort_order is Sort.IDLE else None
-        line = row_line(row, self.row_layout, self.totals, facts=facts, figures=self.figures, idle_s=idle_s)
+        line = row_line(
+            *(row, self.row_layout, self.totals),
+            facts=facts,
+            figures=self.figures,
+            idle_s=idle_s,
+            is_marked=is_marked,
+            node=self.node_of_slot[key_slot(row.key())] if self.node_of_slot else NOTHING_MORE,
+        )
         if is_flashing:
             return flashing(line)
+        if is_marked:
+            return line
         if len(self._key_lines) >= KEPT_LINES:
             self._key_lines.clear()
         if len(row.name) <= KEPT_LINE_BYTES:
@@ -293,7 +322,12 @@ class TreeView(RowsView, can_focus=True):
     def _update_row_layout(self) -> None:
         width, is_analysed = self.scrollable_content_region.width - MARGIN, self.figures is not None
         sort = self.rows.sort_order
-        self.row_layout = lay_out_row(width, self.columns, self._longest, is_analysed=is_analysed, sort=sort)
+        self.row_layout = lay_out_row(
+            *(width, self.columns, self._longest),
+            is_analysed=is_analysed,
+            is_cluster=bool(self.node_of_slot),
+            sort=sort,
+        )
         self.refresh()
         self.post_message(self.ViewChanged())
 
@@ -305,6 +339,9 @@ class KeyTree(TreeView, TreeRows):
 
     class Chosen(Message):
         """The user wants to go into the details of the row under the cursor."""
+
+    class MarksChanged(Message):
+        """Other keys are marked."""
 
     class OpenRequested(Message):
         """A namespace is to be opened, or with `below` everything under it."""
@@ -337,12 +374,30 @@ class KeyTree(TreeView, TreeRows):
             self.action_open_close()
 
     def action_open_close(self) -> None:
-        """Open or close the namespace under the cursor."""
+        """Open or close the namespace under the cursor; mark the key there, or take its mark away."""
         node = self._node_at_cursor()
-        if node is not None and self.rows.is_expanded(node):
+        if node is None and self.cursor is not None:
+            self._mark(self.cursor.key())
+        elif node is not None and self.rows.is_expanded(node):
             self._close(node)
         elif node is not None:
             self.post_message(self.OpenRequested(node))
+
+    def _mark(self, key: bytes) -> None:
+        if key in self.marked:
+            del self.marked[key]
+        elif len(self.marked) < MOST_MARKED:
+            self.marked[key] = None
+        else:
+            self.notify(f"{MOST_MARKED} keys are marked, which is as many as can be.", markup=False)
+        self.repaint_changes()
+        self.post_message(self.MarksChanged())
+
+    def unmark_all(self) -> None:
+        """Take all marks away."""
+        self.marked.clear()
+        self.repaint_changes()
+        self.post_message(self.MarksChanged())
 
     def action_expand(self) -> None:
         """Open the namespace under the cursor; go to its first row when it is open, and into the details of a key."""

@@ -34,14 +34,15 @@ from rtui.tui.browse.tree_search import TreeSearch
 from rtui.tui.browse.value_commands import SHARED
 from rtui.tui.browse.value_prompt import prompt_hint
 from rtui.tui.browse.watching import REFUSED
-from rtui.tui.kit.bars import Banner, FilterInput, LinkedBar
+from rtui.tui.kit.bars import Banner, FilterInput
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.status_lines import browse_banner, title_action_of, title_line
+from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
+from rtui.tui.kit.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -92,7 +93,7 @@ class BrowseScreen(TreePlaces):
         pane = self.tree_pane
         self.detail_pane = DetailPane(session, self._run, pane.totals, pane.row_facts, registry=registry, id="detail")
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
-        self.title_bar = LinkedBar(title_action_of, id="title")
+        self.title_bar = TitleBar()
         self.status_bar = StatusBar(session, is_filling)
         self.banner = Banner("browse.rescan")
         self._label = label
@@ -137,6 +138,7 @@ class BrowseScreen(TreePlaces):
         if before[1:] != self._shown[1:]:
             self.tree_pane.sort_untouched()
         has_figures_changed = self.tree_pane.show_figures()
+        self.tree_pane.show_nodes()
         if before != self._shown or has_figures_changed:
             self.tree_pane.update_rows()
             self.detail_pane.update_namespace(complete=status.complete)
@@ -238,6 +240,24 @@ class BrowseScreen(TreePlaces):
             self.pane_watch.learn(facts)
             self.tree_pane.put_facts([facts.row])
         self.offer_commands()
+
+    # marked keys
+
+    @on(KeyTree.MarksChanged)
+    def _show_marks(self) -> None:
+        self.status_bar.marked = len(self.tree_pane.key_tree.marked)
+        self.status_bar.show_status()
+        self.offer_commands()
+
+    def action_together(self) -> None:
+        """Say whether the marked keys may be used in one command."""
+        from rtui.tui.browse.together import TogetherScreen, TogetherTexts  # noqa: PLC0415 - with all that adds up
+
+        if marked := list(self.tree_pane.key_tree.marked):
+            analysed = self.session.analysed
+            report = None if analysed is None else analysed.report
+            texts = TogetherTexts(marked, self.session.status, self.session.store.separators, report)
+            self.app.push_screen(TogetherScreen(texts))
 
     # the schema
 
@@ -353,7 +373,9 @@ class BrowseScreen(TreePlaces):
             Condition.DETAIL_OPEN: self.detail_pane.value.has_keyboard,
             Condition.HAS_REGISTRY: self.detail_pane.has_registry,
             Condition.FILTERED: self.search.is_filtered,
+            Condition.MARKED: bool(self.tree_pane.key_tree.marked),
             Condition.CAN_GO_BACK: bool(self.search.returns_to)
+            or bool(self.tree_pane.key_tree.marked)
             or self.tree_pane.is_schema
             or self.search.can_clear
             or self.tree_pane.ranking.is_under_way,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSource
     from rtui.server.facts.references import KeyReferences
-    from rtui.server.health.callers import Callers
+    from rtui.server.health_session import HealthSource
     from rtui.server.key_search import Search
 
 
@@ -76,6 +76,10 @@ class Session(Protocol):
         """The latest figures of the analysis; None before there are any."""
 
     @property
+    def health(self) -> HealthSource:
+        """How the server is, asked while somebody looks at it."""
+
+    @property
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
 
@@ -107,9 +111,6 @@ class Session(Protocol):
 
     def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
         """A search of all keys, which sends nothing before it is prepared."""
-
-    async def callers(self) -> Callers:
-        """Who sends KEYS, what was slow, who is connected."""
 
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of this name exists; None when that was refused."""

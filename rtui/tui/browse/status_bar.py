@@ -12,7 +12,7 @@ from rtui.tui.browse.session import Session
 from rtui.tui.kit.bars import LinkedBar
 from rtui.tui.kit.command import Owner
 from rtui.tui.kit.status_lines import run_action_of, status_line
-from rtui.tui.kit.styled_text import literal
+from rtui.tui.kit.styled_text import joined, literal
 
 
 class StatusBar(LinkedBar):
@@ -26,15 +26,16 @@ class StatusBar(LinkedBar):
         self._shows_cost = False
         self.watching = SafeText("")
         """What is watched; empty for nothing."""
+        self.marked = 0
+        """How many keys are marked."""
 
     def show_status(self) -> None:
         """Show how the scan is doing now."""
         status, now_s = self._session.status, asyncio.get_running_loop().time()
         note = literal("the demo is being loaded") if self._is_filling is not None else None
-        shows_cost, watching = self._shows_cost, self.watching
-        self.set_line(
-            lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note, watching=watching)
-        )
+        marked = SafeText(f"{self.marked} marked" if self.marked else "")
+        shows_cost, doing = self._shows_cost, joined([one for one in (marked, self.watching) if one])
+        self.set_line(lambda width: status_line(status, now_s, width, shows_cost=shows_cost, note=note, doing=doing))
 
     @property
     def is_at_rest(self) -> bool:

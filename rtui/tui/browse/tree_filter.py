@@ -58,7 +58,8 @@ class TreeFilter(QueryLine):
         from rtui.tui.kit.vocabulary import vocabulary_of  # noqa: PLC0415 - with all that adds up
 
         analysed = self._session.analysed
-        return vocabulary_of(self._session.store, None if analysed is None else analysed.report)
+        nodes = [one.label for one in self._session.status.nodes]
+        return vocabulary_of(self._session.store, None if analysed is None else analysed.report, nodes)
 
     @on(FilterInput.Changed)
     def _typed(self) -> None:

@@ -83,7 +83,7 @@ UPWARD: Final = frozenset({Sort.NAME, Sort.TYPE})
 INDENT_CELLS: Final = 2
 """How much further in each level begins."""
 
-OPEN, CLOSED, NO_SIGN = literal("▾ "), literal("▸ "), literal("  ")
+OPEN, CLOSED, NO_SIGN, MARKED = literal("▾ "), literal("▸ "), literal("  "), literal("● ")
 EMPTY = literal("(empty)")
 
 
@@ -176,25 +176,28 @@ def row_line(
     facts: RowFacts | None = None,
     figures: TreeFigures | None = None,
     idle_s: float | None = None,
+    is_marked: bool = False,
+    node: SafeText = NOTHING_MORE,
 ) -> Line:
     """Return a row in exactly the width of the layout.
 
     `facts` are those of a key, None while they are not known; `figures` are those of an analysis; `idle_s` is for how
-    long a key was not used, where it is sorted by that.
+    long a key was not used, where it is sorted by that; `is_marked` is whether the user has marked the key; `node` is
+    the one of a cluster that has the key.
     """
-    role, sign = Role.TEXT, NO_SIGN
+    role, sign = Role.TEXT, MARKED if is_marked else NO_SIGN
     if row.kind is RowKind.NAMESPACE:
         role, sign = Role.MUTED if totals.is_outdated else Role.TEXT, OPEN if is_open else CLOSED
         fields = _namespace_fields(row.namespace, layout.fields, totals, figures)
     else:
         if facts is not None and (facts.is_gone or facts.ttl_ms == 0):
             role = Role.MUTED
-        fields = _key_fields(row, facts, layout.fields, idle_s, figures)
+        fields = _key_fields(row, facts, layout.fields, idle_s, figures, node=node)
     indent = sign_cells(row, layout.name_cells)
     room = layout.name_cells - indent - width_of(sign) - 1
     text = display(row.name, limit=max(room, 16)) if row.name else EMPTY
     name = Span(left(cut_middle(text, room), room + 1), role if row.name else Role.FAINT)
-    return Span(SafeText(" " * indent + sign), Role.FAINT), name, *fields
+    return Span(SafeText(" " * indent + sign), Role.ACCENT if is_marked else Role.FAINT), name, *fields
 
 
 def name_cells(row: Row) -> int:
@@ -303,6 +306,8 @@ def _key_fields(
     fields: tuple[RowField, ...],
     idle_s: float | None,
     figures: TreeFigures | None,
+    *,
+    node: SafeText,
 ) -> list[Span]:
     """Return the facts of a key, blanks while they are not known; of one that is gone only that, in its first place."""
     spans: list[Span] = []
@@ -316,6 +321,8 @@ def _key_fields(
                 text = fmt.short_duration(round(idle_s * fmt.SECOND_MS))
             elif field.key is TreeColumn.SLOT:
                 text, role = SafeText(str(key_slot(row.key()))), Role.MUTED
+            elif field.key is TreeColumn.NODE:
+                text, role = cut_middle(node, field.cells), Role.MUTED
             elif field.key is TreeColumn.MEMORY_SHARE:
                 text, role = _share_of_bytes(facts, figures), Role.MUTED
             else:

@@ -12,10 +12,12 @@ from textual.message import Message
 from textual.timer import Timer
 from textual.worker import Worker
 
+from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.slices import Slices
+from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
@@ -66,6 +68,8 @@ class TreePane(RowsPane):
         self._notice = LinePanel(id="notice")
         self._shown_age = literal("")
         """How old the figures of an analysis were said to be."""
+        self._node_slots: tuple[tuple[SafeText, tuple[tuple[int, int], ...]], ...] = ()
+        """The nodes of a cluster that are shown, each with its slots."""
         self._facts_timer: Timer | None = None
         self._search: Worker[None] | None = None
         run = partial(self.run_worker, group="schema", exclusive=True, exit_on_error=False, description="schema")
@@ -97,6 +101,18 @@ class TreePane(RowsPane):
             self.reset_for_scan()
         self.show_rows()
         return True
+
+    def show_nodes(self) -> None:
+        """Show the nodes of keys as the cluster is now."""
+        nodes = tuple((node.label, node.slots) for node in self._session.status.nodes)
+        if nodes == self._node_slots:
+            return
+        self._node_slots = nodes
+        labels = [fmt.NOTHING] * SLOTS if nodes else []
+        for label, slots in nodes:
+            for first, last in slots:
+                labels[first : last + 1] = [label] * (last + 1 - first)
+        self.key_tree.show_nodes(labels)
 
     def filter_names(self, needle: bytes) -> None:
         """Show the rows with these bytes in their names; all rows for none."""

@@ -157,6 +157,8 @@ class TreePlaces(CommandScreen[None]):
             self.search.show_names(b"")
         elif self.search.can_clear:
             self.search.clear()
+        elif self.tree_pane.key_tree.marked:
+            self.tree_pane.key_tree.unmark_all()
 
     @on(ValuePane.Followed)
     def _follow_row(self, event: ValuePane.Followed) -> None:

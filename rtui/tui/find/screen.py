@@ -34,15 +34,16 @@ from rtui.tui.kit.choice import ListScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
+from rtui.tui.kit.files import write_file, write_names, write_table
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
 from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.sorting import SortScreen
-from rtui.tui.kit.status_lines import link_words, over_title, run_action_of, title_action_of
+from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
 from rtui.tui.kit.styled_text import Role, literal
-from rtui.tui.kit.table_rows import write_names, write_table
+from rtui.tui.kit.title_bar import TitleBar
 
 MOST_NOTES: Final = 4
 """Lines below the list at most."""
@@ -128,7 +129,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.view = FoundView(rows, id="found")
         self.view.body.clock = session.clock
         self._label = session.target.label if label is None else label
-        self.title_bar = LinkedBar(title_action_of, id="title")
+        self.title_bar = TitleBar()
         self.query_bar = LinkedBar(lambda span: "find.edit" if span.role is Role.ACCENT else None, id="found-query")
         self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.FIND), id="status")
         self.notes = LinePanel(id="found-notes")
@@ -408,7 +409,7 @@ class FindScreen(RunScreen[bytes | None]):
                 return write_names([key_as_text(record.key) for record in records], name)
             return write_table(found_table(records, columns, now_s, title), name)
 
-        await self.write_file(write)
+        await write_file(self, write)
 
     def action_back(self) -> None:
         """Go back one step: from what is typed, from a search that is under way, from the list."""

@@ -91,8 +91,14 @@ def _entry_lines(entry: Entry, width: int) -> list[Line]:
     return [(*head, *first[1:]), *((indent, *line[1:]) for line in rest)]
 
 
-def topics(places: Sequence[tuple[SafeText, SafeText]]) -> tuple[HelpPage, ...]:
-    """Return the pages in their order; `places` are the words of the line that goes to anything, and what they mean."""
+def topics(
+    places: Sequence[tuple[SafeText, SafeText]], server_panels: Sequence[tuple[SafeText, SafeText]]
+) -> tuple[HelpPage, ...]:
+    """Return the pages in their order.
+
+    `places` are the words of the line that goes to anything, and what they mean; `server_panels` the panels of the
+    server with their keys, and what they show.
+    """
     return (
         HelpPage(literal("Queries"), tuple(_queries())),
         HelpPage(literal("Schema"), _SCHEMA),
@@ -101,7 +107,7 @@ def topics(places: Sequence[tuple[SafeText, SafeText]]) -> tuple[HelpPage, ...]:
         HelpPage(literal("Watching and history"), _WATCHING),
         HelpPage(literal("Going to anything"), (*_GOING, *(Entry(text, term) for term, text in places), *_BACK)),
         HelpPage(literal("Servers and profiles"), tuple(_servers())),
-        HelpPage(literal("Clients, slow commands"), _CLIENTS),
+        HelpPage(literal("Health of the server"), tuple(_server(server_panels))),
         HelpPage(literal("Command log"), tuple(_log())),
         HelpPage(literal("Clipboard"), _CLIPBOARD),
         HelpPage(literal("Colours"), tuple(_colours())),
@@ -249,19 +255,28 @@ def _servers() -> Iterator[Entry]:
     yield Entry(literal("rtui PROFILE connects; so does :profile and a few letters of its name."))
 
 
-_CLIENTS: Final = (
-    Entry(literal(
-        ":clients shows who sends KEYS, the slow log, and the clients that are connected. MONITOR is never used: it "
-        "would have the server write out every command of everybody."
-    )),
-    Entry(literal("How often KEYS was called since the server started; names nobody."), literal("commandstats")),
-    Entry(literal(
-        "Client, pattern and time of calls that took longer than slowlog-log-slower-than."), literal("SLOWLOG GET")),
-    Entry(literal(
-        "The last command of each client; not asked where more than 1,000 are connected, since it has no pages."),
-        literal("CLIENT LIST")),
-    Entry(literal("rtui acl --with health prints a user that may ask for these."), literal("rights")),
-)  # fmt: skip
+def _server(panels: Sequence[tuple[SafeText, SafeText]]) -> Iterator[Entry]:
+    yield Entry(literal(
+        "! shows how the server is, :server too. It is asked every 5 seconds while the screen is open, for less than "
+        "1 ms of its time a second. MONITOR is never used: it would have the server write out everybody's commands."
+    ))  # fmt: skip
+    yield from (Entry(text, term) for term, text in panels)
+    yield Entry(literal(
+        "Each figure says what it means here, what is normal, what to do if it is not, and where that comes from. The "
+        "bars are its values in this session, from the lowest to the highest."
+    ))  # fmt: skip
+    yield Entry(literal("It is as it should be, by the rule that is named."), literal("normal"))
+    yield Entry(literal("A rule warns of it."), literal("watch"))
+    yield Entry(literal("A rule finds an error."), literal("bad"))
+    yield Entry(literal("The server does not tell it, or denies it."), literal("unknown"))
+    yield Entry(literal(
+        "Stands in the title of every screen where something is wrong, by what the server says anyway; a click or ! "
+        "shows what. +2: two other rules find something."), literal("! cannot evict"))  # fmt: skip
+    yield Entry(literal(
+        "Not listed where more than 1,000 are connected: CLIENT LIST has no pages."), literal("clients"))  # fmt: skip
+    yield Entry(
+        literal("rtui acl --with health --with settings prints a user who may ask for all of it."), literal("rights")
+    )
 
 
 def _log() -> Iterator[Entry]:

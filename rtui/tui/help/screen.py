@@ -22,7 +22,7 @@ FOCUSED: Final[dict[str, SafeText]] = {
     Owner.TABLE: literal("tables of an analysis"),
     Owner.FOUND: literal("keys found by a query"),
     Owner.ENTRIES: literal("command log"),
-    Owner.CLIENTS: literal("clients"),
+    Owner.SERVER: literal("server"),
 }
 """How what has the keyboard is called, by an owner of commands that it is."""
 

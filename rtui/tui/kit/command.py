@@ -33,7 +33,7 @@ class Group(StrEnum):
     TABLE = "Tables of an analysis"
     FIND = "Keys found by a query"
     LOG = "Command log"
-    CLIENTS = "Clients and slow commands"
+    SERVER = "Server"
     APP = "Application"
 
 
@@ -55,7 +55,7 @@ class Owner(StrEnum):
     ENTRIES = "entries"
     FIND = "find"
     FOUND = "found"
-    CLIENTS = "clients"
+    SERVER = "server"
 
 
 RULES_PAGE: Final = SafeText("Rules")
@@ -87,6 +87,7 @@ class Condition(Enum):
     CAN_OPEN = "the row under the cursor of a value can be opened"
     DECODED = "the value may be shown by several decoders"
     HAS_REGISTRY = "there is a registry"
+    MARKED = "keys are marked"
     FILTERED = "a filter is set"
     CAN_GO_BACK = "there is something to go back to"
     FAILED = "the connection failed"
@@ -96,6 +97,7 @@ class Condition(Enum):
     SEVERAL_LISTS = "the panel has several tables"
     ZOOMED = "a namespace is zoomed into"
     HAS_ROWS = "the table has rows"
+    CLUSTER = "the server is a cluster"
     HOT_SESSION = "the server has hot-key sessions that can be started"
 
 
@@ -222,6 +224,7 @@ _KEY_NAMES: Final = {
     "up": "↑", "down": "↓", "left": "←", "right": "→", "enter": "enter", "escape": "esc", "pageup": "pgup",
     "pagedown": "pgdn", "space": "space", "backspace": "bksp", "slash": "/", "question_mark": "?", "asterisk": "*",
     "plus": "+", "minus": "-", "equals_sign": "=", "right_square_bracket": "]", "left_square_bracket": "[",
+    "exclamation_mark": "!",
     "tab": "tab", "colon": ":", "alt+left": "alt+←", "alt+right": "alt+→",
 }  # fmt: skip
 
@@ -239,7 +242,8 @@ APP_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _app("go_forward", ("alt+right", "ctrl+n"), "Place after", "Go forward again to where you have gone back from."),
     _app("log", ("L",), "Command log",
         "Show every command that was sent, what for, its bytes and its time.", when=(Condition.LIVE,)),
-    _app("clients", (), "Clients", "Show who sends KEYS, which commands were slow, and who is connected.",
+    _app("server", ("exclamation_mark",), "Server health",
+        "Show how the server is: what is wrong, memory, load, slow commands, persistence, replication, clients.",
         when=(Condition.LIVE,)),
     _app("redraw", ("ctrl+l",), "Redraw", "Paint everything again, if something else wrote to the terminal."),
     _app("theme", ("t",), "Theme", "Choose another theme."),

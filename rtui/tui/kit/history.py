@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from textual.message import Message
 
+from rtui.keyspace.text.display import SafeText
+
 KEPT: Final = 100
 """So many places are kept."""
 
@@ -45,8 +47,14 @@ class LogPlace:
 
 
 @dataclass(frozen=True, slots=True)
-class ClientsPlace:
-    """The clients of the server."""
+class ServerPlace:
+    """A panel of the health of the server."""
+
+    panel_id: str
+    list_id: str | None = None
+    """The list that is shown of it; None for the one that was shown last."""
+    node: SafeText | None = None
+    """The node of a cluster; None for the one that was shown last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class FoundPlace:
     """The list of keys that was found last."""
 
 
-Place = TreePlace | PanelPlace | FoundPlace | LogPlace | ClientsPlace
+Place = TreePlace | PanelPlace | FoundPlace | LogPlace | ServerPlace
 
 
 class Leaving(Message):

@@ -1,17 +1,12 @@
-"""Screens of one run, an analysis or a search: pausing, ending and pacing it, what it has cost, writing its rows."""
+"""Screens of one run, an analysis or a search: pausing, ending and pacing it, what it has cost."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-
 from textual.screen import ScreenResultType
 
-from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.run_control import RunControl
 from rtui.tui.kit.command import Condition
 from rtui.tui.kit.command_screen import CommandScreen
-from rtui.tui.kit.table_rows import TableFileError
 
 
 class RunScreen(CommandScreen[ScreenResultType]):
@@ -56,15 +51,3 @@ class RunScreen(CommandScreen[ScreenResultType]):
         """Show or hide what it has cost the server."""
         self.shows_cost = not self.shows_cost
         self.show_soon()
-
-    async def write_file(self, write: Callable[[], SafeText]) -> None:
-        """Write a file in a thread, and say in a notice what was written or why not.
-
-        `write` returns what it has written, or raises TableFileError.
-        """
-        try:
-            written = await asyncio.to_thread(write)
-        except TableFileError as error:
-            self.notify(error.reason, title="Not written", severity="error", markup=False)
-        else:
-            self.notify(written, title="Written", markup=False, timeout=4)

@@ -26,7 +26,7 @@ MAX_SETTINGS_BYTES: Final = 1 << 20
 
 TreeColumnName: TypeAlias = Literal[
     "keys", "share", "bar", "bytes", "of bytes", "mean", "no TTL", "idle", "type", "TTL", "size", "length",
-    "encoding", "slot",
+    "encoding", "slot", "node",
 ]  # fmt: skip
 """The columns of the tree."""
 

@@ -138,7 +138,7 @@ STATES: Final = {
 WAITS: Final = literal("scan waits")
 """Stands for a scan that is suspended while an analysis is under way."""
 
-NOT_WATCHING: Final = literal("")
+NO_TEXT: Final = literal("")
 
 
 def status_line(
@@ -148,20 +148,20 @@ def status_line(
     *,
     shows_cost: bool = False,
     note: SafeText | None = None,
-    watching: SafeText = NOT_WATCHING,
+    doing: SafeText = NO_TEXT,
 ) -> Line:
     """Return the status bar in exactly `width` cells, `note` last; `now_s` is on the clock of the event loop.
 
-    `watching` says what is asked again and again.
+    `doing` says what is asked again and again, and how many keys are marked.
     """
     word, role = STATES[status.progress.state] if status.outdated is None else (literal("outdated"), Role.WARN)
     if status.analysis is not None and status.progress.state is ScanState.PAUSED:
         word, role = WAITS, Role.MUTED
     head = link_words(status.link, now_s) or (Span(word, role),)
-    watched = [Piece(0, (Span(watching, Role.ACCENT),))] if watching else []
+    done = [Piece(0, (Span(doing, Role.ACCENT),))] if doing else []
     other = [] if status.analysis is None else [Piece(0, (Span(_analysis_text(status.analysis), Role.ACCENT),))]
     numbers = _numbers(status, note, shows_cost=shows_cost)
-    return bar_line(head, [*watched, *progress_bar(status.progress, width), *numbers, *other], width)
+    return bar_line(head, [*done, *progress_bar(status.progress, width), *numbers, *other], width)
 
 
 def _analysis_text(progress: Progress) -> SafeText:

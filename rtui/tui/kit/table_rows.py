@@ -1,22 +1,18 @@
-"""The rows of a table as they are shown, sorted and filtered, in the columns that fit; and tables written to files."""
+"""The rows of a table as they are shown, sorted and filtered, in the columns that fit."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import NoTtl, Reason, Unknown
-from rtui.analysis.formats import TABLE_FORMATS
-from rtui.analysis.humanize import counted
 from rtui.analysis.report.tables.table import EMPTY_NAME, AtLeast, Cell, Column, Subject, Table, Unit, cell_text
 from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.text.display import SafeText
-from rtui.server.files import atomic_file, reason_of
 from rtui.tui.kit.layout import bar, display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, cut_middle, gap, left, literal, right, type_role, width_of
 
@@ -200,47 +196,6 @@ def _cell_text(cell: Cell, column: Column) -> SafeText:
     return cell_text(cell, column)
 
 
-SUFFIXES: Final = tuple(TABLE_FORMATS)
-"""Endings of the files that `write_table` writes."""
-
-
-class TableFileError(Exception):
-    """A table that cannot be written to a file; the reason is safe to show."""
-
-    def __init__(self, reason: str) -> None:
-        self.reason: SafeText = display_text(reason)
-        super().__init__(self.reason)
-
-
-def write_table(table: Table, name: str) -> SafeText:
-    """Write a table to a file, in the format that the ending of its name says; return a text such as `9 rows to a.csv`.
-
-    A file of this name is replaced as a whole, by one that only its owner may read. Raises TableFileError.
-    """
-    path = Path(name).expanduser()
-    make = TABLE_FORMATS.get(path.suffix.lower())
-    if make is None:
-        raise TableFileError(f"The name must end in {', '.join(SUFFIXES)}.")
-    _write(path, lambda: make(table))
-    return display_text(f"{counted(len(table.rows), 'row')} to {path}")
-
-
-def write_names(names: Sequence[str], name: str) -> SafeText:
-    """Write names of keys to a file, a line each, as `write_table` does; each is printable or quoted."""
-    path = Path(name).expanduser()
-    _write(path, lambda: "".join(f"{one}\n" for one in names))
-    return display_text(f"{counted(len(names), 'name')} to {path}")
-
-
-def _write(path: Path, make: Callable[[], str]) -> None:
-    try:
-        data = make().encode()
-        with atomic_file(path) as file:
-            file.write(data)
-    except (OSError, ValueError) as error:
-        raise TableFileError(f"{path}: {reason_of(error)}") from None
-
-
 GAP_CELLS: Final = 2
 """Blank cells before each column but the first."""
 
@@ -265,8 +220,14 @@ BAR_CELLS: Final = 10
 SEVERITY: Final = "severity"
 """The column of severities."""
 
-SEVERITY_ROLES: Final[Mapping[object, Role]] = {"error": Role.BAD, "warn": Role.WARN}
-"""The roles of cells in a column of severities."""
+STATE: Final = "state"
+"""The column of how figures are by their thresholds."""
+
+WORD_ROLES: Final[Mapping[str, Mapping[object, Role]]] = {
+    SEVERITY: {"error": Role.BAD, "warn": Role.WARN},
+    STATE: {"bad": Role.BAD, "watch": Role.WARN, "normal": Role.GOOD},
+}
+"""The roles of words in columns of certain words."""
 
 MAX_TEXT_CELLS: Final = 110
 """A flexible column of sentences may be wider than one of names."""
@@ -399,8 +360,8 @@ def _role(cell: Cell, column: Column, *, is_marked: bool, is_first: bool) -> Rol
         return Role.FAINT
     if isinstance(cell, Unknown):
         return Role.WARN if cell.reason in (Reason.DENIED, Reason.FAILED) else Role.FAINT
-    if column.id == SEVERITY or (isinstance(cell, bytes) and column.id in TYPE_COLUMNS):
-        return type_role(cell) if isinstance(cell, bytes) else SEVERITY_ROLES.get(cell, Role.MUTED)
+    if column.id in WORD_ROLES or (isinstance(cell, bytes) and column.id in TYPE_COLUMNS):
+        return type_role(cell) if isinstance(cell, bytes) else WORD_ROLES[column.id].get(cell, Role.MUTED)
     if is_first or (column.unit is Unit.TEXT and not column.width):
         return Role.STRONG if is_marked else Role.TEXT
     if isinstance(cell, Estimate | AtLeast) or not column.numeric or column.unit is Unit.SHARE:

@@ -25,14 +25,15 @@ MOST_NODES: Final = 2_000
 """Of the patterns of a report, so many are looked at."""
 
 
-def vocabulary_of(store: NamespaceStore, report: Report | None) -> Vocabulary:
-    """Return what is known of the names in a store and of an analysis."""
+def vocabulary_of(store: NamespaceStore, report: Report | None, nodes: Iterable[str] = ()) -> Vocabulary:
+    """Return what is known of the names in a store, of an analysis, and of the nodes of a cluster by host and port."""
+    labels = tuple(node.encode() for node in nodes)
 
     def namespaces(prefix: bytes) -> Iterable[bytes]:
         return loaded_namespaces(store.root, prefix)
 
     if report is None:
-        return Vocabulary(namespaces)
+        return Vocabulary(namespaces, nodes=labels)
     summary = report.summary
 
     def patterns(prefix: bytes) -> Iterator[bytes]:
@@ -49,6 +50,7 @@ def vocabulary_of(store: NamespaceStore, report: Report | None) -> Vocabulary:
         tags,
         tuple(one.name for one in summary.types),
         tuple(dict.fromkeys(one.encoding for one in summary.encodings)),
+        labels,
     )
 
 

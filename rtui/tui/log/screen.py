@@ -24,18 +24,15 @@ from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
 from rtui.tui.kit.history import LogPlace
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.status_lines import over_title
-from rtui.tui.kit.styled_text import Line, Role, Span, literal
+from rtui.tui.kit.styled_text import Line, literal
+from rtui.tui.kit.table_lines import key_hint
+from rtui.tui.kit.title_bar import TitleBar
 from rtui.tui.log.commands import LOG_COMMANDS
 from rtui.tui.log.entries import LogView
 from rtui.tui.log.log_lines import empty_lines, header_line, layout_log, summary_line, whole_lines
 from rtui.tui.log.log_rows import Row
 
-FILTER_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" goes to the entries"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" shows all"), Role.MUTED),
-)
+FILTER_HINT: Final = key_hint(literal(" goes to the entries"), literal(" shows all"))
 """Stands in the footer while a filter is typed."""
 
 
@@ -66,7 +63,7 @@ class LogScreen(CommandScreen[None]):
         self.log_view = LogView(log, id="entries")
         self._log, self._target = log, target
         self._shown_label = target.label if label is None else label
-        self.title_bar, self.summary = Bar(id="title"), Bar(id="log-summary")
+        self.title_bar, self.summary = TitleBar(), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
         self.filter_input = FilterInput("part of a command, its purpose or its connection; !text leaves out")
         self._seen = -1

@@ -36,6 +36,20 @@ def test_slots_are_those_of_every_key(keys: list[bytes]) -> None:
     assert {slot: n for slot, n in enumerate(report.memory_bytes) if n} == bytes_by_slot
 
 
+@given(st.lists(st.tuples(bracy, st.sampled_from([-1, 0, 90_000])), max_size=30), batch)
+def test_times_to_live_are_those_of_the_keys_of_which_they_are_known(
+    known: list[tuple[bytes, int]], unknown: list[bytes]
+) -> None:
+    load = SlotCounts()
+    load.add([key for key, _ in known], None, [ttl for _, ttl in known])
+    load.add(unknown, None)
+    found = [Counter({slot: count for slot, count in enumerate(counts) if count}) for counts in load.ttl_counts()]
+    assert found == [
+        Counter(key_slot(key) for key, _ in known),
+        Counter(key_slot(key) for key, ttl in known if ttl < 0),
+    ]
+
+
 @given(batch)
 def test_few_tags_are_counted_exactly(keys: list[bytes]) -> None:
     tagged = [key for key in keys if find_tag(key)[0] is TagRule.TAG]

@@ -34,13 +34,13 @@ def test_hashes_just_over_the_limit() -> None:
         "≥ 300 hash keys have 513 to 640 fields, just over the limit of 512 for listpacks: hashtable"
     )
     assert (found.keys, found.memory) == (Amount(300, at_least=True), None)
-    assert str(found.behind.query) == "type:hash len:513..640"
+    assert found.query == "type:hash len:513..640"
     assert found.command == "redis-cli --scan --type hash"
     assert found.evidence[0] == "50% of all of this type are hashtable"
     (wide,) = over(typed(b"hash", (512, 300), (640, 90)), within=1.5)
     assert wide.keys == Amount(390, at_least=True)
     (own,) = over(typed(b"hash", (64, 300)), hash=64)
-    assert str(own.behind.query) == "type:hash len:65..80"
+    assert own.query == "type:hash len:65..80"
 
 
 @pytest.mark.parametrize(

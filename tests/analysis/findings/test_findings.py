@@ -37,7 +37,16 @@ from rtui.analysis.report.expiry import Cliff, ExpiryReport
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
-from tests.made_report import MADE_AT_S, denied_report, empty_report, estimate_report, made_report, node, partial_report
+from tests.made_report import (
+    MADE_AT_S,
+    denied_report,
+    empty_report,
+    estimate_report,
+    keys_of,
+    made_report,
+    node,
+    partial_report,
+)
 
 MIB = 1 << 20
 
@@ -90,7 +99,7 @@ def test_a_cliff() -> None:
     (found,) = of_rule("expiry-cliff", report(SESSION, cliffs=[cliff()]))
     assert found.title == "3,140 keys of session expire 15:13:20 – 15:15:20 UTC, 38% of them"
     assert (found.keys, found.memory) == (Amount(3_140), Amount(314_000))
-    assert str(found.behind.query) == "in:session: expires:2026-09-21T15:13:20..15:15:20"
+    assert found.query == "in:session: expires:2026-09-21T15:13:20..15:15:20"
     assert found.command == "redis-cli --scan --pattern 'session:*'"
 
 
@@ -113,7 +122,7 @@ def test_the_times_of_a_cliff(after_s: float, lasts_s: float, times: str) -> Non
 def test_places_beyond_the_most_costly_are_counted() -> None:
     nodes = [pattern(1_000 + at, 20 + at, top=b"cache%d" % at) for at in range(30)]
     found = findings(report(*nodes), only("ttl-mixed"))
-    assert [one.keys.value for one in found.findings] == [49 - at for at in range(MOST_PLACES)]
+    assert [keys_of(one).value for one in found.findings] == [49 - at for at in range(MOST_PLACES)]
     assert found.unlisted == (Unlisted("ttl-mixed", Severity.WARN, 10),)
 
 
@@ -147,7 +156,7 @@ def test_a_forgotten_ttl() -> None:
     (found,) = of_rule("ttl-mixed", report(pattern(1_000, 20)))
     assert found.title == "20 keys of cache:{id} never expire (2%); all others do"
     assert (found.keys, found.memory) == (Amount(20), Amount(2_000))
-    assert str(found.behind.query) == "pattern:cache:{id} ttl:none"
+    assert found.query == "pattern:cache:{id} ttl:none"
 
 
 @pytest.mark.parametrize(
@@ -176,7 +185,7 @@ def test_locks_are_not_told_twice() -> None:
 def test_a_lock_without_ttl(name: bytes) -> None:
     (found,) = of_rule("lock-without-ttl", report(pattern(100, 1, top=name)))
     assert found.title == f"1 lock of {name.decode()}: has no TTL"
-    assert str(found.behind.query) == f"in:{name.decode()}: ttl:none"
+    assert found.query == f"in:{name.decode()}: ttl:none"
 
 
 @pytest.mark.parametrize("fine", [pattern(100, 0, top=b"lock"), pattern(100, 50, top=b"clock"), pattern(100, 9)])
@@ -200,7 +209,7 @@ def living(long: int) -> Node:
 def test_a_long_lock() -> None:
     (found,) = of_rule("lock-long", report(living(3)))
     assert found.title == "3 locks of lock: have more than 10m left"
-    assert str(found.behind.query) == "in:lock: expires>=2026-09-21T14:23:20"
+    assert found.query == "in:lock: expires>=2026-09-21T14:23:20"
     (rough,) = of_rule("lock-long", report(living(3)), longest=20 * 60_000)
     assert rough.keys == Amount(3, at_least=True)
 
@@ -224,7 +233,7 @@ def test_big_keys() -> None:
     assert found.evidence == ("big:0: 11.0 MiB, 5 elements", "big:1: 2.00 MiB, 10,001 elements")
     (string,) = of_rule("key-big", report(big=big(b"string", (2 * MIB, MIB + 1), (MIB, MIB))))
     assert string.title == "1 string key over 1.00 MiB"
-    assert str(string.behind.query) == "type:string len>1048576"
+    assert string.query == "type:string len>1048576"
 
 
 def test_more_big_keys_than_are_listed() -> None:
@@ -252,7 +261,7 @@ def test_a_tag_that_skews() -> None:
     shop = node(b"shop", (10_000, 1_000_000, 0))
     (found,) = of_rule("tag-skew", report(shop, tags=[tag(100, 10)]))
     assert found.title == f"Hash tag {{eu}} puts 100 keys on slot {key_slot(b'{eu}')}, 1% of all keys"
-    assert str(found.behind.query) == "tag:eu"
+    assert found.query == "tag:eu"
     (heavy,) = of_rule("tag-skew", report(shop, tags=[tag(2, 500_000, at_least=True)]))
     assert heavy.title.startswith("Hash tag {eu} puts ≥ 2 keys on slot ")
     assert heavy.title.endswith(", 50% of all bytes")
@@ -272,7 +281,7 @@ def test_idle_keys() -> None:
     (found,) = of_rule("key-idle", report(idle(0, 0, 0, 0, 0, 0, 40)))
     assert found.title == "40 keys of old: unused for 90d or longer"
     assert found.memory == Amount(4_000, at_least=True)
-    assert str(found.behind.query) == "in:old: idle>=90d"
+    assert found.query == "in:old: idle>=90d"
     (some,) = of_rule("key-idle", report(idle(1, 0, 0, 0, 0, 2, 40)), days=20)
     assert (some.keys, some.memory) == (Amount(42, at_least=True), None)
 
@@ -285,6 +294,15 @@ def test_more_days_than_a_report_tells() -> None:
     found = findings(report(idle(0, 0, 0, 0, 0, 0, 40)), only("key-idle", days=91))
     assert not found.findings
     assert found.unjudged[0].why == "reports tell idle times up to 90d apart; set days to less"
+
+
+def test_idle_times_of_a_replica_are_not_judged() -> None:
+    """Clients use the primary."""
+    made = report(idle(0, 0, 0, 0, 0, 0, 40))
+    server = replace(made.head.server, role="replica")
+    found = findings(replace(made, head=replace(made.head, server=server)), only("key-idle"))
+    assert not found.findings
+    assert "what clients read on the primary" in found.unjudged[0].why
 
 
 def listed(length: int | None, key: bytes = b"queue:email") -> Report:
@@ -301,7 +319,7 @@ def test_a_growing_queue() -> None:
     earlier = replace(earlier, head=replace(earlier.head, made_at_s=MADE_AT_S - 3_600))
     (found,) = grown(earlier, listed(4_500))
     assert found.title == "List queue:email grew from 1,200 to 4,500 elements in 1h"
-    assert (found.memory, str(found.behind.query)) == (Amount(5_000), "glob:queue:email")
+    assert (found.memory, found.query) == (Amount(5_000), "glob:queue:email")
     assert found.command == "redis-cli --quoted-input LLEN '\"queue:email\"'"
 
 
@@ -423,11 +441,11 @@ def test_nothing_in_an_empty_database() -> None:
 
 def test_bounds() -> None:
     partial = {one.rule: one for one in findings(partial_report()).findings}
-    assert all(one.keys.at_least for rule, one in partial.items() if rule != "hot-key-expiring")
+    assert all(keys_of(one).at_least for rule, one in partial.items() if rule != "hot-key-expiring")
     sampled = {one.rule: one for one in findings(estimate_report()).findings}
-    assert isinstance(sampled["ttl-mixed"].keys.figure, Estimate)
+    assert isinstance(keys_of(sampled["ttl-mixed"]).figure, Estimate)
     assert sampled["ttl-mixed"].title.startswith("≈ 4.00k (3.80–4.20k) keys of ")
-    assert sampled["key-big"].keys.at_least
+    assert keys_of(sampled["key-big"]).at_least
 
 
 def test_every_rule_is_declared() -> None:
@@ -436,7 +454,8 @@ def test_every_rule_is_declared() -> None:
 
 def test_queries_can_be_typed() -> None:
     for one in findings(made_report(), RuleLevels({"key-idle": Severity.WARN})).findings:
-        assert parse(str(one.behind.query)) == one.behind.query
+        assert one.behind is not None
+        assert parse(one.query) == one.behind.query
 
 
 def test_a_glob_for_any_name() -> None:
@@ -453,7 +472,7 @@ def test_hostile_names(name: bytes, separator: bytes) -> None:
     lock = Node(b"lock " + name, separator, NodeKind.LITERAL, leaf.stats, (leaf,))
     plain = Node(name, separator, NodeKind.LITERAL, leaf.stats, (leaf,))
     for one in findings(report(lock, plain)).findings:
-        for text in (one.title, one.where, one.command, str(one.behind.query), *one.evidence):
+        for text in (one.title, one.where, one.command, one.query, *one.evidence):
             assert not HOSTILE.search(text)
 
 

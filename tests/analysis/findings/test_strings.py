@@ -16,7 +16,7 @@ from rtui.analysis.findings.strings import has_small_entries
 from rtui.analysis.report.document import Node, Report, ServerReport
 from rtui.analysis.report.strings import StringReport
 from tests.analysis.findings.test_findings import of_rule, only, report
-from tests.made_report import node
+from tests.made_report import keys_of, node
 from tests.servers import Server
 
 NO_TINY = (0,) * 9
@@ -59,7 +59,7 @@ def test_strings_that_could_be_hashes() -> None:
         "name: 90 B a key, values of 9 B; email: 104 B a key, values of 22 B",
         "computed: 50,000 hashes of 139 B at most, as MEMORY USAGE of redis 7.0.15 counts",
     )
-    assert str(found.behind.query) == "pattern:user:{id}: type:string"
+    assert found.query == "pattern:user:{id}: type:string"
     assert not as_hash(users(NAME, EMAIL), saves=3 << 20)
 
 
@@ -151,13 +151,13 @@ def test_cached_nulls() -> None:
         "100 strings of product:{id} hold 4 bytes at most, with more than 1m left; the others have 300 bytes on average"
     )
     assert (found.keys, found.memory) == (Amount(100), None)
-    assert str(found.behind.query) == "pattern:product:{id} type:string len<5"
-    assert "less than 1m left" in found.behind.note
+    assert found.query == "pattern:product:{id} type:string len<5"
+    assert "less than 1m left" in found.query_note
     (rough,) = of_rule("null-cached", cache(0, 0, 0, 40, 60), left=20 * 60_000)
     assert rough.keys == Amount(60, at_least=True)
     (sampled,) = of_rule("null-cached", cache(5, 0, 20, keys=8_000, asked=1_000))
-    assert isinstance(sampled.keys.figure, Estimate)
-    assert sampled.keys.value == 200
+    assert isinstance(keys_of(sampled).figure, Estimate)
+    assert keys_of(sampled).value == 200
 
 
 @pytest.mark.parametrize(

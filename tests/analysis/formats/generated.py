@@ -14,6 +14,7 @@ from rtui.analysis.report.document import (
     ColumnReport,
     Head,
     KeyRecord,
+    MovingSlot,
     Node,
     Quantiles,
     Report,
@@ -123,7 +124,8 @@ cluster_nodes = st.builds(ClusterNode, label=texts, slots=slot_ranges, keys=figu
 st.register_type_strategy(ClusterNode, cluster_nodes)
 uncovered = st.builds(UncoveredSlots, slots=slot_ranges, node=texts, reason=texts)
 st.register_type_strategy(UncoveredSlots, uncovered)
-st.register_type_strategy(SlotLoad, st.builds(SlotLoad, slot=st.integers(0, SLOTS - 1)))
+st.register_type_strategy(MovingSlot, st.builds(MovingSlot, slot=slot_numbers))
+st.register_type_strategy(SlotLoad, st.builds(SlotLoad, slot=slot_numbers))
 
 
 reports = st.from_type(Report)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import Query, Term, Value
 from rtui.analysis.query.terms import ENCODINGS, TERMS, Form, TermSpec
-from rtui.analysis.query.values import SLOT
+from rtui.analysis.query.values import PLACES, SHARD
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.types import TYPES
@@ -39,7 +39,7 @@ def is_pattern(raw: bytes) -> bool:
 
 
 def bounds(spec: TermSpec) -> st.SearchStrategy[Bounds]:
-    """Draw bounds that such a term may have, closed for slots."""
+    """Draw bounds that such a term may have, closed for slots and shards, of which there is none numbered 0."""
     assert spec.syntax is not None
     most = spec.syntax.most - 1
     numbers = st.one_of(
@@ -48,7 +48,9 @@ def bounds(spec: TermSpec) -> st.SearchStrategy[Bounds]:
         st.sampled_from([one for one in (1000, 60_000, 1 << 20, 86_400_000, 1_790_000_000_000) if one <= most] or [1]),
     )
     closed = st.tuples(numbers, numbers).map(lambda pair: Bounds(min(pair), max(pair)))
-    if spec.syntax is SLOT:
+    if spec.syntax is SHARD:
+        return closed.map(lambda one: Bounds(max(1, one.low or 1), max(1, one.high or 1)))
+    if spec.syntax in PLACES:
         return closed
     return st.one_of(closed, numbers.map(lambda low: Bounds(low, None)), numbers.map(lambda high: Bounds(None, high)))
 

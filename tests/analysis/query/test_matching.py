@@ -185,7 +185,10 @@ def _is_below(path: list[Step], name: bytes, separators: Separators) -> bool:
     return True
 
 
-NAMED = QUERY.map(lambda query: Query(query.about(Fact.NAME)))
+NAMED = QUERY.map(
+    lambda query: Query(tuple(term for term in query.about(Fact.NAME) if term.name not in ("node", "shard")))
+)
+"""Terms about names; those about places in a cluster are replaced before they are decided."""
 
 
 @given(NAMED, st.lists(NAME, max_size=8), SEPARATORS)

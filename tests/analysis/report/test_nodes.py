@@ -9,10 +9,12 @@ from msgspec.structs import replace
 
 from rtui.analysis.report.document import ClusterNode, ClusterReport
 from rtui.analysis.report.tables.contents import tables
-from rtui.analysis.report.tables.nodes import FEW, MANY, nodes, standing
+from rtui.analysis.report.tables.keys import big_keys, hot_keys
+from rtui.analysis.report.tables.nodes import FEW, MANY, Balance, is_outlier, nodes
+from rtui.analysis.report.tables.slots import slot_tags, slots
 from rtui.analysis.report.tables.table import AtLeast
-from rtui.keyspace.slots import SLOTS
-from tests.made_report import clustered_report, made_report
+from rtui.keyspace.slots import SLOTS, key_slot
+from tests.made_report import clustered_report, made_report, unsettled_report
 
 
 def cluster(*keys: int) -> ClusterReport:
@@ -38,6 +40,35 @@ def test_a_node_that_was_lost_has_at_least_what_was_seen_of_it() -> None:
     assert table.note == "Not covered: slots 5461–10922 of 10.0.0.2:6379, the connection was lost."
 
 
+def test_slots_that_move_and_that_nobody_serves_are_named() -> None:
+    report = unsettled_report()
+    table = nodes(report)
+    assert table.note.endswith(
+        "Not covered: slots 16201–16383, no node serves them. Being moved: slots 100–101, 4000 to 10.0.0.3:6379."
+    )
+    assert [is_outlier(table, row) for row in range(3)] == [False, True, False]
+
+
+def test_load_is_that_of_the_slots_that_a_node_told() -> None:
+    table = nodes(unsettled_report())
+    at = [column.id for column in table.columns].index("cpu")
+    assert [row[at] for row in table.rows] == [AtLeast(95.0), 4.2, None]
+    assert "cpu" not in {column.id for column in nodes(clustered_report()).columns}
+
+
+def test_slots_tags_and_keys_have_their_nodes_in_a_cluster_only() -> None:
+    report, alone = unsettled_report(), made_report()
+    assert report.cluster is not None
+    for make in (slots, slot_tags, big_keys, lambda one: hot_keys(one)[0]):
+        table = make(report)
+        at = [column.id for column in table.columns].index("node")
+        assert "node" not in {column.id for column in make(alone).columns}
+        for row, subject in zip(table.rows, table.subjects, strict=True):
+            slot = subject if isinstance(subject, int) else key_slot(subject)  # type: ignore[arg-type]
+            owner = report.cluster.owner_of(slot)
+            assert row[at] == (None if owner is None else owner.label)
+
+
 def test_there_is_none_of_a_server_alone() -> None:
     assert "nodes" in {table.id for table in tables(clustered_report())}
     assert "nodes" not in {table.id for table in tables(made_report())}
@@ -57,7 +88,7 @@ def test_there_is_none_of_a_server_alone() -> None:
 )
 def test_nodes_that_stand_out(keys: tuple[int, ...], expected: tuple[str, ...]) -> None:
     found = cluster(*keys)
-    assert tuple(standing(found, node) for node in found.nodes) == expected
+    assert tuple(map(Balance(found).standing, found.nodes)) == expected
 
 
 @given(st.lists(st.integers(0, 10**9), min_size=1, max_size=50))
@@ -75,4 +106,4 @@ def test_shares_add_up_and_only_what_is_uneven_stands_out(keys: list[int]) -> No
     assert sum(shares) == pytest.approx(1.0)
     for node, one in zip(found.nodes, times, strict=True):
         if isinstance(one, float) and FEW < one < MANY:
-            assert not standing(found, node)
+            assert not Balance(found).standing(node)

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder, Replication, read_replication
+from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder
+from rtui.server.deployment.replication import Replication, read_replication
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.identity import ServerIdentity, parse_identity
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
 from tests.server.deployment.test_nodes import KEYS, deployed
@@ -61,11 +63,14 @@ def test_what_servers_say_of_replication() -> None:
         b"slave0:ip=10.0.0.2,port=6380,state=online,offset=14,lag=1\r\n"
         b"slave1:ip=10.0.0.3,port=6381,state=wait_bgsave,offset=0,lag=0\r\nmaster_repl_offset:14\r\n"
     )
-    assert read_replication(primary) == Replication(
-        is_replica=False, is_linked=False, offset=14, replicas=(("10.0.0.2", 6380),)
+    assert read_replication(primary) == Replication(is_replica=False, is_linked=False, offset=14)
+    assert parse_identity([primary]).replicas == (("10.0.0.2", 6380),)
+    replica = (
+        b"role:slave\r\nmaster_link_status:up\r\nmaster_sync_in_progress:0\r\nslave_repl_offset:9\r\n"
+        b"master_replid:ab\r\nmaster_repl_offset:8\r\n"
     )
-    replica = b"role:slave\r\nmaster_link_status:up\r\nmaster_sync_in_progress:0\r\nslave_repl_offset:9\r\n"
-    assert read_replication(replica) == Replication(is_replica=True, is_linked=True, offset=9)
+    assert read_replication(replica) == Replication(is_replica=True, is_linked=True, offset=9, stream="ab")
+    assert parse_identity([replica + b"slave0:ip=10.0.0.2,port=6380,state=online\r\n"]).replicas == ()
 
 
 async def test_what_was_left_is_not_asked_again_and_only_replicas_means_only_them() -> None:
@@ -81,6 +86,28 @@ async def test_what_was_left_is_not_asked_again_and_only_replicas_means_only_the
         await finder.locate()
     assert failed.value.kind is FailureKind.NO_REPLICA
     assert await finder.locate() == first
+
+
+async def test_a_replica_in_our_zone_is_asked_first() -> None:
+    places = [Target(port=port) for port in (1, 2, 3)]
+    finder = ReplicaFinder(lambda: (Target(zone="b"), places))
+    in_a, in_b = (ServerIdentity(role="replica", primary_link_up=True, zone=SafeText(zone)) for zone in "ab")
+    assert (await finder.locate()).port == 1
+    refused = finder.refuses(in_a)
+    assert refused is not None
+    assert "is in zone a" in refused.happened
+    assert (await finder.locate()).port == 2
+    assert finder.refuses(in_b) is None
+    finder.leave(SafeText("is far behind"))
+    assert (await finder.locate()).port == 3  # of which nothing is known yet
+    assert finder.refuses(in_a) is None  # there is no other one to be tried
+    assert (await finder.locate()).port == 3
+
+
+async def test_zones_that_servers_do_not_tell_are_no_reason_to_go_on() -> None:
+    finder = ReplicaFinder(lambda: (Target(zone="b"), [Target(port=1), Target(port=2)]))
+    assert (await finder.locate()).port == 1
+    assert finder.refuses(ServerIdentity(role="replica", primary_link_up=True)) is None
 
 
 @ONE_VERSION
@@ -128,7 +155,8 @@ async def test_a_replica_without_its_primary_is_left_and_it_is_said(
         async with deployed(target_of(redis70, replicas="prefer")) as deployment:
             (node,) = await deployment.scanned()
             assert node.connection.target.port == valkey.port
-            assert node.primary == deployment.home.target.label
+            assert node.primary is not None
+            assert node.primary.label == deployment.home.target.label
             await eventually(lambda: deployment.replicas.lag_s("") is not None)
             valkey.admin.replicaof("127.0.0.1", free_port())
             await eventually(lambda: node.connection.target.port == redis70.port and node.connection.is_online)

@@ -53,6 +53,15 @@ def test_nodes_their_roles_and_their_slots() -> None:
     assert found.shard_of(D) is None
 
 
+def test_a_primary_is_given_up_once_its_replicas_are() -> None:
+    line = "{} 127.0.0.1:{}@1 {} {} 0 0 1 disconnected {}"
+    primary, other = line.format(A, 1, "master,fail", "-", "0-9"), line.format(B, 2, "master", "-", "10-19")
+    for flags, expected in (("slave,fail", {A}), ("slave", set()), ("slave,fail?", set())):
+        found = read("\n".join((primary, other, line.format(C, 3, flags, A, ""))).encode())
+        assert found.given_up == expected
+    assert read(f"{primary}\n{other}".encode()).given_up == {A}
+
+
 def test_a_node_is_reached_where_it_wants_to_be() -> None:
     slots: Reply = [
         [0, 5460, [b"one.example", 6380, A.encode(), []], [None, 6381, C.encode()]],

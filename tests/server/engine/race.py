@@ -113,8 +113,8 @@ async def analyse_nodes(cluster: TestCluster, rng: Random) -> None:
         async def move_slots() -> None:
             first, second = (one.server for one in cluster.members)
             for slot in range(rng.randrange(500), 5_000, 50):
-                await asyncio.to_thread(cluster.move_slot, slot, first, second)
-                await asyncio.to_thread(cluster.move_slot, slot, second, first)
+                await asyncio.to_thread(cluster.move_slots, [slot], first, second)
+                await asyncio.to_thread(cluster.move_slots, [slot], second, first)
                 assert 0 <= (analysis.progress.fraction or 0.0) <= 1
 
         await beside(asyncio.create_task(analysis.run()), asyncio.create_task(move_slots()), 4 + 4 * rng.random())

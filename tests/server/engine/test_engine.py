@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.pattern_counts import PatternCounts
 from rtui.analysis.aggregate.pattern_tree import Limits
+from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import Slicer, finish
@@ -239,6 +240,17 @@ def test_a_batch_that_changes_while_it_is_read_is_refused() -> None:
     keys[:] = [b"user:1"] * 1_000
     with pytest.raises(ValueError, match="changed"):
         CompiledSlotCounts().add(keys, sizes)
+
+
+@given(st.lists(st.tuples(st.binary(max_size=9), st.integers(0, 9), st.sampled_from([-1, 0, 90_000])), max_size=40))
+def test_slots_are_counted_as_the_pure_counter_counts_them(keys: list[tuple[bytes, int, int]]) -> None:
+    compiled, pure = CompiledSlotCounts(), SlotCounts()
+    names = [key for key, _, _ in keys]
+    for columns in (([size for _, size, _ in keys], [ttl for _, _, ttl in keys]), (None, None)):
+        for counts in (compiled, pure):
+            counts.add(names, *columns)
+    assert compiled.report() == pure.report()
+    assert [list(one) for one in compiled.ttl_counts()] == [list(one) for one in pure.ttl_counts()]
 
 
 def test_what_is_added_while_patterns_are_folded_does_not_change_them() -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import BigReport, KeyRecord
-from rtui.server.inspection.largest import READ_BY_RTUI, complete_largest
+from rtui.server.inspection.largest import READ_BY_RTUI, complete_largest, largest_keys
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.sample_pass import SamplePass
@@ -140,7 +140,8 @@ async def test_the_largest_are_asked_for_length_and_encoding_on_every_version(se
         plan = InspectionPlan(capabilities, connection.server, connection.no_touch)
         big = BigReport(by_memory=records(sorted(types), types))
         own_reads = OwnReads()
-        await complete_largest(await connection.bulk(), plan, big, learnt.learn, top=5, own_reads=own_reads)
+        largest = largest_keys(big, plan, 5)
+        await complete_largest(await connection.bulk(), plan, largest, learnt.learn, own_reads)
     asked = sorted(types)[:5]
     touched = [] if every_type.has_no_touch(server) else asked
     assert learnt.notes == dict.fromkeys(touched, READ_BY_RTUI)
@@ -158,9 +159,4 @@ async def test_what_is_known_already_is_not_asked_again(valkey: Server) -> None:
         plan = InspectionPlan(capabilities, connection.server, connection.no_touch)
         known = KeyRecord(b"a", key_type=b"string", length=1, encoding=b"embstr")
         lane = await connection.bulk()
-        assert (
-            await complete_largest(
-                lane, plan, BigReport(by_memory=(known,)), Learnt().learn, top=5, own_reads=OwnReads()
-            )
-            == 0
-        )
+        assert await complete_largest(lane, plan, [known], Learnt().learn, OwnReads()) == 0

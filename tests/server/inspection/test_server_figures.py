@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.report.document import KeySizes
-from rtui.server.inspection.report_head import key_sizes, memory_bound, parse_key_sizes, parse_memory_bound
+from rtui.server.health.info import parse_key_sizes
+from rtui.server.inspection.report_head import key_sizes, memory_bound, parse_memory_bound
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.secret import Secret
 from tests.oracles.analysed import report_on

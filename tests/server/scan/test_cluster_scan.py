@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -54,9 +54,13 @@ class Primaries:
         self._watch = ClusterWatch([Target(port=one.server.port) for one in cluster.members], CommandLog())
         stack.push_async_callback(self._watch.close)
 
-    async def primaries(self) -> Collection[str]:
+    async def owners(self) -> Mapping[int, str]:
         await self._watch.look()
-        return [shard.primary.id for shard in self._watch.topology.shards if shard.slots]
+        return self._watch.topology.owners
+
+    @property
+    def given_up(self) -> frozenset[str]:
+        return self._watch.topology.given_up
 
     async def node(self, node_id: str) -> ScanNode:
         shard = self._watch.topology.shard_of(node_id)
@@ -78,6 +82,9 @@ class Counted:
     findings: Aggregates = field(init=False)
     nodes: list[ScanNode] = field(default_factory=list)
     """The nodes that are scanned at first."""
+    control: RunControl = field(default_factory=RunControl)
+    pauses_at: int = KEYS + 1
+    """A scan that lists names is paused once so many were delivered: it ends before anything else gets a turn."""
 
     def __post_init__(self) -> None:
         counters = pure_counters if self.kind == "inspected pure" else new_counters
@@ -91,7 +98,21 @@ class Counted:
     def options(self) -> dict[str, Any]:
         if self.kind != "names":
             return {}
-        return {"split_sink": SplitSink(self.store.separators.values, self.store.add_split)}
+
+        def add(*split: Any) -> None:
+            self.store.add_split(*split)
+            self._pause()
+
+        return {"split_sink": SplitSink(self.store.separators.values, add)}
+
+    def take(self, keys: Any) -> None:
+        """Take a page of names that was listed by the pure path."""
+        (self.store.add if self.kind == "names" else self.seen)(keys)
+        self._pause()
+
+    def _pause(self) -> None:
+        if self.keys >= self.pauses_at:
+            self.control.pause()
 
     def queries(self, connection: Connection) -> InspectionPipeline | None:
         if self.kind not in {"inspected", "inspected pure"}:
@@ -115,14 +136,28 @@ async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL
     """A scan of all primaries."""
     async with AsyncExitStack() as stack:
         primaries = Primaries(cluster, stack, counted)
-        counted.nodes = [await primaries.node(node_id) for node_id in await primaries.primaries()]
-        sink = counted.store.add if counted.kind == "names" else counted.seen
-        yield Scan(counted.nodes, sink, RunControl(pace), cluster=primaries, **counted.options())
+        node_ids = dict.fromkeys((await primaries.owners()).values())
+        counted.nodes = [await primaries.node(node_id) for node_id in node_ids]
+        counted.control.pace = pace
+        yield Scan(counted.nodes, counted.take, counted.control, cluster=primaries, **counted.options())
 
 
 async def delivered(counted: Counted, keys: int) -> None:
     """Wait until so many keys were delivered."""
     await eventually(lambda: counted.keys >= keys)
+
+
+@asynccontextmanager
+async def interrupted(scan: Scan, counted: Counted) -> AsyncIterator[None]:
+    """Run a scan that pauses for the block, once a part of its keys was delivered."""
+    counted.pauses_at = KEYS // 8
+    running = asyncio.create_task(scan.run())
+    await delivered(counted, KEYS // 8)
+    counted.control.pause()
+    counted.pauses_at = KEYS + 1
+    yield
+    counted.control.resume()
+    await running
 
 
 def fill(cluster: TestCluster, count: int = KEYS) -> set[bytes]:
@@ -142,8 +177,7 @@ def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
     """Move some slots from the second primary to the third one, and kill the first once its replica has all."""
     dying, source, target = (member.server for member in cluster.members[:3])
     assert dying.admin.wait(1, 5_000) == 1
-    for slot in busiest(keys, 6000, 10_000, 4):
-        cluster.move_slot(slot, source, target)
+    cluster.move_slots(busiest(keys, 6000, 10_000, 4), source, target)
     dying.stop()
 
 
@@ -176,7 +210,7 @@ async def test_slots_that_move_while_they_are_scanned(cluster: TestCluster, kind
         await delivered(counted, KEYS // 4)
         for source, target, bounds in ((first, third, (4000, 5400)), (third, first, (15_000, 16_383))):
             for slot in busiest(names, *bounds, 6):
-                await asyncio.to_thread(cluster.move_slot, slot, source, target)
+                await asyncio.to_thread(cluster.move_slots, [slot], source, target)
         await running
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
@@ -190,13 +224,11 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
     names, counted = fill(cluster), Counted(kind)
     dying = cluster.members[0]
     assert dying.server.admin.wait(1, 5_000) == 1
-    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
-        running = asyncio.create_task(scan.run())
-        await delivered(counted, KEYS // 4)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan, interrupted(scan, counted):
         dying.server.stop()
-        await running
     counted.check(names)
-    assert scan.state is ScanState.DONE, scan.progress.reason
+    assert scan.state is ScanState.DONE
+    assert scan.progress.reason is None
     assert {node.id for node in scan.nodes} > {dying.id}
     assert len(scan.nodes) == 4
 
@@ -216,13 +248,10 @@ async def test_a_node_whose_cursors_are_no_positions_is_scanned_plainly(
         return 0
 
     monkeypatch.setattr("rtui.server.scan.node_scan.prove_cursors", found)
-    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
-        running = asyncio.create_task(scan.run())
-        await delivered(counted, KEYS // 4)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan, interrupted(scan, counted):
         first = counted.nodes[0]
         unlike.append(first.connection)
         cluster.server(first.id or "").admin.client_kill_filter(_type="normal", skipme=True)
-        await running
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
     assert ScanNote.UNPROVEN in scan.progress.notes
@@ -233,15 +262,14 @@ async def test_a_node_whose_cursors_are_no_positions_is_scanned_plainly(
 async def test_slots_that_nobody_serves_any_more_are_named(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 2.0)
+    """As soon as the cluster itself says that nobody is left who could serve them."""
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 600.0)
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.GIVEN_UP_S", 0.5)
     names, counted = fill(cluster), Counted("pure")
-    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
-        running = asyncio.create_task(scan.run())
-        await delivered(counted, KEYS // 4)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan, interrupted(scan, counted):
         for member in cluster.members:
             if cluster.members[0].id in {member.id, member.primary_id}:
                 member.server.stop()
-        await running
     assert scan.state is ScanState.STOPPED
     (uncovered,) = scan.uncovered
     assert uncovered.node_id == cluster.members[0].id
@@ -253,20 +281,43 @@ async def test_slots_that_nobody_serves_any_more_are_named(
     assert f"of 127.0.0.1:{cluster.members[0].server.port} were not covered" in scan.progress.reason
 
 
+@pytest.mark.parametrize("kind", ["pure", "names"])
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_scan_that_is_stopped_ends_without_holding_the_event_loop(
+    cluster: TestCluster, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.SETTLE_S", 1.0)
+    waits: list[float] = []
+    wait_for_stop = RunControl.wait_for_stop
+
+    async def counted_wait(control: RunControl, seconds: float) -> None:
+        waits.append(seconds)
+        await wait_for_stop(control, seconds)
+
+    fill(cluster)
+    counted = Counted(kind)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
+        running = asyncio.create_task(scan.run())
+        await delivered(counted, KEYS // 4)
+        monkeypatch.setattr(RunControl, "wait_for_stop", counted_wait)
+        scan.control.stop()
+        await running
+    assert scan.state is ScanState.STOPPED
+    assert counted.keys < KEYS
+    assert len(waits) <= len(scan.nodes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("cluster", ["redis-8.10"], indirect=True)
 async def test_a_node_that_is_restarted_goes_on(cluster: TestCluster) -> None:
     names, counted = fill(cluster), Counted("pure")
     server = cluster.members[1].server
     server.admin.config_set("cluster-node-timeout", 60_000)
-    async with scan_of(cluster, counted, Pace.GENTLE) as scan:
-        running = asyncio.create_task(scan.run())
-        await delivered(counted, KEYS // 4)
+    async with scan_of(cluster, counted, Pace.GENTLE) as scan, interrupted(scan, counted):
         server.admin.save()
         server.stop()
         server.launch()
         await asyncio.to_thread(server.wait_ready)
-        await running
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
     assert ScanNote.NODE_RESTARTED in scan.progress.notes

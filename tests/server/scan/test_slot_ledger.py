@@ -35,7 +35,9 @@ class ModelNode:
 
     def view(self) -> SlotView:
         self.lost.clear()
-        return SlotView(self.id, [(slot, slot) for slot in sorted(self.owned)], frozenset(self.moving), self.epoch)
+        return SlotView(
+            self.id, [(slot, slot) for slot in sorted(self.owned)], dict.fromkeys(self.moving, ""), self.epoch
+        )
 
     def listed(self, is_by_slot: bool) -> list[tuple[tuple[int, int], bytes]]:
         """All keys with their positions, in the order of positions."""

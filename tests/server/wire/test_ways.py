@@ -6,7 +6,6 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -22,27 +21,9 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind,
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from rtui.server.wire.ways import AddressMap, Way, checked_host
-from tests.conftest import IN_CI
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
-from tests.ssh_host import IS_THERE, SshHost, ssh_host
-
-
-@pytest.fixture(scope="module")
-def running_host() -> Iterator[SshHost]:
-    if not IS_THERE:
-        if IN_CI:
-            pytest.fail("OpenSSH's server is missing: install openssh-server", pytrace=False)
-        pytest.skip("OpenSSH's server is missing: install openssh-server")
-    with ssh_host() as host:
-        yield host
-
-
-@pytest.fixture
-def host(running_host: SshHost, monkeypatch: pytest.MonkeyPatch) -> SshHost:
-    """An SSH host that the user's own `ssh` knows as `bastion`."""
-    monkeypatch.setenv("PATH", f"{running_host.path}{os.pathsep}{os.environ['PATH']}")
-    return running_host
+from tests.ssh_host import SshHost
 
 
 async def failing(target: Target) -> ConnectFailure:
@@ -63,7 +44,7 @@ def children() -> dict[int, str]:
 
 
 @pytest.mark.parametrize("via", [("bastion",), ("inner", "bastion")])
-async def test_a_whole_analysis_goes_through_ssh_hosts(host: SshHost, valkey: Server, via: tuple[str, ...]) -> None:
+async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey: Server, via: tuple[str, ...]) -> None:
     valkey.admin.mset({f"user:{n}": n for n in range(500)})
     connection = Connection(Target(port=valkey.port, way=Way(via)))
     await connection.open()
@@ -77,7 +58,7 @@ async def test_a_whole_analysis_goes_through_ssh_hosts(host: SshHost, valkey: Se
     await eventually(lambda: not children())
 
 
-async def test_tls_goes_through_ssh_as_well(host: SshHost, tls_server: Server) -> None:
+async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server) -> None:
     assert tls_server.tls is not None
     tls = Tls(cacert=str(tls_server.tls.ca))
     connection = Connection(Target(port=tls_server.port, tls=tls, way=Way(("bastion",))))
@@ -86,7 +67,7 @@ async def test_tls_goes_through_ssh_as_well(host: SshHost, tls_server: Server) -
     await connection.close()
 
 
-async def test_ssh_says_itself_why_it_fails(host: SshHost, valkey: Server) -> None:
+async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server) -> None:
     failed = await failing(Target(port=valkey.port, way=Way(("stranger",))))
     assert failed.kind is FailureKind.SSH
     assert "Host key verification failed" in failed.happened
@@ -102,7 +83,7 @@ async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (failed.kind, failed.remedy) == (FailureKind.SSH, "Install the OpenSSH client.")
 
 
-async def test_a_tunnel_that_ends_is_made_again(host: SshHost, valkey: Server) -> None:
+async def test_a_tunnel_that_ends_is_made_again(bastion: SshHost, valkey: Server) -> None:
     connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
     await connection.open()
     (child,) = children()
@@ -116,9 +97,9 @@ async def test_a_tunnel_that_ends_is_made_again(host: SshHost, valkey: Server) -
     await connection.close()
 
 
-async def test_a_socks_proxy(host: SshHost, valkey: Server) -> None:
+async def test_a_socks_proxy(bastion: SshHost, valkey: Server) -> None:
     port = free_port()
-    with host.socks_proxy(port):
+    with bastion.socks_proxy(port):
         way = Way(proxy=Secret(f"socks5://127.0.0.1:{port}"))
         connection = Connection(Target("localhost", valkey.port, way=way))
         await connection.open()

@@ -12,10 +12,11 @@ from msgspec import structs
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.query.behind import CHANGED_NOTE, LEFT_NOTE, Behind
 from rtui.analysis.query.parsing import parse
-from rtui.analysis.query.rows_behind import behind_key, behind_row
+from rtui.analysis.query.rows_behind import NO_SLOTS, behind_key, behind_row
 from rtui.analysis.report.comparison import Fate
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.differences import differences, fate_of
+from rtui.analysis.report.tables.nodes import nodes
 from rtui.analysis.report.tables.table import Table, path_of
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
@@ -27,19 +28,26 @@ from rtui.tui.analyse.panel import Panel, PanelState, PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.run import ReportApp
-from tests.made_report import denied_report, earlier_report, estimate_report, made_report, partial_report
+from tests.made_report import (
+    clustered_report,
+    denied_report,
+    earlier_report,
+    estimate_report,
+    made_report,
+    partial_report,
+)
 from tests.tui.analyse.analysing import analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.browsing import until
 
-REPORTS = (made_report, partial_report, estimate_report, denied_report)
+REPORTS = (made_report, partial_report, estimate_report, denied_report, clustered_report)
 
 
 def states_of(panel: Panel[Any], report: Report) -> Iterator[PanelState]:
     """What a user may have chosen in a panel, of all that decides which tables there are."""
     yield panel.initial
     if isinstance(panel.initial, MemoryState):
-        yield from (replace(panel.initial, path=path_of(nodes)) for nodes in report.summary.root.walk())
+        yield from (replace(panel.initial, path=path_of(path)) for path in report.summary.root.walk())
     if isinstance(panel.initial, BigKeysState):
         yield replace(panel.initial, by_length=True)
     if isinstance(panel.initial, FindingsState):
@@ -93,6 +101,20 @@ def test_a_row_without_keys_says_why() -> None:
     assert isinstance(found, str)
     assert "does not say of which type" in found
     assert "\x1b" not in found
+
+
+def test_a_node_leads_to_the_keys_of_its_slots() -> None:
+    report = clustered_report()
+    assert report.cluster is not None
+    first, *others = report.cluster.nodes
+    parts = structs.replace(first, slots=((0, 9), (20, 20)))
+    bare = structs.replace(first, slots=())
+    cluster = structs.replace(report.cluster, nodes=(parts, bare, *others))
+    report = structs.replace(report, cluster=cluster)
+    found = behind_row(report, nodes(report), 0)
+    assert isinstance(found, Behind)
+    assert str(found.query) == "slot:0-9,20"
+    assert behind_row(report, nodes(report), 1) == NO_SLOTS
 
 
 @pytest.mark.parametrize("key", [b"a", b"user:*:[x]", b"\x1b[31m \"'", b"ttl:none", b"\xff\\"])

@@ -18,6 +18,8 @@ from rtui.analysis.facts import LfuSettings
 from rtui.analysis.query.behind import expiring, ttl_bin
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import (
+    ClusterNode,
+    ClusterReport,
     EncodingReport,
     HotKey,
     HotList,
@@ -35,19 +37,20 @@ from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
-from rtui.tui.analyse.chart_lines import HorizontalBar, bar_lines, standing
 from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState
 from rtui.tui.analyse.expiry_timeline import TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
-from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, map_for, skew_text
+from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, cursor_slot, map_for, skew_text
 from rtui.tui.analyse.types_panel import TypesPanel
+from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, standing
 from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from rtui.tui.kit.terminal import plain
 from tests.made_report import (
     MADE_AT_S,
+    clustered_report,
     denied_report,
     empty_report,
     estimate_report,
@@ -55,6 +58,7 @@ from tests.made_report import (
     partial_report,
     quantiles,
     stats,
+    unsettled_report,
 )
 
 EVIL = b"evil:\x1b]0;owned\x07[/red]\xe2\x80\xae\xff"
@@ -455,6 +459,55 @@ def test_a_server_on_its_own_is_imagined_as_a_cluster_and_a_node_of_one_is_not()
     text = said(slots_lines(node, 120, 24, SlotsState(pinned=(None, 9000))))
     assert "as a cluster" not in text
     assert "belongs to another node" in text
+
+
+def test_a_cluster_has_the_owner_under_the_cursor_and_what_is_wrong_with_slots() -> None:
+    report = unsettled_report()
+    wide, low = (slots_lines(report, *size, SlotsState(pinned=(None, 4_000))) for size in ((120, 24), (80, 13)))
+    for lines in (wide, low):
+        text = said(lines)
+        assert "in 16,201 slots of 3 nodes · 3 moving · 183 served by nobody" in text
+        assert "slots 4,000–4,0" in text
+        assert "10.0.0.1:6379" in text
+        assert "as a cluster" not in text
+    text = said(wide)
+    assert "slot 4,000 is moving to 10.0.0.3:6379" in text
+    assert "» moving  × nobody's" in text
+    assert text.count("×××××××××××") == 1
+    assert "10.0.0.2:6379  ≥ 620,000  62%" in text
+    assert "served by nobody" in said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 16_383))))[200:]
+    shared = said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 5_461))))
+    assert "10.0.0.2:6379 and 1 more node" in shared
+
+
+def test_the_time_of_a_slot_stands_under_the_cursor_where_the_server_counts_it() -> None:
+    made = made_report()
+    loads = (SlotLoad(37, {"key-count": 3, "cpu-usec": 90_000}), SlotLoad(9_000, {"key-count": 3}))
+    timed = replace(made, hot=replace(made.hot, slots=loads))
+    assert "≥ 90ms of CPU time" in said(slots_lines(timed, 120, 24, SlotsState(pinned=(None, 37))))
+    assert "CPU time" not in said(slots_lines(timed, 120, 24, SlotsState(pinned=(None, 9_000))))
+
+
+def test_the_cells_of_nodes_side_by_side_have_different_colours() -> None:
+    lines = slots_lines(clustered_report(), 120, 24, SlotsState(pinned=(None, 0)))
+    roles = {span.role for line in lines for span in line if "·····" in span.text}
+    assert roles == {Role.HASH, Role.LIST, Role.STRING}
+
+
+def test_the_row_of_a_node_puts_the_cursor_onto_its_first_slot() -> None:
+    report = unsettled_report()
+    assert cursor_slot(report, SlotsState(subject="10.0.0.3:6379")) == 10_923
+    assert [one.id for one in SlotsPanel().tables(report, SlotsState())] == ["nodes", "slots", "slot_tags"]
+
+
+def test_more_nodes_than_there_is_room_for_are_counted() -> None:
+    report = clustered_report()
+    nodes = tuple(
+        ClusterNode(f"{at:040}", f"10.0.{at}.1:6379", slots=((at * 16, at * 16 + 15),), keys=50) for at in range(1_024)
+    )
+    text = said(slots_lines(replace(report, cluster=ClusterReport(nodes)), 120, 24, SlotsState()))
+    assert "of 1,024 nodes" in text
+    assert "more, which the table lists" in text
 
 
 def test_bytes_that_are_not_known_are_said_to_be_unknown() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -16,15 +18,19 @@ from rtui.tui.browse.columns import (
     lay_out_row,
     sort_at,
 )
+from tests.tui.browse.test_ageing import row_text
+from tests.tui.browse.test_together import CLUSTER, KEYS
+from tests.tui.browsing import browsing
+from tests.tui.fixed_session import FixedSession
 
 columns = st.frozensets(st.sampled_from(list(TreeColumn)))
 
 
-@given(st.integers(0, 300), columns, st.booleans(), st.sampled_from(Sort))
+@given(st.integers(0, 300), columns, st.booleans(), st.booleans(), st.sampled_from(Sort))
 def test_a_plan_fills_the_width_exactly(
-    width: int, enabled: frozenset[TreeColumn], is_analysed: bool, sort: Sort
+    width: int, enabled: frozenset[TreeColumn], is_analysed: bool, is_cluster: bool, sort: Sort
 ) -> None:
-    found = lay_out_row(width, enabled, is_analysed=is_analysed, sort=sort)
+    found = lay_out_row(width, enabled, is_analysed=is_analysed, is_cluster=is_cluster, sort=sort)
     assert found.name_cells + sum(place.cells + GAP_CELLS for place in found.fields) == width
 
 
@@ -42,9 +48,9 @@ def test_only_what_is_switched_on_is_shown(width: int, enabled: frozenset[TreeCo
 
 
 @pytest.mark.parametrize("is_analysed", [False, True])
-@given(width=st.integers(66, 120), sort=st.sampled_from(Sort))
-def test_no_row_has_a_blank_place(is_analysed: bool, width: int, sort: Sort) -> None:
-    for place in lay_out_row(width, is_analysed=is_analysed, sort=sort).fields:
+@given(width=st.integers(66, 120), is_cluster=st.booleans(), sort=st.sampled_from(Sort))
+def test_no_row_has_a_blank_place(is_analysed: bool, width: int, is_cluster: bool, sort: Sort) -> None:
+    for place in lay_out_row(width, is_analysed=is_analysed, is_cluster=is_cluster, sort=sort).fields:
         assert place.namespace is not None
         assert place.key is not None
 
@@ -56,6 +62,17 @@ def test_wide_trees_show_more_of_keys_below_longer_bars() -> None:
         (TreeColumn.BAR, "idle"),
         (TreeColumn.BAR, "encoding"),
     ]
+
+
+@pytest.mark.parametrize(("is_analysed", "width"), [(False, 140), (True, 200)])
+def test_keys_of_a_cluster_have_their_node_where_there_is_room(is_analysed: bool, width: int) -> None:
+    def shown(width: int, *, is_cluster: bool) -> bool:
+        found = lay_out_row(width, is_analysed=is_analysed, is_cluster=is_cluster)
+        return TreeColumn.NODE in {place.key for place in found.fields}
+
+    assert shown(width, is_cluster=True)
+    assert not shown(80, is_cluster=True)
+    assert not shown(300, is_cluster=False)
 
 
 def test_narrow_trees_share_places_between_namespaces_and_keys() -> None:
@@ -122,3 +139,19 @@ def test_a_click_on_any_title_but_a_bar_sorts(width: int, enabled: frozenset[Tre
         wanted = shares.get(field.namespace) if field.namespace is not None else None
         assert found is wanted or found is None or {field.namespace, field.key} & {*SORT_COLUMNS[found]}
     assert sort_at(layout, end) is None
+
+
+async def test_a_wide_tree_of_a_cluster_shows_the_node_of_each_key_as_it_is_now() -> None:
+    session = FixedSession(CLUSTER, KEYS)
+    async with browsing(session, size=(300, 40)) as user:
+        await user.go(KEYS[0])
+        assert "10.0.0.1:6379" in row_text(user, KEYS[0])
+        first, second = CLUSTER.nodes
+        session.status = replace(
+            session.status, nodes=(replace(first, slots=()), replace(second, slots=((0, 16_383),)))
+        )
+        user.screen.show_changes()
+        await user.until(lambda: "10.0.0.2:6379" in row_text(user, KEYS[0]))
+        session.status = replace(session.status, nodes=())
+        user.screen.show_changes()
+        await user.until(lambda: "10.0.0" not in row_text(user, KEYS[0]))

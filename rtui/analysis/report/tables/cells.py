@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isinf
+from typing import Final
 
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
@@ -10,6 +11,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
+from rtui.keyspace.slots import SLOTS, key_slot
 
 LONG_IDLE_BIN = IDLE_EDGES_S.index(30 * DAY_S) + 1
 """From this bin of idle times on nobody used the keys for 30 days."""
@@ -137,6 +139,28 @@ def _share(part: float, rest: float) -> float | None:
     if isinf(part):
         return 1.0
     return part / (part + rest) if part + rest else None
+
+
+NODE: Final = Column("node", "node", Unit.TEXT, 21, "Host and port of the node that serves its slot")
+
+
+class Owners:
+    """The nodes of slots, as cells of a column that tables of a cluster have besides."""
+
+    def __init__(self, report: Report) -> None:
+        self.columns: tuple[Column, ...] = () if report.cluster is None else (NODE,)
+        self._labels: list[str | None] = [None] * SLOTS
+        for node in () if report.cluster is None else report.cluster.nodes:
+            for first, last in node.slots:
+                self._labels[first : last + 1] = [node.label] * (last + 1 - first)
+
+    def cells(self, slot: int) -> tuple[Cell, ...]:
+        """Return the node of a slot; nothing where there is no such column."""
+        return (self._labels[slot],) if self.columns else ()
+
+    def of_key(self, key: bytes) -> tuple[Cell, ...]:
+        """Return the node of a key; nothing where there is no such column."""
+        return self.cells(key_slot(key)) if self.columns else ()
 
 
 def plain(figure: Figure) -> float:

@@ -8,7 +8,7 @@ from typing import Literal
 from rtui.analysis import humanize
 from rtui.analysis.columns import SAMPLE_EVERY, Asked
 from rtui.analysis.report.document import CoverageKind, HotSource, Report
-from rtui.analysis.report.tables.cells import Cells, plain
+from rtui.analysis.report.tables.cells import Cells, Owners, plain
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display, display_text
 from rtui.keyspace.types import STRING, type_of
@@ -35,9 +35,9 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
     else:
         records = (big.by_type_memory if by == "memory" else big.by_type_length).get(kind, ())
     of = "" if kind is None else f" of type {display(kind, limit=64)}"
-    cells = Cells(report)
+    cells, owners = Cells(report), Owners(report)
     use = _FREQUENCY if any(record.frequency is not None for record in records) else _IDLE
-    columns: tuple[Column, ...] = (KEY, KIND, MEMORY, _LENGTH, _TTL, use, _ENCODING)
+    columns: tuple[Column, ...] = (KEY, KIND, MEMORY, _LENGTH, _TTL, use, _ENCODING, *owners.columns)
     rows: list[tuple[Cell, ...]] = []
     for record in records:
         facts = (
@@ -48,6 +48,7 @@ def big_keys(report: Report, by: SizeMeasure = "memory", kind: bytes | None = No
             cells.ttl(record),
             cells.known(record.frequency if use is _FREQUENCY else record.idle_s, use.id),
             cells.known(record.encoding, "encoding"),
+            *owners.of_key(record.key),
         )
         rows.append((*facts, record.note or None))
     if any(record.note for record in records):
@@ -133,7 +134,7 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
         sampled = of_sample(report)
         about = f"Source: {hot.source}" + (f", {hot.about}" if hot.about else "")
         note = " ".join((*([f"{sampled}."] if sampled else []), f"{about}.", *hot.better))
-    cells = Cells(report)
+    cells, owners = Cells(report), Owners(report)
     tables = []
     for number, of in enumerate(hot.lists, 1):
         unit = Unit.DURATION if of.unit.startswith("seconds") else Unit.COUNT
@@ -145,8 +146,8 @@ def hot_keys(report: Report) -> tuple[Table, ...]:
             kind, memory = cells.known(record.key_type, "type"), cells.known(record.memory_bytes, "memory")
             counter: tuple[Cell, ...] = (cells.known(record.frequency, "frequency"),) if use else ()
             heat = AtLeast(key.value) if key.at_least else key.value
-            rows.append((record.key, kind, heat, *counter, memory, cells.ttl(record)))
-        columns = (KEY, KIND, value, *use, MEMORY, _TTL)
+            rows.append((record.key, kind, heat, *counter, memory, cells.ttl(record), *owners.of_key(record.key)))
+        columns = (KEY, KIND, value, *use, MEMORY, _TTL, *owners.columns)
         subjects = tuple(key.record.key for key in of.keys)
         tables.append(Table(f"hot_keys_{number}", f"Hot keys: {of.title}", columns, tuple(rows), subjects, note))
     return tuple(tables)
@@ -156,8 +157,10 @@ def hot_slots(report: Report) -> Table:
     """Return the most loaded slots where the server counts them, by the server's names of what it counts."""
     loads = report.hot.slots
     metrics = list(dict.fromkeys(name for load in loads for name in load.values))
-    columns = (_SLOT, *(Column(name, name, Unit.COUNT, max(11, len(name))) for name in metrics))
-    rows = tuple((load.slot, *(load.values.get(name) for name in metrics)) for load in loads)
+    owners = Owners(report)
+    counted = (Column(name, name, Unit.COUNT, max(11, len(name))) for name in metrics)
+    columns = (_SLOT, *counted, *owners.columns)
+    rows = tuple((load.slot, *map(load.values.get, metrics), *owners.cells(load.slot)) for load in loads)
     subjects = tuple(load.slot for load in loads)
     return Table("hot_slots", "Most loaded slots, as the server counts", columns, rows, subjects)
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import binomial_tail
-from rtui.analysis.report.document import ClusterNode, ClusterReport, Report
+from rtui.analysis.report.document import ClusterNode, ClusterReport, MovingSlot, NodeLoad, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain
 from rtui.analysis.report.tables.slots import UNLIKELY
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.slots import SLOTS, joined_ranges
 
 MANY: Final = 1.25
 """From so many times its part on, if that is no chance, a node holds many keys."""
@@ -28,30 +28,32 @@ _MEMORY: Final = Column("memory", "bytes", Unit.BYTES, 8)
 _SHARE_OF_MEMORY: Final = Column("share_of_memory", "of bytes", Unit.SHARE, 8, "Of all bytes")
 _EVEN_MEMORY: Final = Column("times_even_memory", "× even", Unit.RATIO, 7, "Its bytes in parts that are even by slots")
 _NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of its keys that never expire")
+_CPU: Final = Column("cpu", "CPU", Unit.DURATION, 8, "What commands on its slots took, since it counts that")
 _SCANNED: Final = Column("scanned", "scanned", Unit.SHARE, 7, "How much of it was scanned")
 _STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Whether it holds many or few keys for its slots")
 
 
-_MAY_LACK: Final = 3
-"""So many of the last columns are left out where nothing is known: a share without TTL, progress, what stands out."""
+_MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)
+"""Columns that are left out where nothing is known: a share without TTL, what stands out, load, progress."""
 
 
 def nodes(report: Report) -> Table:
     """Return a row for each node that was asked; none for a server alone."""
     columns = (
-        *(_NODE, _SERVER, _SLOTS, KEYS, SHARE_OF_KEYS, _EVEN_KEYS),
-        *(_MEMORY, _SHARE_OF_MEMORY, _EVEN_MEMORY, _NO_TTL, _SCANNED, _STANDING),
+        *(_NODE, _SLOTS, KEYS, SHARE_OF_KEYS, _EVEN_KEYS),
+        *(_MEMORY, _SHARE_OF_MEMORY, _EVEN_MEMORY, *_MAY_LACK, _SERVER),
     )
     cluster = report.cluster
     if cluster is None:
         return Table("nodes", "Nodes", columns, ())
     cells = Cells(report)
-    keys, memory = _total(one.keys for one in cluster.nodes), _total(one.memory_bytes for one in cluster.nodes)
-    rows = tuple(_row(cells, cluster, node, keys, memory) for node in cluster.nodes)
+    balance = Balance(cluster)
+    loads = {one.node: one for one in report.hot.nodes}
+    rows = tuple(_row(cells, balance, node, loads.get(node.label)) for node in cluster.nodes)
     shown = [
         at
-        for at in range(len(columns))
-        if at < len(columns) - _MAY_LACK or any(row[at] not in (None, "") for row in rows)
+        for at, column in enumerate(columns)
+        if column not in _MAY_LACK or any(row[at] not in (None, "") for row in rows)
     ]
     return Table(
         "nodes",
@@ -63,49 +65,74 @@ def nodes(report: Report) -> Table:
     )
 
 
-def _row(
-    cells: Cells, cluster: ClusterReport, node: ClusterNode, keys: float | None, memory: float | None
-) -> tuple[Cell, ...]:
+def _row(cells: Cells, balance: Balance, node: ClusterNode, load: NodeLoad | None) -> tuple[Cell, ...]:
     version = f"{node.product} {node.version}".strip()
-    is_whole = not node.failure and (node.fraction is None or node.fraction >= 1)
-    is_known = is_whole and node.memory_known_keys >= plain(node.keys or 0)
+    is_known = is_whole(node) and node.memory_known_keys >= plain(node.keys or 0)
     return (
         node.label,
-        " · ".join(one for one in (version, node.role if node.role == "replica" else "") if one),
         humanize.slots(node.slots).removeprefix("slots ") if node.slots else "none",
-        _amount(node.keys, is_exact=is_whole or cells.is_estimate),
-        _share(node.keys, keys),
-        _times_even(cluster, node, node.keys, keys),
+        _amount(node.keys, is_exact=is_whole(node) or cells.is_estimate),
+        _share(node.keys, balance.keys),
+        balance.times_even(node, node.keys, balance.keys),
         cells.unknown("memory") if node.memory_bytes is None else _amount(node.memory_bytes, is_exact=is_known),
-        _share(node.memory_bytes, memory),
-        _times_even(cluster, node, node.memory_bytes, memory),
+        _share(node.memory_bytes, balance.memory_bytes),
+        balance.times_even(node, node.memory_bytes, balance.memory_bytes),
         cells.known(node.no_ttl_share, "ttl"),
+        balance.standing(node),
+        None if load is None else _cpu(load),
         node.fraction,
-        standing(cluster, node),
+        " · ".join(one for one in (version, node.role if node.role == "replica" else "") if one),
     )
 
 
-def standing(cluster: ClusterReport, node: ClusterNode) -> str:
-    """Return whether a node holds many or few keys for its number of slots, by more than chance; empty if it does not.
-
-    By chance each key falls into any of the served slots; the number in those of a node is binomial.
-    """
-    total, served = _total(one.keys for one in cluster.nodes), _served(cluster)
-    if not total or node.keys is None or not 0 < node.slot_count < served:
-        return ""
-    keys, part = round(plain(node.keys)), node.slot_count / served
-    times = keys / (total * part)
-    if FEW < times < MANY:
-        return ""
-    is_more = times > 1
-    found, chance = (keys, part) if is_more else (round(total) - keys, 1 - part)
-    if len(cluster.nodes) * binomial_tail(found, round(total), chance) >= UNLIKELY:
-        return ""
-    return "many keys" if is_more else "few keys"
+def _cpu(load: NodeLoad) -> Cell:
+    return AtLeast(load.cpu_us / 1e6) if load.at_least else load.cpu_us / 1e6
 
 
-def _served(cluster: ClusterReport) -> int:
-    return sum(node.slot_count for node in cluster.nodes)
+def is_whole(node: ClusterNode) -> bool:
+    """Whether all of a node was scanned, so far as is known."""
+    return not node.failure and (node.fraction is None or node.fraction >= 1)
+
+
+def is_outlier(table: Table, row: int) -> bool:
+    """Whether the node of a row holds many or few keys for its slots, or was not scanned as a whole."""
+    names = [column.id for column in table.columns]
+    cells = dict(zip(names, table.rows[row], strict=True))
+    return bool(cells.get(_STANDING.id)) or isinstance(cells[KEYS.id], AtLeast)
+
+
+class Balance:
+    """What the nodes of a cluster have together, to compare each of them with its part by the number of its slots."""
+
+    def __init__(self, cluster: ClusterReport) -> None:
+        self.keys = _total(one.keys for one in cluster.nodes)
+        """Of all nodes; None where those of one are not known."""
+        self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes)
+        self.slots = sum(node.slot_count for node in cluster.nodes)
+        """That are served."""
+        self._nodes = len(cluster.nodes)
+
+    def times_even(self, node: ClusterNode, figure: Figure | None, total: float | None) -> float | None:
+        """Return how many times as much a node holds as its share of the slots would be of all."""
+        share = _share(figure, total)
+        return share / (node.slot_count / self.slots) if share is not None and node.slot_count else None
+
+    def standing(self, node: ClusterNode) -> str:
+        """Return whether a node holds many or few keys for its slots, by more than chance; empty if it does not.
+
+        By chance each key falls into any of the served slots; the number in those of a node is binomial.
+        """
+        if not self.keys or node.keys is None or not 0 < node.slot_count < self.slots:
+            return ""
+        total, keys, part = round(self.keys), round(plain(node.keys)), node.slot_count / self.slots
+        times = keys / (self.keys * part)
+        if FEW < times < MANY:
+            return ""
+        is_more = times > 1
+        found, chance = (keys, part) if is_more else (total - keys, 1 - part)
+        if self._nodes * binomial_tail(found, total, chance) >= UNLIKELY:
+            return ""
+        return "many keys" if is_more else "few keys"
 
 
 def _note(cluster: ClusterReport) -> str:
@@ -114,9 +141,20 @@ def _note(cluster: ClusterReport) -> str:
     for one in cluster.uncovered:
         where = f" of {one.node}" if one.node else ""
         texts.append(f"Not covered: {humanize.slots(one.slots)}{where}, {one.reason}.")
-    if _served(cluster) < SLOTS and not texts:
-        texts.append(f"These nodes serve {_served(cluster):,} of {SLOTS:,} slots.")
+    if cluster.moving:
+        texts.append(f"Being moved: {_moving(cluster.moving)}.")
+    served = sum(node.slot_count for node in cluster.nodes)
+    if served < SLOTS and not texts:
+        texts.append(f"These nodes serve {served:,} of {SLOTS:,} slots.")
     return " ".join(texts)
+
+
+def _moving(moving: Sequence[MovingSlot]) -> str:
+    """Say which slots are on their way to which node."""
+    by_target: dict[str, list[tuple[int, int]]] = {}
+    for one in moving:
+        by_target.setdefault(one.to, []).append((one.slot, one.slot))
+    return ", ".join(f"{humanize.slots(joined_ranges(slots))} to {target}" for target, slots in by_target.items())
 
 
 def _total(figures: Iterator[Figure | None]) -> float | None:
@@ -131,9 +169,3 @@ def _amount(figure: Figure | None, *, is_exact: bool) -> Cell:
 
 def _share(figure: Figure | None, total: float | None) -> float | None:
     return None if figure is None or total is None else plain(figure) / total
-
-
-def _times_even(cluster: ClusterReport, node: ClusterNode, figure: Figure | None, total: float | None) -> float | None:
-    """Return how many times as much a node holds as its share of the slots would be of all."""
-    share = _share(figure, total)
-    return share / (node.slot_count / _served(cluster)) if share is not None and node.slot_count else None

@@ -13,7 +13,7 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, binomial_tail, wilson
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, Owners
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.slots import SLOTS
 
@@ -120,7 +120,7 @@ _RANGE = Column("slots", "slots", Unit.TEXT, 14)
 def slots(report: Report, top: int = 100) -> Table:
     """Return the slots with most keys, the hash tags that load them, and whether chance explains the fullest."""
     found = report.summary.slots
-    cells = Cells(report)
+    cells, owners = Cells(report), Owners(report)
     total = sum(found.keys)
     even = total / max(1, len(_slots_of(found.owned)))
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
@@ -136,6 +136,7 @@ def slots(report: Report, top: int = 100) -> Table:
             cells.part(*found.bytes_in(slot, slot)),
             _part(cells, found.keys[slot], total),
             _part(cells, found.keys[slot], total, total / even),
+            *owners.cells(slot),
             tuple(tags[slot]) or None,
         )
         for slot in fullest
@@ -146,20 +147,20 @@ def slots(report: Report, top: int = 100) -> Table:
         reason = "as chance would have it" if worst.is_chance else "more than chance explains"
         sampled = " of the sample" if cells.is_estimate else ""
         note = f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."
-    columns = (_SLOT, *_loads(cells), SHARE_OF_KEYS, _EVEN, _TAGS)
+    columns = (_SLOT, *_loads(cells), SHARE_OF_KEYS, _EVEN, *owners.columns, _TAGS)
     return Table("slots", "Fullest slots", columns, rows, tuple(fullest), note)
 
 
 def slot_tags(report: Report) -> Table:
     """Return the hash tags with most keys."""
-    cells = Cells(report)
+    cells, owners = Cells(report), Owners(report)
     found = report.summary.slots
     rows: list[tuple[Cell, ...]] = []
     for tag in found.tags:
         keys = AtLeast(tag.keys) if tag.at_least and isinstance(tag.keys, int) else cells.amount(tag.keys)
         _, is_whole = found.bytes_in(tag.slot, tag.slot)
-        rows.append((tag.tag, tag.slot, keys, cells.part(tag.memory_bytes, is_whole)))
-    columns = (_TAG, _SLOT, *_loads(cells))
+        rows.append((tag.tag, tag.slot, keys, cells.part(tag.memory_bytes, is_whole), *owners.cells(tag.slot)))
+    columns = (_TAG, _SLOT, *_loads(cells), *owners.columns)
     return Table("slot_tags", "Heaviest hash tags", columns, tuple(rows), tuple(tag.slot for tag in found.tags))
 
 

@@ -288,7 +288,7 @@ _FORMATS: Final[dict[Unit, humanize.NumberFormat]] = {
     Unit.TIME: lambda value, mark: SafeText(mark + humanize.moment(value)),
 }
 _ASCII_MARKS: Final = str.maketrans(
-    {"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any", "▲": "^", "▼": "v"}
+    {"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "∞": "any", "▲": "^", "▼": "v", "µ": "u"}
 )
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Node, NodeKind, Report, Step
+from rtui.analysis.report.document import KeySizes, Node, NodeKind, Report, Step
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain, share_of_total
 from rtui.analysis.report.tables.table import (
@@ -180,8 +180,13 @@ def encodings(report: Report) -> Table:
 
 def keysizes(report: Report) -> Table:
     """Return the histograms of lengths that the server keeps of the whole database."""
-    rows = tuple((one.name, low, count) for one in report.keysizes for low, count in one.bins)
-    note = "Kept by the server itself, of the whole database." if rows else ""
+    return key_sizes_table(report.keysizes, "of the whole database")
+
+
+def key_sizes_table(sizes: Sequence[KeySizes], scope: str) -> Table:
+    """Return histograms of lengths that a server keeps itself; `scope` says of which keys."""
+    rows = tuple((one.name, low, count) for one in sizes for low, count in one.bins)
+    note = f"Kept by the server itself, {scope}." if rows else ""
     return Table("keysizes", "Lengths by the server's INFO keysizes", (_HISTOGRAM, _FROM, KEYS), rows, note=note)
 
 

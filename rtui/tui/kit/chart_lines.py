@@ -148,15 +148,15 @@ ASCII_EIGHTHS: Final = "_.:-=+*#"
 """Vertical bars of one to eight eighths of a cell."""
 
 
-def standing(values: Sequence[float], height: int) -> list[SafeText]:
+def standing(values: Sequence[float], height: int, most: float | None = None) -> list[SafeText]:
     """Return vertical bars, one cell wide each, as `height` lines of text from the top.
 
-    The largest value fills the height; a positive value has an eighth of a cell at least.
+    `most`, or the largest value, fills the height; a positive value has an eighth of a cell at least.
     """
     ramp = ASCII_EIGHTHS if TERMINAL.ascii_only else EIGHTHS
-    most = max([*values, 0.0])
+    whole = max([*values, 0.0]) if most is None else most
     full = height * len(ramp)
-    eighths = [max(1, min(full, round(value / most * full))) if value > 0 else 0 for value in values]
+    eighths = [max(1, min(full, round(value / whole * full))) if value > 0 else 0 for value in values]
     return [
         SafeText("".join(ramp[min(reach, len(ramp)) - 1] if (reach := one - below) > 0 else " " for one in eighths))
         for below in range(full - len(ramp), -1, -len(ramp))

@@ -1,0 +1,84 @@
+"""Reports on the command line of clusters and services: in TLS, through an SSH host, over a failover."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.formats.json import read_json
+from rtui.analysis.report.document import CoverageKind, Report
+from rtui.cli.main import run
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
+from tests.sentinels import watched
+from tests.server.scanned import numbered, plant
+from tests.servers import START_TIMEOUT_S, Server
+from tests.ssh_host import SshHost
+
+KEYS = numbered(900)
+
+MANY = 100_000
+"""Keys that a gentle pass needs seconds for."""
+
+
+def reported(path: Path, *arguments: str) -> Report:
+    """The report that the command line has written, of which all keys are exact."""
+    assert run(["report", *arguments, "-o", str(path)]) == 0
+    report = read_json(path.read_bytes())
+    assert (report.head.coverage.kind, report.head.coverage.reason) == (CoverageKind.EXACT, "")
+    return report
+
+
+def test_a_cluster_in_tls(tmp_path: Path) -> None:
+    with cluster_of(require("redis-7.0"), replicas=1, tls=True) as cluster:
+        cluster.fill(KEYS)
+        seed = cluster.members[-1].server
+        assert seed.tls is not None
+        report = reported(tmp_path / "report.json", seed.url, "--cacert", str(seed.tls.ca), "-c")
+    assert report.head.coverage.keys == len(KEYS)
+    assert report.cluster is not None
+    assert [node.slots for node in report.cluster.nodes] == [(one.slots,) for one in cluster.members[:3]]
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+def test_a_cluster_through_an_ssh_host(bastion: SshHost, cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(KEYS)
+    report = reported(tmp_path / "report.json", cluster.members[0].server.url, "--via", "bastion")
+    assert report.head.coverage.keys == len(KEYS)
+    assert report.cluster is not None
+    wanted = {f"{one.host}:{one.port} via bastion" for one in cluster.primaries}
+    assert {node.label for node in report.cluster.nodes} == wanted
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("version", "way"), [("redis-7.0", []), ("valkey-9.1", ["--via", "bastion"])])
+def test_a_service_whose_primary_dies_in_the_middle(
+    bastion: SshHost, version: str, way: list[str], tmp_path: Path
+) -> None:
+    with watched(require(version)) as service:
+        primary = service.servers[0]
+        plant(primary, numbered(MANY))
+        assert primary.admin.wait(1, 5_000) == 1
+        path = tmp_path / "report.json"
+        command = [sys.executable, "-m", "rtui", "report", service.url, *way, "--pace", "gentle", "-o", str(path)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+            wait_scanned(primary)
+            primary.stop()
+            _, said = process.communicate(timeout=60)
+        assert process.returncode == 0, said
+    report = read_json(path.read_bytes())
+    assert (report.head.coverage.kind, report.head.coverage.keys) == (CoverageKind.EXACT, MANY)
+    assert report.head.server.role == "primary"
+    assert any("began again" in note for note in report.head.notes), report.head.notes
+
+
+def wait_scanned(server: Server) -> None:
+    """Wait until a few pages have been listed."""
+    until = time.monotonic() + START_TIMEOUT_S
+    while server.admin.info("commandstats").get("cmdstat_scan", {}).get("calls", 0) < 10:
+        assert time.monotonic() < until
+        time.sleep(0.005)
