@@ -83,7 +83,7 @@ class TreeView(RowsView, can_focus=True):
         """What is shown beside names, as far as it fits."""
         self.row_layout = lay_out_row(0)
         """How rows are divided just now."""
-        self.totals = Totals(0, complete=False)
+        self.totals = Totals(complete=False)
         """The whole that shares are parts of."""
         self.figures: TreeFigures | None = None
         """What an analysis knows of the namespaces of these rows."""

@@ -115,8 +115,6 @@ REASONS: Final = {
 class Totals:
     """What the figures of a row are measured against."""
 
-    keys: int
-    """Keys seen in the whole keyspace."""
     complete: bool
     """The scan has seen every key."""
     expected_keys: float | None = None
@@ -164,7 +162,8 @@ def share_of(node: Namespace, totals: Totals) -> float | None:
     known = known_count(node, totals.complete)
     if known.mark is Mark.ABOUT and totals.expected_keys:
         return min(1.0, known.keys / totals.expected_keys)
-    return node.count / totals.keys if totals.keys else None
+    whole = node.root.count  # of the same moment as the count: more may have come since `totals` were made
+    return node.count / whole if whole else None
 
 
 def row_line(

@@ -130,7 +130,6 @@ class TreePane(RowsPane):
         status, names = self._session.status, self.names
         total = None if names.needle is not None else status.total
         return Totals(
-            names.rows.store.keys,
             complete=status.complete and not names.is_searching and not names.not_searched,
             expected_keys=float(total) if isinstance(total, int) else None if total is None else total.value,
             is_part=names.needle is not None or status.match is not None or status.key_type is not None,

@@ -160,7 +160,7 @@ def test_each_age_is_that_of_what_was_asked(width: int) -> None:
     ):
         has_age = read_apart(detail, Tab.VALUE, state) is not None
         now_s = ASKED_AT_S + 60
-        head = head_lines(detail, Totals(1, complete=True), now_s, width, has_age=has_age)
+        head = head_lines(detail, Totals(complete=True), now_s, width, has_age=has_age)
         tabs = tab_lines(detail, Tab.VALUE, now_s, width, state)
         assert (("asked 1m ago" in said(head)), said(tabs)[said(tabs).find("asked") :].strip() or "") == ages
         assert max(map(line_width, (*head, *tabs))) <= width
@@ -261,7 +261,7 @@ def test_within_one_second_the_facts_are_the_same_object() -> None:
 )
 def test_what_became_of_a_key_is_said_wherever_keys_have_a_place(width: int, columns: frozenset[TreeColumn]) -> None:
     found = lay_out_row(width, columns)
-    row, whole = listed(KEY), Totals(1, complete=True)
+    row, whole = listed(KEY), Totals(complete=True)
     expired = RowFacts(KEY, b"string", 0, 64, ASKED_AT_S)
     for facts, word in ((gone_row(KEY, ASKED_AT_S), "gone"), (expired, "exp")):
         text = "".join(span.text for span in row_line(row, found, whole, is_open=False, facts=facts))

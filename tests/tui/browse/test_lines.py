@@ -117,7 +117,7 @@ def test_what_does_not_hold_any_more_is_neither_complete_nor_exact(width: int) -
     assert browse_banner(COMPLETE) is None
     store = NamespaceStore()
     store.add([b"a:1", b"a:2"])
-    node, whole = store.root.child(b"a:"), Totals(2, complete=True, is_outdated=True)
+    node, whole = store.root.child(b"a:"), Totals(complete=True, is_outdated=True)
     assert "exact" not in "".join(said(line) for line in namespace_lines(node, whole, width))
     (row,) = VisibleRows(store).window(0, 1)
     roles = {span.role for span in row_line(row, lay_out_row(60), whole, is_open=False) if span.text.strip()}
@@ -141,7 +141,15 @@ def test_a_count_says_what_it_is() -> None:
     store.expect([Segment(b"a", b":")], Estimate(80, 100, 120))
     assert known_count(node, complete=False).mark is Mark.ABOUT
     assert known_count(node, complete=False).keys == 100
-    assert share_of(node, Totals(5, complete=False, expected_keys=200.0)) == 0.5
+    assert share_of(node, Totals(complete=False, expected_keys=200.0)) == 0.5
+
+
+def test_shares_of_a_moment_are_of_what_is_counted_then() -> None:
+    store, totals = NamespaceStore(), Totals(complete=False)
+    for batch in range(3):
+        store.add([b"%s:%d" % (name, batch * 9 + at) for name in (b"a", b"b", b"c") for at in range(9)])
+        shares = [share_of(store.root.child(name + b":"), totals) for name in (b"a", b"b", b"c")]
+        assert shares == [pytest.approx(1 / 3)] * 3
 
 
 @given(st.integers(24, 200))
@@ -152,7 +160,7 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
     finish(rows.expand_all(store.root, most_rows=200))
     found = lay_out_row(width)
     for row in rows.window(0, 40):
-        line = row_line(row, found, Totals(store.keys, complete=True), is_open=False)
+        line = row_line(row, found, Totals(complete=True), is_open=False)
         assert line_width(line) == width
         assert not HOSTILE.search(said(line))
 

@@ -41,7 +41,7 @@ def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, wi
 
 
 def shown(node: Namespace, figures: TreeFigures | None, width: int = 80, note: str = "analysed 12m ago") -> str:
-    totals = Totals(node.root.count, complete=True, figures=figures, analysis_note=SafeText(note))
+    totals = Totals(complete=True, figures=figures, analysis_note=SafeText(note))
     inside = finish(count_children(node, NamespaceStore().separators))
     return said([*namespace_lines(node, totals, width), *inside_lines(node, inside, totals, width)])
 
@@ -54,7 +54,7 @@ NODES = [STORE.root.child(label) for label in STORE.root.labels]
 def test_lines_fit_and_are_safe(label: bytes, width: int, report: str, is_current: bool) -> None:
     node = STORE.root.child(label)
     figures = TreeFigures(REPORT if report == "whole" else PARTIAL, is_current=is_current) if report else None
-    totals = Totals(STORE.keys, complete=True, figures=figures)
+    totals = Totals(complete=True, figures=figures)
     inside = finish(count_children(node, STORE.separators))
     lines = [*namespace_lines(node, totals, width), *inside_lines(node, inside, totals, width)]
     assert max(map(line_width, lines)) <= width
@@ -63,7 +63,7 @@ def test_lines_fit_and_are_safe(label: bytes, width: int, report: str, is_curren
 
 def test_the_head_has_as_many_lines_with_figures_as_without() -> None:
     for figures in (None, TreeFigures(REPORT)):
-        assert len(namespace_lines(NODES[0], Totals(1, complete=True, figures=figures), 60)) == 6
+        assert len(namespace_lines(NODES[0], Totals(complete=True, figures=figures), 60)) == 6
 
 
 def test_without_an_analysis_it_says_how_to_get_one() -> None:
@@ -75,7 +75,7 @@ def test_without_an_analysis_it_says_how_to_get_one() -> None:
 def test_what_was_not_seen_yet_is_not_denied(complete: bool, mark: str) -> None:
     node = STORE.root.child(b"shop:")
     inside = finish(count_children(node, STORE.separators))
-    text = said(inside_lines(node, inside, Totals(STORE.keys, complete=complete), 80))
+    text = said(inside_lines(node, inside, Totals(complete=complete), 80))
     assert inside is not None
     assert not inside.keys
     assert f" {mark}{inside.namespaces} namespaces and {mark}0 keys directly below" in text
@@ -113,5 +113,5 @@ def test_what_changed_since_is_said(more: bytes) -> None:
 
 
 def test_part_of_the_names_does_not_ask_for_an_analysis() -> None:
-    totals = replace(Totals(STORE.keys, complete=True), is_part=True)
+    totals = replace(Totals(complete=True), is_part=True)
     assert "press a" not in said(inside_lines(NODES[0], None, totals, 80))
