@@ -27,7 +27,7 @@ from rtui.tui.terminal_app import TerminalApp
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
-    from rtui.server.browsing_status import Trouble
+    from rtui.server.browsing_status import BrowsingStatus
     from rtui.server.recent import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
@@ -57,9 +57,9 @@ class Navigation(TerminalApp):
     """Whether servers can be browsed."""
 
     @property
-    def trouble(self) -> Trouble | None:
-        """What is wrong with the server that is browsed; None while that is not known, or nothing is."""
-        return None if self._session is None else self._session.status.trouble
+    def server_status(self) -> BrowsingStatus | None:
+        """How the server is that is browsed; None while there is none."""
+        return None if self._session is None else self._session.status
 
     def connect_to(self, target: Target) -> None:
         """Leave the server that is browsed and connect to another one."""

@@ -168,8 +168,11 @@ class AnalyseScreen(ComparingScreen):
         """Show the title, the progress, the tabs and the commands."""
         status, report, shows_cost = self.source.status, self.source.report, self.shows_cost
         now_s = asyncio.get_running_loop().time()
+        browsed = self.title_bar.server_status
         self.title_bar.set_line(
-            lambda width: screen_lines.title_line(status, report, width, self._label, clock_s=self.clock())
+            lambda width: screen_lines.title_line(
+                status, report, width, self._label, clock_s=self.clock(), browsed=browsed
+            )
         )
         self.status_bar.set_line(
             lambda width: screen_lines.status_line(status, report, now_s, width, shows_cost=shows_cost)

@@ -15,12 +15,14 @@ from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, fitted, prose, tab_line
 from rtui.tui.kit.status_lines import (
+    FIGURES_FROM,
     MIN_LABEL_CELLS,
     NAME,
     STATES,
@@ -29,6 +31,7 @@ from rtui.tui.kit.status_lines import (
     link_words,
     progress_bar,
     scope_pieces,
+    server_figures,
     speed_pieces,
 )  # fmt: skip
 from rtui.tui.kit.styled_text import (
@@ -129,11 +132,12 @@ def title_line(
     label: SafeText | None = None,
     *,
     clock_s: float | None = None,
+    browsed: BrowsingStatus | None = None,
 ) -> Line:
     """Return the title bar in exactly `width` cells: the server, its keys in question, how exact the figures are.
 
     `label` replaces the server's own. A server is only read; a report from a file says when it was made, and by the
-    clock, in seconds since the epoch, how long ago that is.
+    clock, in seconds since the epoch, how long ago that is. Memory and load are those of the server that is browsed.
     """
     server = status.server if report is None else report.head.server
     name = cut_middle(display_text(server.label) if label is None else label, max(MIN_LABEL_CELLS, width // 4))
@@ -157,6 +161,8 @@ def title_line(
     right = (*_coverage(status, report), gap(1))
     space = width - line_width(NAME) - line_width(right) - 1
     who = clip(fitted(pieces, space), space)
+    figures = server_figures(browsed, space - line_width(who), has_keys=False)
+    right = (*figures, *((gap(FIGURES_FROM),) if figures else ()), *right)
     return clip((*NAME, *who, gap(width - line_width(NAME) - line_width(who) - line_width(right)), *right), width)
 
 

@@ -178,9 +178,6 @@ class FindScreen(RunScreen[bytes | None]):
 
     def on_mount(self) -> None:
         """Show what there is, find out what the search costs, and begin to poll."""
-        self.title_bar.set_line(
-            lambda width: over_title(self._label, self.session.target.db, literal("keys found"), width)
-        )
         self.search.prepare()
         self.show_changes()
         self.call_after_refresh(self.view.show, self.rows)
@@ -198,6 +195,8 @@ class FindScreen(RunScreen[bytes | None]):
 
     def show_changes(self) -> None:
         """Show what has been found since the last call, and schedule the next one."""
+        db, status = self.session.target.db, self.title_bar.server_status
+        self.title_bar.set_line(lambda width: over_title(self._label, db, literal("keys found"), width, status))
         waits = link_words(self.search.link, asyncio.get_running_loop().time())
         before, self._seen = self._seen, (self.search.revision, self.search.stage, waits)
         if before != self._seen:

@@ -29,6 +29,9 @@ MIN_LABEL_CELLS: Final = 20
 IDENTITY_CELLS: Final = 60
 """The identity keeps so much of the line when figures want more."""
 
+FIGURES_FROM: Final = 2
+"""Blank cells between a title and the figures of the server."""
+
 LEAST_LABEL_CELLS: Final = 8
 """A server label is not cut below this where it stands over another screen's rows."""
 
@@ -76,15 +79,20 @@ def _cluster_span(status: BrowsingStatus) -> Span:
     return Span(SafeText(f"cluster of {counted(len(status.nodes), 'node')}"), Role.MUTED)
 
 
-def over_title(label: SafeText, db: int | None, what: SafeText, width: int) -> Line:
-    """Return the title bar of a screen over the tree: the server, its database unless all are meant, what is shown."""
+def over_title(label: SafeText, db: int | None, what: SafeText, width: int, status: BrowsingStatus | None) -> Line:
+    """Return the title bar of a screen over the tree: the server, its database unless all are meant, what is shown.
+
+    The server's figures by its status stand in what that leaves; None where no server is browsed.
+    """
     others = [Piece(0, (Span(literal("READ-ONLY"), Role.GOOD),)), Piece(1, (Span(what, Role.MUTED),))]
     if db is not None:
         others.insert(0, Piece(2, (Span(SafeText(f"db{db}"), Role.MUTED),)))
     room = width - line_width(NAME)
     rest = line_width((*fitted(others, room), BETWEEN))
     name = Piece(0, (Span(cut_middle(label, max(LEAST_LABEL_CELLS, room - rest)), Role.STRONG),))
-    return clip((*NAME, *fitted([name, *others], room)), width)
+    line = clip((*NAME, *fitted([name, *others], room)), width)
+    figures = server_figures(status, width - line_width(line) - 1)
+    return (*line, gap(width - line_width(line) - line_width(figures) - 1), *figures) if figures else line
 
 
 _MARKS: Final = {
@@ -98,7 +106,18 @@ def mark_spans(mark: Mark) -> Line:
     return Span(SafeText(f"[{cut(mark.word, 12)}]"), _MARKS[mark.colour]), gap(1)
 
 
-def _figures(status: BrowsingStatus) -> list[Piece]:
+def server_figures(status: BrowsingStatus | None, room: int, *, has_keys: bool = True) -> Line:
+    """Return the figures of a server that fit into `room` cells with blanks before them; none without a status.
+
+    `has_keys` says whether the number of its keys is among them.
+    """
+    if status is None:
+        return ()
+    line = fitted(_figures(status, has_keys=has_keys), room - FIGURES_FROM)
+    return line if line_width(line) <= room - FIGURES_FROM else ()
+
+
+def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[Piece]:
     """Return the server's figures; the last known ones while the connection is lost."""
     server, is_lost = status.server, isinstance(status.link, Lost)
     role = Role.MUTED if is_lost else Role.TEXT
@@ -108,7 +127,7 @@ def _figures(status: BrowsingStatus) -> list[Piece]:
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
         pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
-    if status.total is not None:
+    if has_keys and status.total is not None:
         total = status.total
         keys = fmt.estimated(total, fmt.short_count) if isinstance(total, Estimate) else fmt.count(total)
         pieces.append(Piece(0, (Span(keys, role), Span(literal(" keys"), Role.MUTED))))

@@ -1,11 +1,11 @@
-"""The title of a screen: who the server is and what is shown of it, and on every screen what is wrong with it."""
+"""The title of a screen: who the server is and what is shown of it; how the server is, and what is wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from rtui.server.browsing_status import Trouble
+from rtui.server.browsing_status import BrowsingStatus, Trouble
 from rtui.tui.kit.bars import LinkedBar
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.status_lines import title_action_of
@@ -13,12 +13,12 @@ from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, line_width, li
 
 
 @runtime_checkable
-class KnowsTrouble(Protocol):
+class KnowsServer(Protocol):
     """An application that knows how the server is which its screens are about."""
 
     @property
-    def trouble(self) -> Trouble | None:
-        """What is wrong with the server, None for nothing that is known."""
+    def server_status(self) -> BrowsingStatus | None:
+        """Its figures and what is wrong with it; None while no server is browsed."""
 
 
 class TitleBar(LinkedBar):
@@ -27,9 +27,15 @@ class TitleBar(LinkedBar):
     def __init__(self) -> None:
         super().__init__(self._action_of, id="title")
 
+    @property
+    def server_status(self) -> BrowsingStatus | None:
+        """How the server is that is browsed; None while there is none."""
+        return self.app.server_status if isinstance(self.app, KnowsServer) else None
+
     def set_line(self, make: Callable[[int], Line]) -> None:
         """Show a line in what is left by the trouble of the server, which stands at the right."""
-        trouble = self.app.trouble if isinstance(self.app, KnowsTrouble) else None
+        status = self.server_status
+        trouble = None if status is None else status.trouble
         if trouble is None:
             super().set_line(make)
         else:

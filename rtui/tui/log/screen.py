@@ -80,15 +80,16 @@ class LogScreen(CommandScreen[None]):
 
     def on_mount(self) -> None:
         """Show the log and begin to poll."""
-        self.title_bar.set_line(self._title)
         self.header.set_content(lambda width: [header_line(layout_log(width - 1))])  # beside the scrollbar below
         self.show_changes()
 
     def _title(self, width: int) -> Line:
-        return over_title(self._shown_label, self._target.db, literal("command log"), width)
+        status = self.title_bar.server_status
+        return over_title(self._shown_label, self._target.db, literal("command log"), width, status)
 
     def show_changes(self) -> None:
         """Show what has been sent since the last call."""
+        self.title_bar.set_line(self._title)
         before, self._seen = self._seen, self._log.revision
         if before != self._seen:
             self.log_view.follow()

@@ -31,6 +31,9 @@ LEAST_PLOT_LINES: Final = 4
 LEAST_PLOT_CELLS: Final = 8
 """A plot of fewer cells is left out."""
 
+LEAST_SPAN: Final = 0.05
+"""The height of a plot is such a share of its highest value at least: what hardly changes looks level."""
+
 LEAST_SAMPLES: Final = 2
 """Of fewer samples there is nothing to plot."""
 
@@ -51,13 +54,17 @@ WRONG: Final = frozenset({State.BAD, State.WATCH})
 def sparkline(history: Sequence[float | None], cells: int) -> SafeText:
     """Return how a figure went from its lowest to its highest value, the newest at the right; unknown values are blank.
 
-    Where it has not changed all values are low.
+    Where it has hardly changed all values are low.
     """
     known = [value for value in history if value is not None]
     if len(known) < LEAST_SAMPLES:
         return literal("")
-    low, high = min(known), max(known)
-    return _bars(_resampled(history, cells), low, high, 1)[0]
+    return _bars(_resampled(history, cells), min(known), _top(min(known), max(known)), 1)[0]
+
+
+def _top(low: float, high: float) -> float:
+    """Return the value at the top of a plot that begins at `low` and has values up to `high`."""
+    return max(high, low + LEAST_SPAN * abs(high))
 
 
 def _resampled(history: Sequence[float | None], cells: int) -> list[float | None]:
@@ -91,6 +98,7 @@ def plot_lines(figure: Figure, size: Size, span_s: float | None) -> list[Line]:
         return []
     low, high = min(known), max(known)
     low = low if low > high / 2 else min(0.0, low)
+    high = _top(low, high)
     ends = [value_text(figure, value, TERMINAL) for value in (high, low)]
     gutter = max(map(width_of, ends)) + 1
     cells = size.width - gutter

@@ -158,7 +158,8 @@ class ServerScreen(CommandScreen[bytes | None]):
         asked_at_s = None if node is None else source.asked_at_s(node)
         age_s = None if asked_at_s is None else self._clock() - asked_at_s
         now_s, is_cluster = asyncio.get_running_loop().time(), len(panels) == len(PANELS)
-        self.title_bar.set_line(lambda width: over_title(self._label, None, literal("server"), width))
+        status = self.title_bar.server_status
+        self.title_bar.set_line(lambda width: over_title(self._label, None, literal("server"), width, status))
         chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
         self.tab_bar.set_line(lambda width: screen_lines.panels_line(panels, chosen, width))
         self.node_bar.display = is_cluster and self.view.panel.id != NODES

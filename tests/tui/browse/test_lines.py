@@ -26,7 +26,7 @@ from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, 
 from rtui.tui.browse.namespace_lines import namespace_lines
 from rtui.tui.browse.preview_lines import cell_text, preview_lines
 from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
-from rtui.tui.kit.status_lines import browse_banner, status_line, title_line
+from rtui.tui.kit.status_lines import browse_banner, over_title, server_figures, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.fixed_session import COMPLETE, key_facts, keys, preview
 
@@ -62,6 +62,16 @@ def test_the_title_says_how_many_nodes_a_cluster_has_and_how_many_of_them_are_lo
     lost = replace(NODES[1], link=Lost(RtuiError("Connection refused", "Nothing listens there."), 1, 12.0))
     some = (NODES[0], lost, replace(NODES[2], link=None))
     assert "1 of 3 nodes can't be reached" in said(title_line(replace(COMPLETE, nodes=some), 200))
+
+
+@given(st.sampled_from([None, *STATUSES]), WIDTHS)
+def test_the_figures_of_the_server_stand_where_a_title_leaves_room(status: BrowsingStatus | None, width: int) -> None:
+    without = over_title(SafeText("10.0.0.1:7000"), 0, SafeText("server"), width, None)
+    line = over_title(SafeText("10.0.0.1:7000"), 0, SafeText("server"), width, status)
+    assert line[: len(without)] == without
+    assert line_width(line) == line_width(without) or line_width(line) == width - 1
+    figures = server_figures(status, width)
+    assert not figures or said(figures) in said(over_title(SafeText("a"), None, SafeText("b"), width + 60, status))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
