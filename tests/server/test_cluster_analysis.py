@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -233,6 +234,32 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
     assert found is not None
     assert [(one.slots, one.node) for one in found.uncovered] == [(((0, 5460),), found.nodes[0].label)]
     assert found.nodes[0].keys == 0
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_nodes_whose_names_have_no_address_are_no_part_of_what_was_covered(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SETTLE, 0.3)
+    cluster.fill([b"key:%d" % number for number in range(600)])
+    seed, *_ = cluster.primaries
+    for at, member in enumerate(cluster.members):
+        member.server.admin.config_set("cluster-announce-hostname", f"node{at}.invalid")
+    seed.admin.config_set("cluster-preferred-endpoint-type", "hostname")
+    names = {f"node{at}.invalid" for at in range(3)}
+    await eventually(
+        lambda: names <= set(re.findall(r"[\w.]+invalid", str(seed.admin.execute_command("CLUSTER NODES"))))
+    )
+    try:
+        coverage = (await report_of(target_of(seed))).head.coverage
+    finally:
+        seed.admin.config_set("cluster-preferred-endpoint-type", "ip")
+        for member in cluster.members:
+            member.server.admin.config_set("cluster-announce-hostname", "")
+    assert coverage.kind is CoverageKind.PARTIAL
+    assert "No address is known for node1.invalid" in coverage.reason
+    assert coverage.keys == seed.admin.dbsize() < 600
+    assert coverage.fraction == pytest.approx(1 / 3, abs=0.01)
 
 
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)

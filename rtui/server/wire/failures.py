@@ -16,7 +16,7 @@ MOST_SERVICES: Final = 5
 
 def name_failure(target: Target) -> ConnectFailure:
     """The resolver does not know the host."""
-    remedy = "Check the spelling, the resolver and whether a VPN is needed."
+    remedy = "Check the spelling, the resolver and whether a VPN is needed; --map says where else it is reached."
     return ConnectFailure(FailureKind.NAME, f"No address is known for {target.host}.", remedy)
 
 
