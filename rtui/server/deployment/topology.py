@@ -230,11 +230,14 @@ def _node(line: re.Match[bytes], endpoints: Mapping[str, tuple[str, int]], asked
 
 
 def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the id, host and port of each node in a reply to CLUSTER SLOTS."""
+    """Yield the id, host and port of each node in a reply to CLUSTER SLOTS, but for those whose name is not known.
+
+    A node that is to be reached by a name, of which it has none or has told the others none yet, is `?` there.
+    """
     for shard in reply if isinstance(reply, list) else ():
         for node in shard[2:] if isinstance(shard, list) else ():
             match node:
-                case [bytes() | None as host, int(port), bytes(node_id), *_] if 0 < port <= MAX_PORT:
+                case [bytes() | None as host, int(port), bytes(node_id), *_] if 0 < port <= MAX_PORT and host != b"?":
                     yield node_id.decode("utf-8", "replace"), ((host or b"").decode("utf-8", "surrogateescape"), port)
 
 

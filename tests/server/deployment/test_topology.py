@@ -65,6 +65,7 @@ def test_a_primary_is_given_up_once_its_replicas_are() -> None:
 def test_a_node_is_reached_where_it_wants_to_be() -> None:
     slots: Reply = [
         [0, 5460, [b"one.example", 6380, A.encode(), []], [None, 6381, C.encode()]],
+        [5463, 10922, [b"?", 6379, B.encode(), [b"ip", b"10.0.0.2"]]],
         [1, b"rubbish"],
         b"rubbish",
     ]
