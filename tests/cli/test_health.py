@@ -23,7 +23,7 @@ def lines_of(text: str) -> list[dict[str, object]]:
 
 
 def test_a_sample_of_a_server(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["health", server.url, "--format", "json"]) == 0
+    assert run(["health", server.url, "--format", "jsonl"]) == 0
     header, sample = lines_of(capsys.readouterr().out)
     assert (header["format"], header["server"]) == ("rtui samples", f"127.0.0.1:{server.port}")
     assert sample["node"] == f"127.0.0.1:{server.port}"
@@ -32,7 +32,7 @@ def test_a_sample_of_a_server(server: Server, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 def test_a_sample_of_each_node(cluster: TestCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["health", cluster.members[0].server.url, "--format", "json"]) == 0
+    assert run(["health", cluster.members[0].server.url, "--format", "jsonl"]) == 0
     _, *samples = lines_of(capsys.readouterr().out)
     assert {one["node"] for one in samples} == {f"127.0.0.1:{one.server.port}" for one in cluster.members}
 
@@ -42,7 +42,7 @@ def test_a_file_that_is_read_again(valkey: Server, tmp_path: Path, capsys: pytes
     assert run(["health", valkey.url, "-o", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert capsys.readouterr().out == ""
-    assert run(["health", str(path), "--format", "json"]) == 0
+    assert run(["health", str(path), "--format", "jsonl"]) == 0
     assert capsys.readouterr().out == path.read_text()
     assert run(["health", valkey.url, "-o", str(path)]) == 2
     assert "is there already" in capsys.readouterr().err
@@ -55,7 +55,7 @@ def test_a_file_that_is_read_again(valkey: Server, tmp_path: Path, capsys: pytes
 def test_addresses_are_masked(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     valkey.admin.config_set("slowlog-log-slower-than", 0)
     valkey.admin.ping()
-    assert run(["health", valkey.url, "--mask", "--format", "json"]) == 0
+    assert run(["health", valkey.url, "--mask", "--format", "jsonl"]) == 0
     header, sample = capsys.readouterr().out.splitlines()
     (found,) = read_samples([header.encode(), sample.encode()]).nodes.values()
     assert found[0].clients
@@ -65,7 +65,7 @@ def test_addresses_are_masked(valkey: Server, capsys: pytest.CaptureFixture[str]
 
 
 def test_samples_until_a_signal(valkey: Server) -> None:
-    command = [sys.executable, "-m", "rtui", "health", valkey.url, "--watch", "1", "--format", "json"]
+    command = [sys.executable, "-m", "rtui", "health", valkey.url, "--watch", "1", "--format", "jsonl"]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, env={**os.environ}) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
