@@ -110,7 +110,7 @@ def _compared(then: HealthView, now: HealthView) -> NodeComparison:
     notes = []
     both = [then, now]
     if bool(then.spans) != bool(now.spans):
-        both = [replace(one, samples=one.samples[-1:]) for one in both]
+        both = [one.last_alone() for one in both]
         notes.append(SafeText(_ONE_SAMPLE))
     if now.report is not None and then.report is None:
         both = [replace(one, report=None) for one in both]
