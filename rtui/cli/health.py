@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.health_output import FORMATS, LINES, format_of, lines_to, written
-from rtui.cli.health_run import Judged, earlier_samples, in_order, keys_report, samples_file, take_samples, views_of
+from rtui.cli.health_run import (
+    Judged,
+    earlier_samples,
+    in_order,
+    keys_report,
+    report_of_samples,
+    samples_file,
+    take_samples,
+    views_of,
+)
 from rtui.cli.options import ConnectionOptions, connection_options, log_option, registry_choice, registry_options
 from rtui.registry.rules import Severity
 from rtui.server.wire.target import Target
@@ -22,7 +31,6 @@ if TYPE_CHECKING:
     from rtui.analysis.findings.server_thresholds import HealthThreshold
     from rtui.analysis.formats.samples import Header, SamplesFile
     from rtui.analysis.health.sample import Sample
-    from rtui.analysis.report.document import Report
 
 LEAST_WATCH_S: Final = 1.0
 """Samples at shorter intervals would cost the server more than 1 ms a second."""
@@ -163,7 +171,10 @@ def command(
     judged = Judged(registry, severity=severity, thresholds=thresholds)
     if since is not None:
         judged.since = views_of(list(earlier_samples(since).nodes.values()), registry)
-    judged.report = _report(report_name, target, opened)
+    if opened is not None:
+        judged.report = report_of_samples(report_name, opened)
+    elif target is not None:
+        judged.report = keys_report(report_name, target.label, target.db)
     whole = ReportOutput("-" if output is None else str(output))
     with ExitStack() as stack:
         write = None
@@ -230,12 +241,3 @@ class _Run:
         self._begin(Header(began_ms=round(time.time() * 1000), server=target.label, masked=self._masker is not None))
         with command_log(log_file) as log:
             return asyncio.run(take_samples(target, self._add, every_s=every_s, log=log, after_each=after_each))
-
-
-def _report(name: str | None, target: Target | None, opened: SamplesFile | None) -> Report | None:
-    """Return the report of the keys of a server, or of that which samples in a file are of."""
-    if opened is None:
-        assert target is not None  # noqa: S101 - one of them there is
-        return keys_report(name, target.label, target.db)
-    latest_ms = max((samples[-1].at_ms for samples in opened.nodes.values()), default=opened.header.began_ms)
-    return keys_report(name, opened.header.server, 0, latest_ms / 1000)

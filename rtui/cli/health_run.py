@@ -217,3 +217,9 @@ def keys_report(name: str | None, label: str, db: int, at_s: float | None = None
     if name == LATEST:
         raise click.UsageError(f"No report of {label} db{db} is kept; rtui report makes one.")
     return None
+
+
+def report_of_samples(name: str | None, opened: SamplesFile) -> Report | None:
+    """Return the report of the keys of the server that samples in a file are of; raises as `keys_report`."""
+    latest_ms = max((samples[-1].at_ms for samples in opened.nodes.values()), default=opened.header.began_ms)
+    return keys_report(name, opened.header.server, 0, latest_ms / 1000)
