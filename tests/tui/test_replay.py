@@ -169,6 +169,47 @@ def test_a_sanitised_tour_holds_nothing_private(redis70: Server, tmp_path: Path)
     assert not any("customer" in line for one in found for line in one)
 
 
+SERVER_TOUR: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("exclamation_mark",), "nothing wrong"),
+    (("2",), "keys that can be evicted"),
+    (("4",), "Slow commands by command"),
+    (("right_square_bracket",), "HGETALL"),
+)
+"""Keys on the way over the Server screen, and what they bring."""
+
+
+@pytest.mark.parametrize("sanitise", [False, True], ids=["as it is", "sanitised"])
+def test_the_server_screen_is_played(sanitise: bool, redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    redis70.admin.config_set("slowlog-log-slower-than", 0)
+    redis70.admin.hset("customer:seven", mapping={"name": "SECRET-1"})
+    redis70.admin.hgetall("customer:seven")
+    redis70.admin.config_set("slowlog-log-slower-than", 10_000)
+    path, times = tmp_path / "session.jsonl.gz", list[float]()
+
+    async def take() -> None:
+        recorder = Recorder(path, sanitise=sanitise)
+        options = BrowseOptions(target=Target(port=redis70.port), resume=False, is_sanitised=sanitise)
+        app = RtuiApp(options, recorder=recorder)
+        with seeded(recorder.seed):
+            async with visiting(options.target, tmp_path / "folder", size=SIZE, app=app) as visitor:
+                await visitor.whole()
+                for keys, shows in SERVER_TOUR:
+                    await visitor.press(*keys)
+                    await visitor.until_shown(shows)
+                    times.append(recorder.at_ms)
+                await visitor.press("q")
+                await visitor.until(lambda: not app.is_running, "the end")
+        recorder.close()
+
+    asyncio.run(take())
+    shown = asyncio.run(replayed(read_recording(path), tmp_path / "replay", times))
+    for screen, (_, shows) in zip(shown, SERVER_TOUR, strict=True):
+        assert shows in "\n".join(screen)
+    if sanitise:
+        assert "customer" not in "\n".join(line for screen in shown for line in screen)
+
+
 @pytest.mark.slow
 def test_a_file_that_is_cut_off_plays_up_to_there(redis70: Server, tmp_path: Path) -> None:
     plant(redis70)

@@ -175,10 +175,11 @@ _COLUMNS: Final = (
 )
 _COMPARED_COLUMNS: Final = (
     _COLUMNS[0],
+    _COLUMNS[2],
     Column("then", "then", Unit.COUNT, 10),
     Column("value", "now", Unit.COUNT, 10),
     Column("change", "change", Unit.COUNT, 8, "from then to now"),
-    *_COLUMNS[2:],
+    *_COLUMNS[3:],
 )
 _PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "where all of its kind are")
 
@@ -191,13 +192,11 @@ def figures_table(content: Content, *, is_overview: bool = False) -> Table:
     rows: list[Row] = []
     for panel, figure in content.figures:
         value = figure.value if isinstance(figure.value, Unknown) else value_text(figure, display=TERMINAL)
-        cells: tuple[Cell, ...] = (
-            figure.title,
-            *((value,) if content.compared is None else _compared_cells(figure, panel, value, content.compared)),
-            "" if figure.state is State.PLAIN else figure.state.value,
-            sparkline(figure.history, SPARKLINE_CELLS),
-            figure.normal,
-        )
+        state = "" if figure.state is State.PLAIN else figure.state.value
+        cells: tuple[Cell, ...] = (value, state)
+        if content.compared is not None:
+            cells = (state, *_compared_cells(figure, panel, value, content.compared))
+        cells = (figure.title, *cells, sparkline(figure.history, SPARKLINE_CELLS), figure.normal)
         rows.append((*cells, panel.title) if is_overview else cells)
     columns = _COLUMNS if content.compared is None else _COMPARED_COLUMNS
     columns = (*columns, _PANEL_COLUMN) if is_overview else columns
