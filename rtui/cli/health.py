@@ -207,18 +207,20 @@ class _Run:
 
         self._judged, self._write = judged, write
         self._masker = Masker() if is_masked else None
+        self._header: Header | None = None
 
     def _add(self, sample: Sample) -> None:
         from rtui.analysis.formats.samples import sample_line  # noqa: PLC0415 - as above
 
         sample = sample if self._masker is None else self._masker.masked(sample)
-        if self._write is not None:
-            self._write(sample_line(sample))
+        if self._write is not None and self._header is not None:
+            self._write(sample_line(sample, self._header))
         self._judged.add(sample)
 
     def _begin(self, header: Header) -> None:
         from rtui.analysis.formats.samples import header_line  # noqa: PLC0415 - as above
 
+        self._header = header
         if self._write is not None:
             self._write(header_line(header))
 

@@ -126,4 +126,4 @@ class SampledHealth(ABC):
 
         found = sorted((one for samples in self.known.values() for one in samples), key=lambda one: one.at_ms)
         header = Header(began_ms=found[0].at_ms if found else 0, server=self.label)
-        return [header_line(header), *map(sample_line, found)]
+        return [header_line(header), *(sample_line(one, header) for one in found)]

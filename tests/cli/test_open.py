@@ -124,7 +124,7 @@ def test_for_real(file: str) -> None:
 def samples(tmp_path: Path) -> str:
     path = tmp_path / "samples.jsonl"
     header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
-    path.write_text("".join([header_line(header), *map(sample_line, (made_sample(), made_sample(5)))]))
+    path.write_text("".join([header_line(header), *(sample_line(made_sample(at), header) for at in (0, 5))]))
     return str(path)
 
 

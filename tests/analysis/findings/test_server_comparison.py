@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, compare_health
 from rtui.analysis.findings.server_thresholds import judge_health, parse_threshold
@@ -23,11 +24,7 @@ FULL = {"used_memory_rss": 4 * GIB}
 
 
 def view(*samples: Sample, node: str = "10.0.0.5:6379") -> HealthView:
-    return HealthView(tuple(Sample(**{**fields(one), "node": node}) for one in samples))
-
-
-def fields(sample: Sample) -> dict[str, object]:
-    return {name: getattr(sample, name) for name in sample.__struct_fields__}
+    return HealthView(tuple(structs.replace(one, node=node) for one in samples))
 
 
 def fates(found: HealthComparison) -> dict[str, str]:
