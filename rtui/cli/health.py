@@ -138,6 +138,12 @@ def _fail_on(
 )
 @registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave ids and addresses of clients out.")
+@click.option(
+    "--sanitise",
+    "is_sanitised",
+    is_flag=True,
+    help="Put stand-ins of the same form for names of keys and clients, and leave values and all addresses out.",
+)
 @log_option
 @click.help_option("--help")
 def command(
@@ -150,6 +156,7 @@ def command(
     since: Path | None,
     fail_on: tuple[Severity | None, tuple[HealthThreshold, ...]],
     is_masked: bool,
+    is_sanitised: bool,
     log_file: Path | None,
     **asked: Any,
 ) -> None:
@@ -182,7 +189,7 @@ def command(
             write = stack.enter_context(lines_to(output))
         else:
             whole.check()
-        run = _Run(judged, write, is_masked=is_masked)
+        run = _Run(judged, write, is_masked=is_masked, is_sanitised=is_sanitised)
 
         def write_whole() -> None:
             if form != LINES:
@@ -201,34 +208,44 @@ def command(
 class _Run:
     """Passes samples on to what judges them, and writes them where lines are asked for."""
 
-    def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
+    def __init__(
+        self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool, is_sanitised: bool
+    ) -> None:
         """`write` takes a line of the file; None for none."""
         from rtui.analysis.formats.samples import Masker  # noqa: PLC0415 - the help must not wait for it
+        from rtui.server.recording.sanitised_samples import SampleSanitiser  # noqa: PLC0415
 
         self._judged, self._write = judged, write
-        self._masker = Masker() if is_masked else None
+        self._is_sanitised = is_sanitised
+        self._change: Callable[[Sample], Sample] | None = None
+        if is_sanitised:
+            self._change = SampleSanitiser().sanitised
+        elif is_masked:
+            self._change = Masker().masked
         self._header: Header | None = None
 
     def _add(self, sample: Sample) -> None:
         from rtui.analysis.formats.samples import sample_line  # noqa: PLC0415 - as above
 
-        sample = sample if self._masker is None else self._masker.masked(sample)
+        sample = sample if self._change is None else self._change(sample)
         if self._write is not None and self._header is not None:
             self._write(sample_line(sample, self._header))
         self._judged.add(sample)
 
     def _begin(self, header: Header) -> None:
+        from msgspec.structs import replace  # noqa: PLC0415 - as above
+
         from rtui.analysis.formats.samples import header_line  # noqa: PLC0415 - as above
 
+        is_masked = header.masked or self._change is not None
+        header = replace(header, masked=is_masked, **({"server": "a server"} if self._is_sanitised else {}))
         self._header = header
         if self._write is not None:
             self._write(header_line(header))
 
     def read(self, opened: SamplesFile) -> int:
         """Take the samples out of a file; return the exit code."""
-        from msgspec.structs import replace  # noqa: PLC0415 - as above
-
-        self._begin(replace(opened.header, masked=opened.header.masked or self._masker is not None))
+        self._begin(opened.header)
         for sample in in_order(opened):
             self._add(sample)
         return 0
@@ -240,6 +257,6 @@ class _Run:
         from rtui.analysis.formats.samples import Header  # noqa: PLC0415 - as above
         from rtui.cli.command_log import command_log  # noqa: PLC0415
 
-        self._begin(Header(began_ms=round(time.time() * 1000), server=target.label, masked=self._masker is not None))
+        self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
         with command_log(log_file) as log:
             return asyncio.run(take_samples(target, self._add, every_s=every_s, log=log, after_each=after_each))
