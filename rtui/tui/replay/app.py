@@ -101,8 +101,8 @@ class ReplayApp(RtuiApp):
         """Whether anything is being fetched or scanned, though it may rest between two commands."""
         if any(worker.is_running for worker in self.workers):
             return True
-        if isinstance(self.screen, ServerScreen) and self.screen.node is None:
-            return True  # the first sample is being taken
+        if isinstance(self.screen, ServerScreen) and self.screen.is_behind:
+            return True  # a sample is being taken, or not shown yet
         state = None if self._session is None else self._session.status.progress.state
         return state is not None and not state.is_over and state is not ScanState.PAUSED
 

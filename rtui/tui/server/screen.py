@@ -128,6 +128,11 @@ class ServerScreen(CommandScreen[bytes | None]):
         """The tabs: without that of the nodes where there is one server."""
         return PANELS if self.source.nodes_table is not None else PANELS[1:]
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something newer than what is shown, or nothing yet."""
+        return self.node is None or self._seen != self.source.revision
+
     def show_changes(self) -> None:
         """Show new samples, and how old they are."""
         if self._seen != self.source.revision:
