@@ -14,6 +14,7 @@ import click
 
 from rtui.cli.health_output import FORMATS, LINES, format_of, lines_to, written
 from rtui.cli.health_run import (
+    NO_REPORT,
     Judged,
     earlier_samples,
     in_order,
@@ -56,7 +57,8 @@ Formats
   jsonl is the samples themselves: a header, then an object a sample, with what was asked
   for it by its "sources"; what was asked earlier, such as settings, stays as it was.
   Without --format the ending of FILE says which; jsonl for any other. A new .jsonl is
-  written line by line, any other file is replaced as a whole, with --watch each time.
+  written line by line, any other file is replaced as a whole, with --watch each time,
+  and keeps its permissions; a new one is readable by you only.
 
 \b
 Keys
@@ -170,6 +172,10 @@ def command(
     form, (severity, thresholds) = format_of(form, output), fail_on
     if since is None and any(one.needs_earlier for one in thresholds):
         raise click.UsageError("A change, and a number of new or gone findings, need earlier samples: --since.")
+    if is_sanitised:
+        if report_name not in (None, NO_REPORT):
+            raise click.UsageError("--sanitise leaves names of keys out, a report is full of them.")
+        report_name = NO_REPORT
     opened = None if len(connection.place) != 1 else samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")

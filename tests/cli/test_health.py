@@ -256,6 +256,11 @@ def test_a_change_needs_earlier_samples(capsys: pytest.CaptureFixture[str], tmp_
     assert "it has no samples" in capsys.readouterr().err
 
 
+def test_no_report_goes_with_stand_ins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["health", "127.0.0.1:1", "--sanitise", "--report", "latest"]) == 2
+    assert "names of keys" in capsys.readouterr().err
+
+
 def test_rules_about_keys_go_by_the_latest_report(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
