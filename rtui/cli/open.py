@@ -1,12 +1,14 @@
-"""`rtui open`: a report from a file on the screen, without a server."""
+"""`rtui open`: a report, or samples of how a server was, from a file on the screen, without a server."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
+from rtui.cli.health_run import earlier_samples, report_of_samples, samples_file
 from rtui.cli.options import (
     appearance_options,
     registry_choice,
@@ -20,12 +22,17 @@ from rtui.server.wire.target import Target
 
 @click.command("open")
 @click.argument("file", metavar="FILE")
-@click.option("--since", metavar="EARLIER", help="Another report: show ▲▼ what has changed since, and what differs.")
+@click.option("--since", metavar="EARLIER", help="An earlier file: show ▲▼ what has changed since, and what differs.")
+@click.option("--report", "report_name", metavar="REPORT", help="Of the keys, for samples; as for rtui health.")
 @registry_options
 @appearance_options
 @click.help_option("--help")
-def command(file: str, since: str | None, ascii_only: bool, theme: str | None, **asked: Any) -> None:
-    """Show a report that `rtui report --format json` wrote; every panel works, no server is asked.
+def command(
+    file: str, since: str | None, report_name: str | None, ascii_only: bool, theme: str | None, **asked: Any
+) -> None:
+    """Show a report that `rtui report --format json` wrote, or samples of `rtui health -o samples.jsonl`.
+
+    Every panel works, no server is asked.
 
     FILE and EARLIER may also be reports that rtui has kept, such as TARGET@yesterday; see rtui history. The exit code
     is 2 if one of them can't be read.
@@ -39,11 +46,24 @@ def command(file: str, since: str | None, ascii_only: bool, theme: str | None, *
 
     if STANDARD_STREAM in (file, since):
         raise click.UsageError("Standard input is the keyboard here: name a file.")
-    report = read_report(file)
-    before = None if since is None else read_report(since)
+    look = {"ascii_only": ascii_only, "theme": theme, **terminal_options()}
+    if (samples := samples_file(Path(file))) is not None:
+        before = None if since is None else earlier_samples(Path(since))
+        registry, report = registry_choice(asked).load(Target()), report_of_samples(report_name, samples)
+        if not samples.nodes:
+            raise click.UsageError(f"{file}: there is no sample in it.")
+        require_terminal("samples are shown on one")
+        from rtui.server.saved_health import SavedHealth  # noqa: PLC0415 - as above
+        from rtui.tui.run import run_samples  # noqa: PLC0415
+
+        health = SavedHealth(samples, Path(file).name, report=report, registry=registry, before=before)
+        sys.exit(run_samples(health, BrowseOptions(registry=registry, **look)))
+    if report_name is not None:
+        raise click.UsageError("--report is for samples.")
+    shown = read_report(file)
+    earlier = None if since is None else read_report(since)
     registry = registry_choice(asked).load(Target())
     require_terminal("a report is shown on one")
-    options = BrowseOptions(registry=registry, ascii_only=ascii_only, theme=theme, **terminal_options())
     from rtui.tui.run import run_report  # noqa: PLC0415
 
-    sys.exit(run_report(report, options, before))
+    sys.exit(run_report(shown, BrowseOptions(registry=registry, **look), earlier))

@@ -1,7 +1,8 @@
 """How a server, or each node of a cluster, is: samples that are taken while somebody looks at them, read as panels.
 
-What the servers say in INFO is read every few seconds anyway while they are browsed. These samples say what is wrong,
-and are what is shown first; full ones are taken only between `begin` and `end`, and kept for the session.
+`sampled_health.py` has what follows from samples. What the servers say in INFO is read every few seconds anyway while
+they are browsed. These samples say what is wrong, and are what is shown first; full ones are taken only between `begin`
+and `end`, and kept for the session.
 """
 
 from __future__ import annotations
@@ -10,14 +11,15 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, Protocol
 
-from rtui.analysis.facts import Reason
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.sampled_health import SampledHealth
 from rtui.server.wire.connection import State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 if TYPE_CHECKING:  # imported when it is wanted: the first screen does without
+    from rtui.analysis.findings.server_comparison import NodeComparison
     from rtui.analysis.health.panel import Panel
     from rtui.analysis.health.sample import Sample, Source
     from rtui.analysis.health.view import HealthView
@@ -47,6 +49,10 @@ class HealthSource(Protocol):
         """How the connection is, of a cluster that to the server which the user named."""
 
     @property
+    def file(self) -> SafeText | None:
+        """What it is out of and of when, where that is a file; None for servers that are asked."""
+
+    @property
     def nodes(self) -> Sequence[SafeText]:
         """The labels of the nodes that have been asked, one for a server that is no cluster; none before the first."""
 
@@ -56,6 +62,9 @@ class HealthSource(Protocol):
 
     def panels(self, node: SafeText) -> Sequence[Panel]:
         """What is known of a node, by its samples so far."""
+
+    def compared(self, node: SafeText) -> NodeComparison | None:
+        """What has changed since earlier samples of a node; None where there are none to compare with."""
 
     def asked_at_s(self, node: SafeText) -> float | None:
         """When the last sample of a node was taken, in seconds since the epoch; None where there is none."""
@@ -85,7 +94,7 @@ class HealthSource(Protocol):
         """All samples of the session as the lines of a file that rtui health opens; the first one is its header."""
 
 
-class HealthSession:
+class HealthSession(SampledHealth):
     """The samples of each node since the session began, and what they say; raises nothing for servers that are lost."""
 
     trouble: Trouble | None = None
@@ -100,19 +109,16 @@ class HealthSession:
         registry: Registry | None,
     ) -> None:
         """`report` returns the latest figures of the keyspace; `clock` gives seconds since the epoch."""
-        self._deployment, self._clock, self._report, self._registry = deployment, clock, report, registry
+        super().__init__(report, registry)
+        self._deployment, self._clock = deployment, clock
         self._observed: dict[SafeText, list[Sample]] = {}
         """The samples of what servers say anyway, by the labels of their nodes."""
-        self._wrong: dict[SafeText, SafeText] = {}
-        """What is wrong with nodes, in a word."""
         self._revision = 0
         self._watch: HealthWatch | None = None
         """What takes full samples, from the first time on that somebody looks."""
         self._asking: asyncio.Task[None] | None = None
         self._stopped: SafeText | None = None
         """Why no samples are taken any more."""
-        self._panels: dict[SafeText, tuple[int, Sequence[Panel]]] = {}
-        """By node, with the revision that they are of."""
 
     @property
     def revision(self) -> int:
@@ -125,7 +131,17 @@ class HealthSession:
         return self._deployment.home.link
 
     @property
-    def _samples(self) -> Mapping[SafeText, Sequence[Sample]]:
+    def is_cluster(self) -> bool:
+        """Whether there are several nodes, or may be."""
+        return self._deployment.is_cluster
+
+    @property
+    def label(self) -> SafeText:
+        """What the user named."""
+        return self._deployment.home.target.label
+
+    @property
+    def known(self) -> Mapping[SafeText, Sequence[Sample]]:
         """What there is of each node: full samples, or else what it says anyway."""
         if self._watch is not None:
             full = {node.label: node.samples for node in self._watch.nodes if node.samples}
@@ -133,74 +149,11 @@ class HealthSession:
                 return full
         return self._observed
 
-    @property
-    def nodes(self) -> Sequence[SafeText]:
-        """The nodes that have said something."""
-        return tuple(self._samples)
-
-    @property
-    def nodes_table(self) -> Table | None:
-        """The nodes of a cluster; None for one server."""
-        if not self._deployment.is_cluster or not self._samples:
-            return None
-        from rtui.analysis.health.nodes import nodes_table  # noqa: PLC0415 - as above
-
-        return nodes_table({node: samples[-1] for node, samples in self._samples.items()}, self._wrong)
-
-    def asked_at_s(self, node: SafeText) -> float | None:
-        """When the last sample was taken."""
-        samples = self._samples.get(node)
-        return samples[-1].at_ms / 1000 if samples else None
-
-    def first_at_s(self, node: SafeText) -> float | None:
-        """When the first sample was taken that is kept."""
-        samples = self._samples.get(node)
-        return samples[0].at_ms / 1000 if samples else None
-
-    def denied(self, node: SafeText) -> Collection[Source]:
-        """What the user may not ask for, by the last sample."""
-        samples = self._samples.get(node)
-        missing = samples[-1].missing if samples else {}
-        return tuple(source for source, why in missing.items() if why.reason is Reason.DENIED)
-
     def failure(self, node: SafeText | None) -> SafeText | None:
         """Why a node has not answered last."""
         known = () if self._watch is None else self._watch.nodes
         failures = (one.failure for one in known if node in (None, one.label))
         return self._stopped or next((why for why in failures if why is not None), None)
-
-    def _view(self, samples: Sequence[Sample]) -> HealthView:
-        """Return all that is known of a node."""
-        from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - as above
-        from rtui.registry.rules import RuleLevels  # noqa: PLC0415
-
-        levels = RuleLevels() if self._registry is None else self._registry.rules
-        return HealthView(tuple(samples), self._report(), self._registry, levels)
-
-    def panels(self, node: SafeText) -> Sequence[Panel]:
-        """What is known of a node, by its samples so far."""
-        from rtui.analysis.findings.server import server_health  # noqa: PLC0415 - as above
-
-        made_of, panels = self._panels.get(node, (-1, ()))
-        revision, samples = self.revision, self._samples.get(node)
-        if samples and made_of != revision:
-            panels = server_health(self._view(samples)).panels
-            self._panels[node] = revision, panels
-        return panels
-
-    def warning(self, node: SafeText) -> SafeText | None:
-        """Say that the server was restarted while the samples were taken."""
-        from rtui.analysis.humanize import SECOND_MS, short_duration  # noqa: PLC0415 - as above
-
-        samples = self._samples.get(node)
-        if not samples:
-            return None
-        view = self._view(samples)
-        if all(span.is_same_run for span in view.spans):
-            return None
-        uptime_s = view.number("uptime_in_seconds")
-        when = "" if uptime_s is None else f" {short_duration(int(uptime_s) * SECOND_MS)} ago"
-        return SafeText(f"The server was restarted{when}: what it counts since its start began anew.")
 
     def begin(self) -> None:
         """Take full samples every few seconds."""
@@ -232,14 +185,6 @@ class HealthSession:
         if self._watch is not None:
             self._watch.ask_now()
 
-    def sample_lines(self) -> Sequence[str]:
-        """All samples that are kept, as the lines of a file."""
-        from rtui.analysis.formats.samples import Header, header_line, sample_line  # noqa: PLC0415 - as above
-
-        found = sorted((one for samples in self._samples.values() for one in samples), key=lambda one: one.at_ms)
-        header = Header(began_ms=found[0].at_ms if found else 0, server=self._deployment.home.target.label)
-        return [header_line(header), *map(sample_line, found)]
-
     async def observe(self) -> None:
         """Read what the servers have said in INFO anyway, and find out what is wrong, in a thread."""
         home = self._deployment.home
@@ -252,10 +197,10 @@ class HealthSession:
             del kept[:-MOST_OBSERVED]
         for gone in self._observed.keys() - {label for _, label in said}:
             del self._observed[gone]
-        views = {node: self._view(samples) for node, samples in self._samples.items()}
+        views = {node: self._view(samples) for node, samples in self.known.items()}
         before = self._wrong, self.trouble
         self._wrong, self.trouble = await asyncio.to_thread(_wrong_with, views)
-        if self._samples is self._observed or before != (self._wrong, self.trouble):
+        if self.known is self._observed or before != (self._wrong, self.trouble):
             self._revision += 1
 
 

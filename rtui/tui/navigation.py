@@ -118,7 +118,8 @@ class Navigation(TerminalApp):
         from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
 
         if isinstance(self.screen, ServerScreen):
-            self.screen.dismiss(None)
+            if self.screen.source.file is None:
+                self.screen.dismiss(None)
         elif self._session is not None and isinstance(self.screen, CommandScreen):
             self._remember_place()
             self._show_server(self._session)

@@ -1,4 +1,4 @@
-"""Runs the application for the command line: to browse, to record that, or to show a report."""
+"""Runs the application for the command line: to browse, to record that, or to show a report or samples."""
 
 from __future__ import annotations
 
@@ -16,12 +16,20 @@ from rtui.tui.kit.themes import Palette, terminal_palette
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
+    from rtui.server.saved_health import SavedHealth
 
 
-class ReportApp(RtuiApp):
-    """Shows one report; its first screen is the analysis, under which there is nothing to go back to."""
+class FileApp(RtuiApp):
+    """Shows what is in a file, on a screen under which there is nothing to go back to."""
 
     can_connect = False
+
+    async def on_load(self) -> None:
+        """Connect to no server."""
+
+
+class ReportApp(FileApp):
+    """Shows one report; its first screen is the analysis."""
 
     def __init__(
         self,
@@ -42,9 +50,6 @@ class ReportApp(RtuiApp):
         self._report: Report | None = report
         self._before = before
 
-    async def on_load(self) -> None:
-        """Connect to no server."""
-
     async def begin(self) -> None:
         """Show the report, instead of connecting; connect once a server was chosen."""
         report, self._report = self._report, None
@@ -61,6 +66,32 @@ class ReportApp(RtuiApp):
         screen = AnalyseScreen(source, settings=self.settings, registry=registry, clock=self._epoch_clock)
         screen.view.states.compare(self._before)
         await self.push_screen(screen)
+
+
+class SamplesApp(FileApp):
+    """Shows the samples of servers; its first screen is that of the server."""
+
+    def __init__(
+        self,
+        health: SavedHealth,
+        options: BrowseOptions,
+        *,
+        palette: Palette = Palette.TRUE,
+        settings: SettingsFile | None = None,
+    ) -> None:
+        """Of the options only those of the look count."""
+        super().__init__(options, palette=palette, settings=settings)
+        self._health: SavedHealth | None = health
+
+    async def begin(self) -> None:
+        """Show the samples, instead of connecting; connect once a server was chosen."""
+        health, self._health = self._health, None
+        if health is None:
+            await super().begin()
+            return
+        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - not for browsing
+
+        await self.push_screen(ServerScreen(health, health.label, clock=lambda: health.ended_at_s))
 
 
 def run(options: BrowseOptions) -> int:
@@ -99,3 +130,9 @@ def run_report(report: Report, options: BrowseOptions, before: Report | None = N
     """
     settings = SettingsFile.opened(settings_path())
     return ReportApp(report, options, before, palette=terminal_palette(), settings=settings).run() or 0
+
+
+def run_samples(health: SavedHealth, options: BrowseOptions) -> int:
+    """Show samples of servers that were saved, until the user leaves; returns the exit code."""
+    settings = SettingsFile.opened(settings_path())
+    return SamplesApp(health, options, palette=terminal_palette(), settings=settings).run() or 0

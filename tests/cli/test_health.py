@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
 
@@ -23,7 +24,7 @@ def lines_of(text: str) -> list[dict[str, object]]:
 
 
 def test_a_sample_of_a_server(server: Server, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["health", server.url, "--format", "json"]) == 0
+    assert run(["health", server.url, "--format", "jsonl"]) == 0
     header, sample = lines_of(capsys.readouterr().out)
     assert (header["format"], header["server"]) == ("rtui samples", f"127.0.0.1:{server.port}")
     assert sample["node"] == f"127.0.0.1:{server.port}"
@@ -32,7 +33,7 @@ def test_a_sample_of_a_server(server: Server, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 def test_a_sample_of_each_node(cluster: TestCluster, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["health", cluster.members[0].server.url, "--format", "json"]) == 0
+    assert run(["health", cluster.members[0].server.url, "--format", "jsonl"]) == 0
     _, *samples = lines_of(capsys.readouterr().out)
     assert {one["node"] for one in samples} == {f"127.0.0.1:{one.server.port}" for one in cluster.members}
 
@@ -42,7 +43,7 @@ def test_a_file_that_is_read_again(valkey: Server, tmp_path: Path, capsys: pytes
     assert run(["health", valkey.url, "-o", str(path)]) == 0
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert capsys.readouterr().out == ""
-    assert run(["health", str(path), "--format", "json"]) == 0
+    assert run(["health", str(path), "--format", "jsonl"]) == 0
     assert capsys.readouterr().out == path.read_text()
     assert run(["health", valkey.url, "-o", str(path)]) == 2
     assert "is there already" in capsys.readouterr().err
@@ -55,7 +56,7 @@ def test_a_file_that_is_read_again(valkey: Server, tmp_path: Path, capsys: pytes
 def test_addresses_are_masked(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     valkey.admin.config_set("slowlog-log-slower-than", 0)
     valkey.admin.ping()
-    assert run(["health", valkey.url, "--mask", "--format", "json"]) == 0
+    assert run(["health", valkey.url, "--mask", "--format", "jsonl"]) == 0
     header, sample = capsys.readouterr().out.splitlines()
     (found,) = read_samples([header.encode(), sample.encode()]).nodes.values()
     assert found[0].clients
@@ -65,7 +66,7 @@ def test_addresses_are_masked(valkey: Server, capsys: pytest.CaptureFixture[str]
 
 
 def test_samples_until_a_signal(valkey: Server) -> None:
-    command = [sys.executable, "-m", "rtui", "health", valkey.url, "--watch", "1", "--format", "json"]
+    command = [sys.executable, "-m", "rtui", "health", valkey.url, "--watch", "1", "--format", "jsonl"]
     with subprocess.Popen(command, cwd=CHECKOUT, stdout=subprocess.PIPE, env={**os.environ}) as process:
         assert process.stdout is not None
         lines = [process.stdout.readline() for _ in range(3)]
@@ -134,3 +135,183 @@ def test_a_registry_sets_the_rules(valkey: Server, tmp_path: Path, capsys: pytes
     assert run(["health", valkey.url, "--registry", str(path), "--fail-on", "error"]) == 1
     assert "The eviction policy is noeviction; agreed is volatile-ttl" in capsys.readouterr().out
     assert run(["health", valkey.url, "--no-registry", "--fail-on", "error"]) == 0
+
+
+def test_one_json_document(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    valkey.admin.set("a", "b")
+    assert run(["health", valkey.url, "--format", "json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["format"], document["schema"]) == ("rtui health", 1)
+    (node,) = document["nodes"]
+    assert node["node"] == f"127.0.0.1:{valkey.port}"
+    figures = {one["id"]: one for panel in node["panels"] for one in panel["figures"]}
+    assert figures["used_memory"]["unit"] == "bytes"
+    assert figures["used_memory"]["value"] > 0
+    assert figures["used_memory"]["history"] == [figures["used_memory"]["value"]]
+    assert figures["commands"]["unknown"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [
+        ("a.jsonl", '{"format":"rtui samples"'),
+        ("a.dat", '{"format":"rtui samples"'),
+        ("a.json", '{\n "format": "rtui health"'),
+        ("a.md", "# rtui health"),
+        ("a.html", "<!doctype html>"),
+        ("a.prom", "# HELP rtui_"),
+        ("a.sarif", '{\n  "$schema"'),
+        ("a.xml", "<?xml"),
+        ("a.txt", "127.0.0.1:"),
+    ],
+)
+def test_the_ending_of_the_file_says_the_format(name: str, begins: str, valkey: Server, tmp_path: Path) -> None:
+    path = tmp_path / name
+    assert run(["health", valkey.url, "-o", str(path)]) == 0
+    assert path.read_text().startswith(begins)
+
+
+def test_a_file_for_a_collector_is_replaced_each_time(valkey: Server, tmp_path: Path) -> None:
+    path = tmp_path / "rtui.prom"
+    path.write_text("")
+    path.chmod(0o644)
+    command = [sys.executable, "-m", "rtui", "health", valkey.url, "--watch", "1", "-o", str(path)]
+    with subprocess.Popen(command, cwd=CHECKOUT, env={**os.environ}) as process:
+        seen = set[int]()
+        while len(seen) < 3 and process.poll() is None:
+            seen.add(path.stat().st_ino)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 130
+    assert stat.S_IMODE(path.stat().st_mode) == 0o644
+    assert "rtui_used_memory_bytes" in path.read_text()
+
+
+@pytest.fixture
+def earlier(valkey: Server, tmp_path: Path) -> str:
+    """Samples of the server before anything was wrong with it."""
+    path = tmp_path / "before.jsonl"
+    assert run(["health", valkey.url, "-o", str(path)]) == 0
+    return str(path)
+
+
+def make_slow(server: Server) -> None:
+    spin = "local n = 0; for i = 1, 3000000 do n = n + i end; return redis.call('GET', KEYS[1])"
+    server.admin.config_set("slowlog-log-slower-than", 0)
+    for number in range(3):
+        server.admin.eval(spin, 1, f"shop:user:{number}:cart")
+    server.admin.config_set("slowlog-log-slower-than", 10_000)
+
+
+def test_what_has_changed_since_a_file(valkey: Server, earlier: str, capsys: pytest.CaptureFixture[str]) -> None:
+    make_slow(valkey)
+    after = str(Path(earlier).with_name("after.jsonl"))
+    assert run(["health", valkey.url, "-o", after]) == 0
+    for fate, place, since in (("new", valkey.url, earlier), ("gone", earlier, after)):
+        assert run(["health", place, "--since", since]) == 0
+        text = capsys.readouterr().out
+        assert f"Findings: {fate} (1)" in text
+        assert "since  " in text
+        assert "EVAL of shop:user:{id}:cart" in text
+    for form, said in (("md", "### Findings: new (1)"), ("html", "Findings: new (1)")):
+        assert run(["health", valkey.url, "--since", earlier, "--format", form]) == 0
+        assert said in capsys.readouterr().out
+    assert run(["health", valkey.url, "--since", earlier, "--format", "json"]) == 0
+    (node,) = json.loads(capsys.readouterr().out)["nodes"]
+    assert {one["rule"]: one["fate"] for one in node["compared"]["findings"]}["command-slow"] == "new"
+    used = next(one for panel in node["panels"] for one in panel["figures"] if one["id"] == "used_memory")
+    assert used["change"]["difference"]["low"] == used["value"] - used["then"]
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "code", "said"),
+    [
+        (["used_memory>1B"], 1, "reached: used_memory>1B (it is "),
+        (["used_memory>1TiB", "used_memory>+10000%", "new-findings>5"], 0, ""),
+        (["new-findings>0"], 1, "reached: new-findings>0 (it is 1 new)"),
+        (["new-errors>0"], 0, ""),
+        (["used_memory>-99%"], 1, "reached"),
+        (["used_memry>1"], 3, "no figure has the id used_memry, but there is used_memory"),
+        (["nobody used_memory>1B"], 3, "no node is called nobody"),
+        (["used_memory>5s"], 3, "used_memory has no unit s"),
+        (["commands>1"], 3, "a rate takes two samples"),
+        (["used_memry>1", "used_memory>1B"], 1, "reached"),
+        (["nothing"], 2, "nothing: write it like"),
+        (["new-things>1"], 2, "new-things is neither a figure nor one of"),
+        (["new-findings>+1"], 2, "without sign and unit"),
+    ],
+)
+def test_thresholds(  # noqa: PLR0917 - fixtures
+    thresholds: list[str], code: int, said: str, valkey: Server, earlier: str, capsys: pytest.CaptureFixture[str]
+) -> None:  # fmt: skip
+    make_slow(valkey)
+    options = [part for threshold in thresholds for part in ("--fail-on", threshold)]
+    assert run(["health", valkey.url, "--since", earlier, *options]) == code
+    assert said in capsys.readouterr().err
+
+
+def test_a_change_needs_earlier_samples(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert run(["health", "127.0.0.1:1", "--fail-on", "used_memory>+1%"]) == 2
+    assert "--since" in capsys.readouterr().err
+    assert run(["health", "127.0.0.1:1", "--since", str(tmp_path / "none")]) == 2
+    assert "it has no samples" in capsys.readouterr().err
+
+
+def test_no_report_goes_with_stand_ins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["health", "127.0.0.1:1", "--sanitise", "--report", "latest"]) == 2
+    assert "names of keys" in capsys.readouterr().err
+
+
+def test_rules_about_keys_go_by_the_latest_report(
+    valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    valkey.admin.config_set("maxmemory", 100 << 20)
+    valkey.admin.config_set("maxmemory-policy", "allkeys-lru")
+    valkey.admin.set("lock:1", "x")
+    rule = "warn  eviction-of-lasting"
+    assert run(["health", valkey.url, "--report", "latest"]) == 2
+    assert "No report of" in capsys.readouterr().err
+    assert run(["health", valkey.url]) == 0
+    assert rule not in capsys.readouterr().out
+    path = tmp_path / "keys.json"
+    assert run(["report", valkey.url, "-o", str(path)]) == 0
+    capsys.readouterr()
+    for options in ([], ["--report", "latest"], ["--report", str(path)], ["--report", f"127.0.0.1:{valkey.port}@1"]):
+        assert run(["health", valkey.url, *options]) == 0
+        text = capsys.readouterr().out
+        assert rule in text
+        assert "keys   2" in text
+    assert run(["health", valkey.url, "--report", "none"]) == 0
+    assert rule not in capsys.readouterr().out
+    samples = tmp_path / "samples.jsonl"
+    assert run(["health", valkey.url, "-o", str(samples)]) == 0
+    assert run(["health", str(samples)]) == 0
+    assert rule in capsys.readouterr().out
+
+
+def test_findings_for_what_shows_tests_and_code(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
+    make_slow(valkey)
+    assert run(["health", valkey.url, "--format", "junit", "--fail-on", "warn"]) == 1
+    suite = fromstring(capsys.readouterr().out)  # noqa: S314 - of our own
+    assert [one.get("type") for one in suite.iter("failure")] == ["warn"]
+    assert run(["health", valkey.url, "--format", "sarif"]) == 0
+    (found,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [one["ruleId"] for one in found["results"]] == ["command-slow"]
+
+
+def test_samples_with_stand_ins_say_nothing_of_names_and_addresses(valkey: Server, tmp_path: Path) -> None:
+    path = tmp_path / "samples.jsonl"
+    with valkey.client() as client:
+        client.client_setname("billing-service")
+        client.config_set("slowlog-log-slower-than", 0)
+        client.hset("customer:42:profile", "password", "hunter2")
+        client.execute_command("EVAL", "return 'secret-script'", 0)
+        assert run(["health", valkey.url, "--sanitise", "-o", str(path)]) == 0
+    text = path.read_text()
+    for private in ("customer", "profile", "password", "hunter2", "secret", "billing", "127.0.0.1", f":{valkey.port}"):
+        assert private not in text
+    with path.open("rb") as file:
+        (samples,) = read_samples(file).nodes.values()
+    assert samples[0].node == "node-1"
+    assert {"HSET", "EVAL"} <= {one.name for one in samples[0].slow}
+    assert any(one.argv[1].count(b":") == 2 for one in samples[0].slow if one.name == "HSET")

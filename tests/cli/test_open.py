@@ -9,12 +9,15 @@ from types import ModuleType
 import pytest
 
 from rtui.analysis.formats.json import write_json
+from rtui.analysis.formats.samples import Header, header_line, sample_line
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.registry.rules import Severity
 from rtui.server.options import BrowseOptions
+from rtui.server.saved_health import SavedHealth
 from tests.bench.window import window
 from tests.made_report import made_report
+from tests.made_sample import made_sample
 
 Shown = list[tuple[Report, BrowseOptions, Report | None]]
 
@@ -115,3 +118,53 @@ def test_for_real(file: str) -> None:
         findings = len(screen.shown)
         screen.type(b"2")
         screen.wait_for(b"namespace", after=findings)
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> str:
+    path = tmp_path / "samples.jsonl"
+    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    path.write_text("".join([header_line(header), *(sample_line(made_sample(at), header) for at in (0, 5))]))
+    return str(path)
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch, shown: Shown) -> list[SavedHealth]:
+    """What the Server screen was opened over."""
+    found: list[SavedHealth] = []
+
+    def show(health: SavedHealth, _options: BrowseOptions) -> int:
+        found.append(health)
+        return 0
+
+    sys.modules["rtui.tui.run"].run_samples = show  # type: ignore[attr-defined]
+    return found
+
+
+def test_samples_are_shown(seen: list[SavedHealth], samples: str) -> None:
+    assert run(["open", samples]) == 0
+    (health,) = seen
+    assert health.nodes == ("10.0.0.5:6379",)
+    assert health.file == "samples.jsonl · 2 samples, 2026-09-21 14:13:20 to 14:13:25 UTC"
+    assert health.compared(health.nodes[0]) is None
+
+
+def test_earlier_samples_are_compared_with(seen: list[SavedHealth], samples: str, file: str) -> None:
+    assert run(["open", samples, "--since", samples, "--report", file]) == 0
+    (health,) = seen
+    compared = health.compared(health.nodes[0])
+    assert compared is not None
+    assert compared.now.report is not None
+    assert run(["open", samples, "--since", file]) == 2
+
+
+def test_samples_without_any(seen: list[SavedHealth], samples: str, capsys: pytest.CaptureFixture[str]) -> None:
+    path = Path(samples)
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    assert run(["open", samples]) == 2
+    assert "there is no sample in it" in capsys.readouterr().err
+    assert seen == []
+
+
+def test_a_report_needs_no_report(shown: Shown, file: str) -> None:
+    assert run(["open", file, "--report", file]) == 2

@@ -7,10 +7,15 @@ from dataclasses import replace
 import pytest
 from textual.pilot import Pilot
 
+from rtui.analysis.formats.samples import Header, SamplesFile
 from rtui.analysis.health.sample import Source
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import Trouble
+from rtui.server.options import BrowseOptions
+from rtui.server.saved_health import SavedHealth
 from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.run import SamplesApp
+from tests.made_sample import GIB, MIB, made_sample
 from tests.snapshots.test_screens import LARGE, MEDIUM, SMALL, Compare, app, settle
 from tests.tui.browsing import until
 from tests.tui.fixed_health import DENIED_SLOW
@@ -71,3 +76,24 @@ def test_what_is_wrong_stands_in_the_title(snap_compare: Compare, size: tuple[in
         await settle(pilot)
 
     assert snap_compare(app(made), terminal_size=size, run_before=look)
+
+
+def of_files(*, is_compared: bool) -> SamplesApp:
+    """The application on a file of samples, or on two."""
+    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    now = tuple(made_sample(at, used_memory=(3 * GIB) + at * MIB, used_memory_rss=6 * GIB) for at in range(0, 400, 5))
+    then = SamplesFile(header, {"10.0.0.5:6379": (made_sample(-86_400),)}) if is_compared else None
+    health = SavedHealth(SamplesFile(header, {"10.0.0.5:6379": now}), "samples.jsonl", before=then)
+    return SamplesApp(health, BrowseOptions())
+
+
+@pytest.mark.parametrize("size", [SMALL, MEDIUM], ids=["80x24", "120x36"])
+@pytest.mark.parametrize("is_compared", [False, True], ids=["alone", "compared"])
+def test_samples_of_a_file(snap_compare: Compare, size: tuple[int, int], *, is_compared: bool) -> None:
+    async def look(pilot: Pilot[int]) -> None:
+        screen = await shown(pilot)
+        await pilot.press("2")
+        await until(pilot, lambda: screen.view.figure is not None and screen.view.panel.id == "memory")
+        await pilot.pause()
+
+    assert snap_compare(of_files(is_compared=is_compared), terminal_size=size, run_before=look)

@@ -150,10 +150,14 @@ class FixedHealth:
     restarted: SafeText | None = None
     link: LinkState = field(default_factory=Online)
     revision: int = 1
+    file: SafeText | None = None
     asked: list[str] = field(default_factory=list)
 
     def panels(self, node: SafeText) -> tuple[Panel, ...]:
         return self.known
+
+    def compared(self, node: SafeText) -> None:
+        return None
 
     def asked_at_s(self, node: SafeText) -> float | None:
         return self.at_s

@@ -169,6 +169,50 @@ def test_a_sanitised_tour_holds_nothing_private(redis70: Server, tmp_path: Path)
     assert not any("customer" in line for one in found for line in one)
 
 
+SERVER_TOUR: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("exclamation_mark",), "nothing wrong"),
+    (("2",), "keys that can be evicted"),
+    (("4",), "Slow commands by command"),
+    (("right_square_bracket",), "HGETALL"),
+)
+"""Keys on the way over the Server screen, and what they bring."""
+
+
+@pytest.mark.parametrize("sanitise", [False, True], ids=["as it is", "sanitised"])
+def test_the_server_screen_is_played(sanitise: bool, redis70: Server, tmp_path: Path) -> None:
+    plant(redis70)
+    redis70.admin.config_set("slowlog-log-slower-than", 0)
+    redis70.admin.hset("customer:seven", mapping={"name": "SECRET-1"})
+    redis70.admin.hgetall("customer:seven")
+    redis70.admin.config_set("slowlog-log-slower-than", 10_000)
+    path, times = tmp_path / "session.jsonl.gz", list[float]()
+
+    async def take() -> None:
+        recorder = Recorder(path, sanitise=sanitise)
+        options = BrowseOptions(target=Target(port=redis70.port), resume=False, is_sanitised=sanitise)
+        app = RtuiApp(options, recorder=recorder)
+        with seeded(recorder.seed):
+            async with visiting(options.target, tmp_path / "folder", size=SIZE, app=app) as visitor:
+                await visitor.whole()
+                for keys, shows in SERVER_TOUR:
+                    await visitor.press(*keys)
+                    await visitor.until_shown(shows)
+                    times.append(recorder.at_ms)
+                await visitor.press("q")
+                await visitor.until(lambda: not app.is_running, "the end")
+        recorder.close()
+
+    asyncio.run(take())
+    shown = asyncio.run(replayed(read_recording(path), tmp_path / "replay", times))
+    for screen, (_, shows) in zip(shown, SERVER_TOUR, strict=True):
+        assert shows in "\n".join(screen)
+    assert ("customer" in "\n".join(shown[-1])) is not sanitise
+    picture = tmp_path / "frame.svg"
+    program = [sys.executable, "-m", "rtui", "replay", str(path), "--to", str(picture), "--at", str(times[1] / 1000)]
+    subprocess.run(program, check=True, timeout=120)
+    assert "2&#160;Memory" in picture.read_text()
+
+
 @pytest.mark.slow
 def test_a_file_that_is_cut_off_plays_up_to_there(redis70: Server, tmp_path: Path) -> None:
     plant(redis70)
@@ -258,7 +302,7 @@ def test_options_that_say_nothing_together_are_refused(tmp_path: Path) -> None:
 
 def test_a_registry_is_played_with_the_session() -> None:
     header = Header(
-        rtui="1", began=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24,
+        rtui="1", began_ms=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24,
         registry='title = "shop"',
     )  # fmt: skip
     options = replay_options(header)
@@ -270,7 +314,7 @@ def test_a_registry_is_played_with_the_session() -> None:
 
 @pytest.mark.parametrize("width", [10, 30, 60, 80, 200])
 def test_the_line_has_the_width_of_the_terminal(width: int) -> None:
-    header = Header(rtui="1", began=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24)
+    header = Header(rtui="1", began_ms=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24)
     line = replay_line(
         Recording(header, inputs=[Key(5, "a")]), ReplayClock(is_paused=True), Key(5, "\x1b", "字"), width
     )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -103,25 +103,46 @@ def compare_findings(before: Report, after: Report, levels: RuleLevels | None = 
     was = findings(before, levels, most_places=None)
     now = findings(after, levels, before, most_places=None)
     of_change = set(now.checked) - looked_at(after, levels)
-    compared = set(was.checked) & set(now.checked) | of_change
+    first = Side("in the first report", was, "reports", _missable(before, was))
+    second = Side("in the second report", now, "reports", _missable(after, now))
+    shared = set(was.checked) & set(now.checked) | of_change
+    return compare_found(first, second, shared, RuleLevels() if levels is None else levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What rules find at one time."""
+
+    when: str
+    """For notes: `in the first report`."""
+    found: Found
+    noun: str
+    """What both are: `reports`."""
+    missable: frozenset[str]
+    """Rules that there may be more of than they find."""
+
+
+def compare_found(before: Side, after: Side, shared: Collection[str], levels: RuleLevels) -> FindingsComparison:
+    """Compare what the rules `shared` by both sides find; the others are named as not compared."""
+    was, now = before.found, after.found
     earlier = dict(zip(identities(was), was.findings, strict=True))
     later = dict(zip(identities(now), now.findings, strict=True))
-    could_miss_before, could_miss_after = _missable(before, was), _missable(after, now)
     changes = {}
     for name, one in later.items():
-        if one.rule in compared:
-            changes[name] = _change(earlier.get(name), one, is_certain=one.rule not in could_miss_before)
+        if one.rule in shared:
+            changes[name] = _change(earlier.get(name), one, is_certain=one.rule not in before.missable)
     for name, one in earlier.items():
-        if one.rule in compared and name not in later:
-            fate = FindingFate.MAYBE_GONE if one.rule in could_miss_after else FindingFate.GONE
+        if one.rule in shared and name not in later:
+            fate = FindingFate.MAYBE_GONE if one.rule in after.missable else FindingFate.GONE
             changes[name] = FindingChange(one, fate, *_figures(one, None))
-    uncompared = tuple(rule for rule in dict.fromkeys((*was.checked, *now.checked)) if rule not in compared)
-    severity = (RuleLevels() if levels is None else levels).severity
-    open_after = frozenset(severity(rule) for rule in could_miss_after.union(uncompared))
-    open_before = frozenset(severity(rule) for rule in could_miss_before.union(uncompared))
-    notes = [f"Rules that only one of the reports can be judged by: {', '.join(uncompared)}."] if uncompared else []
-    for name, found in (("first", was), ("second", now)):
-        notes += [f"Not judged in the {name} report: {one.rule} ({one.why})." for one in found.unjudged]
+    uncompared = tuple(rule for rule in dict.fromkeys((*was.checked, *now.checked)) if rule not in shared)
+    open_after = frozenset(map(levels.severity, after.missable.union(uncompared)))
+    open_before = frozenset(map(levels.severity, before.missable.union(uncompared)))
+    notes = (
+        [f"Rules that only one of the {after.noun} can be judged by: {', '.join(uncompared)}."] if uncompared else []
+    )
+    for side in (before, after):
+        notes += [f"Not judged {side.when}: {one.rule} ({one.why})." for one in side.found.unjudged]
     return FindingsComparison(changes, uncompared, open_after, open_before, tuple(notes))
 
 

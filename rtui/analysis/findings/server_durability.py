@@ -159,8 +159,16 @@ FINDERS: Final = (
         MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, lambda view: not is_replica(view)
     ),
     ServerFinder(LAGGING, lagging, "replica behind", (), _REPLICATION, _is_primary_with_replicas),
-    ServerFinder(BACKLOG, short_backlog, "backlog", ("repl_backlog_size",), _REPLICATION, _can_tell_backlog),
+    ServerFinder(
+        BACKLOG, short_backlog, "backlog", ("repl_backlog_size",), _REPLICATION, _can_tell_backlog, needs_more=True
+    ),
     ServerFinder(FORK, slow_fork, "slow fork", ("latest_fork_usec",), Source.INFO_STATS),
-    ServerFinder(HUGE_PAGES, huge_pages, "huge pages", (), None, lambda view: view.setting("disable-thp") is not None),
+    ServerFinder(
+        HUGE_PAGES,
+        huge_pages,
+        "huge pages",
+        applies=lambda view: view.setting("disable-thp") is not None,
+        needs_more=True,
+    ),
 )
 """The rules about what keeps data, the worst first."""

@@ -26,6 +26,8 @@ class ServerFinder:
     """The source that these fields, or what else it goes by, are from."""
     applies: Callable[[HealthView], bool] = lambda _view: True
     """Whether there is what it is about, such as replicas, two samples, a report; else it is not looked at."""
+    needs_more: bool = False
+    """Whether it is not looked at where samples over time, settings or a report are lacking: it may be broken then."""
 
 
 def of_server(

@@ -154,8 +154,14 @@ def _has_report(view: HealthView) -> bool:
 
 
 FINDERS: Final = (
-    ServerFinder(EVICTS, evicts_lasting, "evicts locks", applies=_has_report),
-    ServerFinder(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report),
-    ServerFinder(CLIFF_LOAD, cliff_load, "expiry", applies=lambda view: _has_report(view) and len(view.spans) > 1),
+    ServerFinder(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
+    ServerFinder(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
+    ServerFinder(
+        CLIFF_LOAD,
+        cliff_load,
+        "expiry",
+        applies=lambda view: _has_report(view) and len(view.spans) > 1,
+        needs_more=True,
+    ),
 )
 """The rules about a server and its keys, the worst first."""

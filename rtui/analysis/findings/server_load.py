@@ -196,7 +196,7 @@ _STATS: Final = Source.INFO_STATS
 
 FINDERS: Final = (
     ServerFinder(CLIENTS_LIMIT, near_client_limit, "clients", ("connected_clients",), Source.INFO_CLIENTS),
-    ServerFinder(CPU, saturated, "CPU", MAIN_THREAD, Source.INFO_CPU, _lasts),
+    ServerFinder(CPU, saturated, "CPU", MAIN_THREAD, Source.INFO_CPU, _lasts, needs_more=True),
     ServerFinder(BUFFERS, unread_output, "buffers", (), Source.CLIENTS),
     ServerFinder(SLOW, slow, "slow", (), Source.SLOW_LOG),
     ServerFinder(BANNED, banned, "banned command", (), Source.COMMAND_STATS),
@@ -207,7 +207,8 @@ FINDERS: Final = (
         ("keyspace_hits", "keyspace_misses"),
         _STATS,
         lambda view: view.session is not None,
+        needs_more=True,
     ),
-    ServerFinder(CHURN, churn, "churn", ("total_connections_received",), _STATS, _lasts),
+    ServerFinder(CHURN, churn, "churn", ("total_connections_received",), _STATS, _lasts, needs_more=True),
 )
 """The rules about load, the worst first."""

@@ -44,10 +44,10 @@ class FindingLines:
     notes: tuple[str, ...] = ()
 
 
-def finding_lines(found: FindingsComparison, top: int) -> FindingLines:
-    """Return compared findings as texts, the `top` first of each fate."""
+def finding_lines(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = LISTED) -> FindingLines:
+    """Return compared findings as texts, the `top` first of each fate; those of other fates are counted."""
     sections = []
-    for fate in LISTED:
+    for fate in listed:
         members = sorted(found.of_fate(fate), key=lambda one: one.finding.severity is not Severity.ERROR)
         if members:
             title = f"Findings: {fate.value} ({len(members):,})"
@@ -55,7 +55,7 @@ def finding_lines(found: FindingsComparison, top: int) -> FindingLines:
     rest = [
         f"{fate.value}: {number:,}"
         for fate in (FindingFate.SAME, FindingFate.UNCLEAR)
-        if (number := len(found.of_fate(fate)))
+        if fate not in listed and (number := len(found.of_fate(fate)))
     ]
     return FindingLines(tuple(sections), f"Findings {', '.join(rest)}" if rest else "", found.notes)
 
@@ -88,11 +88,11 @@ def finding_text(found: FindingLines) -> list[str]:
     return [*lines, *(["", found.rest] if found.rest else [])]
 
 
-def finding_markdown(found: FindingLines) -> list[str]:
-    """Return the lines of Markdown; names of keys can't become markup."""
+def finding_markdown(found: FindingLines, level: str = "##") -> list[str]:
+    """Return the lines of Markdown, its headings of this level; names of keys can't become markup."""
     lines: list[str] = []
     for section in found.sections:
-        lines += ["", f"## {section.title}", "", markdown_row(_HEADINGS), markdown_row([":--"] * 3)]
+        lines += ["", f"{level} {section.title}", "", markdown_row(_HEADINGS), markdown_row([":--"] * 3)]
         lines += [markdown_row([escaped(cell) for cell in row]) for row in section.rows]
         left = _left_off(section)
         lines += ["", *left] if left else []

@@ -102,11 +102,16 @@ def comparison_lines(
         sections=tuple(sections),
         rest=", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number),
         notes=comparison.notes,
-        judgements=tuple(
-            f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
-            for one in judgements
-        ),
+        judgements=judgement_lines(judgements),
         findings=FindingLines() if findings is None else finding_lines(findings, top),
+    )
+
+
+def judgement_lines(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """Return a line for each threshold; what is reached, or can't be judged, in capitals."""
+    return tuple(
+        f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
+        for one in judgements
     )
 
 
@@ -189,8 +194,8 @@ def comparison_json(
     document = {
         "format": COMPARISON_FORMAT,
         "schema": COMPARISON_SCHEMA,
-        "before": _head(comparison.before),
-        "after": _head(comparison.after),
+        "before": head_record(comparison.before),
+        "after": head_record(comparison.after),
         "notes": list(comparison.notes),
         "levels_compared": comparison.levels,
         "total": _record(changes[0]),
@@ -202,7 +207,8 @@ def comparison_json(
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _head(head: Head) -> dict[str, Any]:
+def head_record(head: Head) -> dict[str, Any]:
+    """Return what JSON says of a report: time, server, coverage."""
     server = head.server
     return {
         "made_at_epoch_s": head.made_at_s,

@@ -104,7 +104,12 @@ def _number(value: float) -> str:
 
 def table_json(table: Table) -> str:
     """Return a list of records, one for each row."""
-    return json.dumps([_record(table.columns, row) for row in table.rows], indent=1) + "\n"
+    return json.dumps(table_records(table), indent=1) + "\n"
+
+
+def table_records(table: Table) -> list[dict[str, Any]]:
+    """Return the rows as values of JSON."""
+    return [_record(table.columns, row) for row in table.rows]
 
 
 def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
@@ -112,20 +117,20 @@ def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for cell, column in zip(row, columns, strict=True):
         name = field_name(column)
-        record[name] = _utf8(cell) if isinstance(cell, bytes) else _json_value(cell)
+        record[name] = _utf8(cell) if isinstance(cell, bytes) else cell_value(cell)
         if column.unit is Unit.NAME or isinstance(cell, bytes):
             record[f"{name}_quoted"] = quoted(cell) if isinstance(cell, bytes) else None
     return record
 
 
-def _json_value(cell: Cell) -> Any:
+def cell_value(cell: Cell) -> Any:
     """Return a cell as JSON has it: a number, a text, null for what is not known; an inexact number is a record."""
     if isinstance(cell, Estimate):
         return {"value": cell.value, "low": cell.low, "high": cell.high if isfinite(cell.high) else None}
     if isinstance(cell, AtLeast):
         return {"value": cell.value, "at_least": True}
     if isinstance(cell, tuple):
-        return {_utf8(name) or quoted(name): _json_value(figure) for name, figure in cell}
+        return {_utf8(name) or quoted(name): cell_value(figure) for name, figure in cell}
     if isinstance(cell, Unknown):
         return None
     return "never" if isinstance(cell, NoTtl) else cell

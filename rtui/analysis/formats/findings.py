@@ -55,10 +55,11 @@ def _ending(found: Found) -> Iterator[str]:
         yield f"not judged: {', '.join(rules)} ({why})"
     for note in found.notes:
         yield f"note: {note}"
-    yield f"{_summary(found)} by {humanize.counted(len(found.checked), 'rule')}: {', '.join(found.checked)}."
+    yield f"{summary(found)} by {humanize.counted(len(found.checked), 'rule')}: {', '.join(found.checked)}."
 
 
-def _summary(found: Found) -> str:
+def summary(found: Found) -> str:
+    """Return how much is found: `1 error and 2 warnings`."""
     counts = Counter(one.severity for one in found.findings)
     errors = humanize.counted(counts[Severity.ERROR], "error")
     return f"{errors} and {humanize.counted(counts[Severity.WARN], 'warning')}"
@@ -106,16 +107,22 @@ def findings_json(report: Report, found: Found) -> str:
         "made_at_epoch_s": head.made_at_s,
         "coverage": head.coverage.kind.value,
         "inspected_keys": head.coverage.keys,
-        "findings": [_record(one) for one in found.findings],
+        "findings": [finding_record(one) for one in found.findings],
         "not_listed": [{"rule": one.rule, "severity": one.severity, "places": one.places} for one in found.unlisted],
-        "not_judged": [{"rule": one.rule, "severity": one.severity, "why": one.why} for one in found.unjudged],
+        "not_judged": unjudged_records(found),
         "notes": list(found.notes),
         "checked": list(found.checked),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
-def _record(one: Finding) -> dict[str, Any]:
+def unjudged_records(found: Found) -> list[dict[str, Any]]:
+    """Return the rules that could not be judged."""
+    return [{"rule": one.rule, "severity": one.severity, "why": one.why} for one in found.unjudged]
+
+
+def finding_record(one: Finding) -> dict[str, Any]:
+    """Return all about a finding as values of JSON."""
     return {
         "rule": one.rule,
         "severity": one.severity,

@@ -3,60 +3,134 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from textwrap import wrap
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.server import ServerHealth, server_health
+from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
+from rtui.analysis.formats.compared_findings import FindingLines, finding_markdown, finding_text
+from rtui.analysis.formats.compared_health import cell_of, change_of, compared_findings, when_text
+from rtui.analysis.formats.comparison import head_text, judgement_lines
 from rtui.analysis.formats.findings import markdown_lines, text_lines
 from rtui.analysis.formats.markdown import ROWS, escaped, table_markdown
 from rtui.analysis.formats.text import DEFAULT_WIDTH, cells_of, table_text
-from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.panel import Panel, State
 from rtui.analysis.health.replication_panel import ROLES
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import Column, Table, Unit, cell_reason, cell_text
+from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_reason, cell_text
+from rtui.analysis.report.thresholds import Judgement
 from rtui.keyspace.text.display import SafeText, display_text
 
 _FIGURE: Final = Column("figure", "figure", Unit.TEXT, 28)
 _VALUE: Final = Column("value", "value", Unit.COUNT, 12)
+_THEN: Final = Column("then", "then", Unit.COUNT, 12)
+_NOW: Final = Column("now", "now", Unit.COUNT, 12)
+_CHANGE: Final = Column("change", "change", Unit.COUNT, 9, "From then to now")
 _STATE: Final = Column("state", "state", Unit.TEXT, 7, "Whether the value is normal, by the threshold beside it")
 _NORMAL: Final = Column("normal", "normal", Unit.TEXT, 20)
 _SAID: Final = Column("said", "what it means here", Unit.TEXT)
-_FIGURES: Final = (_FIGURE, _VALUE, _STATE, _NORMAL, _SAID)
 
 _LEAST_ROOM: Final = 32
 """Characters that an explanation has at least."""
 
 
-def figures_table(panel: Panel) -> Table:
+@dataclass(frozen=True)
+class NodePage:
+    """All that is written of a node."""
+
+    view: HealthView
+    health: ServerHealth
+    compared: NodeComparison | None
+    """With earlier samples; None where there are none."""
+
+    @property
+    def title(self) -> SafeText:
+        """Return the node in a line: `10.0.0.5:6379 · redis 7.4.1 · primary · 2026-09-21 14:13:20 UTC · fragmented`."""
+        return SafeText(" · ".join([self.view.latest.node, *self.facts, self.word]))
+
+    @property
+    def facts(self) -> list[SafeText]:
+        """What it is, its role, and of when its last sample is."""
+        view = self.view
+        product = "valkey" if view.text("valkey_version") else "redis"
+        version = view.text("valkey_version") or view.text("redis_version")
+        role = ROLES.get(view.text("role"), "")
+        parts = (f"{product} {version}" if version else "", role, f"{humanize.moment(view.latest.at_ms / 1000)} UTC")
+        return [display_text(part, limit=200) for part in parts if part]
+
+    @property
+    def word(self) -> SafeText:
+        """What is wrong, the worst, in a word or two."""
+        return self.health.headline or SafeText("nothing wrong")
+
+    @property
+    def bases(self) -> list[SafeText]:
+        """What else it rests on, a line each: the earlier samples and the report of the keys."""
+        lines = []
+        if self.compared is not None:
+            lines.append(f"since  {when_text(self.compared.then)}")
+        if self.view.report is not None:
+            lines.append(f"keys   {display_text(head_text(self.view.report.head), limit=300)}")
+        return list(map(SafeText, lines))
+
+    @property
+    def findings(self) -> FindingLines:
+        """What became of findings since the earlier samples; nothing where there are none."""
+        return FindingLines() if self.compared is None else compared_findings(self.compared)
+
+    def figures(self, panel: Panel) -> Sequence[ComparedLine]:
+        """Return the figures of a panel, with those of then where there are earlier samples."""
+        if self.compared is None:
+            return [ComparedLine(None, line) for line in panel.lines]
+        return next(lines for one, lines in self.compared.figures if one.id == panel.id)
+
+
+def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None = None) -> list[NodePage]:
+    """Return what is to be written of each node."""
+    pages = []
+    for view in views:
+        compared = None if comparison is None else comparison.of(view)
+        pages.append(NodePage(view, server_health(view) if compared is None else compared.health, compared))
+    return pages
+
+
+def figures_table(page: NodePage, panel: Panel) -> Table:
     """Return the lines of a panel as a table."""
-    rows = tuple(
-        (
-            line.title,
-            line.value if isinstance(line.value, Unknown) else value_text(line),
-            "" if line.state is State.PLAIN else line.state.value,
-            line.normal,
-            line.said or cell_reason(line.value),
-        )
-        for line in panel.lines
-    )
-    return Table(panel.id, panel.title, _FIGURES, rows)
+    values = (_VALUE,) if page.compared is None else (_THEN, _NOW, _CHANGE)
+    rows = tuple(_figure_row(one, is_compared=page.compared is not None) for one in page.figures(panel))
+    return Table(panel.id, panel.title, (_FIGURE, *values, _STATE, _NORMAL, _SAID), rows)
 
 
-def health_text(views: Sequence[HealthView]) -> str:
+def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
+    line, now = one.line, one.now
+    values: tuple[Cell, ...] = (cell_of(now),)
+    if is_compared:
+        values = (cell_of(one.then), cell_of(now), change_of(one))
+    state = "" if now is None or now.state is State.PLAIN else now.state.value
+    return (line.title, *values, state, line.normal, "" if now is None else line.said or cell_reason(line.value))
+
+
+def health_text(
+    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+) -> str:
     """Return all about each node, in lines; ends with a newline."""
-    return "\n".join(line for view in views for line in _node_text(view)) + "\n"
+    lines = [line for page in node_pages(views, comparison) for line in _node_text(page)]
+    notes = () if comparison is None else comparison.notes
+    for group in (notes, judgement_lines(judgements)):
+        lines += [*group, ""] if group else []
+    return "\n".join(lines) + "\n"
 
 
-def _node_text(view: HealthView) -> Iterator[str]:
-    health = server_health(view)
-    yield title(view, health)
-    yield ""
-    yield from text_lines(health.found)
-    for panel in health.panels:
-        yield from ("", panel.title, *_figure_lines(panel))
+def _node_text(page: NodePage) -> Iterator[str]:
+    yield from (page.title, *page.bases, "")
+    yield from text_lines(page.health.found)
+    compared = page.findings
+    yield from finding_text(compared)
+    yield from ("", *compared.notes) if compared.notes else ()
+    for panel in page.health.panels:
+        yield from ("", panel.title, *_figure_lines(figures_table(page, panel)))
         for table in map(_shortened, panel.tables):
             yield ""
             yield table_text(table).rstrip("\n")
@@ -65,54 +139,58 @@ def _node_text(view: HealthView) -> Iterator[str]:
     yield ""
 
 
-def _figure_lines(panel: Panel) -> Iterator[str]:
+def _figure_lines(table: Table) -> Iterator[str]:
     """Yield the lines of a panel; what is normal and what a value means is wrapped beside them."""
-    rows = [
-        [cell_text(cell, column) for cell, column in zip(row, _FIGURES, strict=True)]
-        for row in figures_table(panel).rows
-    ]
-    widths = [max((cells_of(row[at]) for row in rows), default=0) for at in range(3)]
-    for name, value, state, normal, said in rows:
-        before = f"  {name:<{widths[0]}}  {value:>{widths[1]}}  {state:<{widths[2]}}  "
+    rows = [[cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
+    count = len(table.columns) - 2
+    widths = [max((cells_of(row[at]) for row in rows), default=0) for at in range(count)]
+    if count > 3 and rows:
+        widths = [max(width, len(one.title)) for width, one in zip(widths, table.columns[:count], strict=True)]
+        yield _aligned([one.title for one in table.columns[:count]], widths).rstrip()
+    for row in rows:
+        normal, said = row[count:]
+        before = _aligned(row[:count], widths)
         explained = "; ".join([*([f"normal: {normal}"] if normal else []), *([said] if said else [])])
         room = max(DEFAULT_WIDTH, len(before) + _LEAST_ROOM)
         after = " " * len(before)
         yield from wrap(explained, room, initial_indent=before, subsequent_indent=after) or [before.rstrip()]
 
 
-def health_markdown(views: Sequence[HealthView]) -> str:
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return the name from the left, numbers from the right, and the state."""
+    first, *numbers, state = zip(cells, widths, strict=True)
+    parts = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), f"{state[0]:<{state[1]}}"]
+    return f"  {'  '.join(parts)}  "
+
+
+def health_markdown(
+    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+) -> str:
     """Return a section for each node; nothing that came from a server can become markup. Ends with a newline."""
-    return "\n".join(["# rtui health", "", *(line for view in views for line in _node_markdown(view))]) + "\n"
+    lines = ["# rtui health", "", *(line for page in node_pages(views, comparison) for line in _node_markdown(page))]
+    notes = () if comparison is None else comparison.notes
+    for heading, group in (("Notes", notes), ("Thresholds", judgement_lines(judgements))):
+        lines += [f"## {heading}", "", *(f"- {escaped(line)}" for line in group), ""] if group else []
+    return "\n".join(lines) + "\n"
 
 
-def _node_markdown(view: HealthView) -> Iterator[str]:
-    health = server_health(view)
-    yield from (f"## {escaped(title(view, health))}", "")
-    yield from markdown_lines(health.found, "###")
-    for panel in health.panels:
+def _node_markdown(page: NodePage) -> Iterator[str]:
+    yield from (f"## {escaped(page.title)}", "")
+    yield from (*(f"- {escaped(line)}" for line in page.bases), "") if page.bases else ()
+    yield from markdown_lines(page.health.found, "###")
+    compared = page.findings
+    yield from finding_markdown(compared, "###")
+    yield from ("", *(f"- {escaped(note)}" for note in compared.notes)) if compared.notes else ()
+    for panel in page.health.panels:
         if not panel.lines:
             yield from ("", f"### {escaped(panel.title)}")
-        for table in ([figures_table(panel)] if panel.lines else []) + list(map(_shortened, panel.tables)):
+        figures = [figures_table(page, panel)] if panel.lines else []
+        for table in [*figures, *map(_shortened, panel.tables)]:
             yield from ("", f"### {escaped(table.title)}", "", table_markdown(table).rstrip("\n"))
             yield from ("", escaped(table.note)) if table.note else ()
         for note in panel.notes:
             yield from ("", escaped(note))
     yield ""
-
-
-def title(view: HealthView, health: ServerHealth) -> SafeText:
-    """Return a node in a line: `10.0.0.5:6379 · redis 7.4.1 · primary · 2026-09-21 14:13:20 UTC · fragmented`."""
-    product = "valkey" if view.text("valkey_version") else "redis"
-    version = view.text("valkey_version") or view.text("redis_version")
-    role = ROLES.get(view.text("role"), "")
-    parts = [
-        view.latest.node,
-        f"{product} {version}" if version else "",
-        role,
-        f"{humanize.moment(view.latest.at_ms / 1000)} UTC",
-        health.headline or "nothing wrong",
-    ]
-    return SafeText(" · ".join(display_text(part, limit=200) for part in parts if part))
 
 
 def _shortened(table: Table) -> Table:

@@ -1,7 +1,4 @@
-"""A report as one self-contained page: it loads nothing, and its own policy forbids it to.
-
-The policy lets in the one style sheet and the one script that are written into the page, by their hashes. Without the
-script everything is there, but nothing zooms or sorts. Names and server texts are escaped wherever they are put.
+"""A report as one self-contained page: it loads nothing (`html_parts.py`).
 
 The page begins with two charts as SVG. The icicle of namespaces has a row for each level; width is by bytes, colour by
 the share that never expires. The expiry forecast has bars over time for the next hour, day, week and later, with cliffs
@@ -10,117 +7,21 @@ marked and listed. Then come the tables.
 
 from __future__ import annotations
 
-from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
-from hashlib import sha256
-from html import escape
-from importlib.resources import files
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.table import findings_table
+from rtui.analysis.formats.html_parts import Markup, element, page, section
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Stats
 from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.cells import KEYS, Cells, plain
 from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
-from rtui.analysis.report.tables.table import (
-    COVERAGE_MARKS,
-    Cell,
-    Column,
-    Table,
-    Unit,
-    cell_interval,
-    cell_reason,
-    cell_text,
-    sort_key,
-)
-from rtui.keyspace.text.display import SafeText, display, display_text
-
-_VOID: Final = frozenset({"meta", "rect", "path", "line", "input"})
-"""Elements without an end."""
-
-
-class Markup(str):
-    """Text of a page with its tags, which is not escaped again."""
-
-    __slots__ = ()
-
-
-def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
-    """Return an element. In the names of attributes `_` stands for `-`, but for one at the end; None leaves one out.
-
-    Numbers have a few figures.
-    """
-    written = ""
-    for key, value in attributes.items():
-        if value is not None:
-            text = safe(value) if isinstance(value, str) else f"{value:.6g}"
-            written += f' {key.rstrip("_").replace("_", "-")}="{text}"'
-    if name in _VOID:
-        return Markup(f"<{name}{written}/>")
-    content = "".join(child if isinstance(child, Markup) else safe(child) for child in children)
-    return Markup(f"<{name}{written}>{content}</{name}>")
-
-
-def safe(text: str) -> Markup:
-    """Return text escaped, without control or invisible characters."""
-    return Markup(escape(display_text(text, limit=4096)))
-
-
-SHARE_STEPS: Final = 20
-"""A share is drawn under its number in so many steps."""
-
-_MOST_ROWS: Final = 200
-
-
-def section(table: Table) -> Markup:
-    """Return a table under its heading, with its note."""
-    rows = table.rows[:_MOST_ROWS]
-    head = element(
-        "tr",
-        *(
-            element("th", one.title, scope="col", class_="n" if one.numeric else None, title=one.about or None)
-            for one in table.columns
-        ),
-    )
-    body = (
-        element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True))) for row in rows
-    )
-    whole = element("table", element("thead", head), element("tbody", *body))
-    more = len(table.rows) - len(rows)
-    notes = [table.note] if table.note else []
-    if more:
-        notes.append(f"{more:,} more rows are in the JSON form of the report.")
-    return element(
-        "section",
-        element("h2", table.title),
-        element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=table.title),
-        *(element("p", note, class_="note") for note in notes),
-        id=table.id,
-    )
-
-
-def _cell(cell: Cell, column: Column) -> Markup:
-    """Return one cell, with its sort key and a tooltip for its interval or reason."""
-    text = cell_text(cell, column)
-    title: str | None = cell_reason(cell) or None
-    interval = cell_interval(cell, column)
-    if interval is not None:
-        title = f"95 % interval: {interval}"
-    if column.unit is Unit.NAME and isinstance(cell, bytes):
-        return element("td", element("code", text), title=title)
-    if not column.numeric:
-        return element("td", text, title=title)
-    key = sort_key(cell)
-    classes = "n"
-    if column.unit is Unit.SHARE and key is not None:
-        classes += f" share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
-    return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
-
+from rtui.analysis.report.tables.table import COVERAGE_MARKS, Column, Unit, cell_text
+from rtui.keyspace.text.display import SafeText, display
 
 MOST_CELLS: Final = 1500
 """Namespaces that are drawn, the largest; a page stays well below a megabyte."""
@@ -339,34 +240,7 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
 
 def write_html(report: Report) -> str:
     """Return the page; it ends with a line feed."""
-    shares = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
-    style, script = Markup(_inline("page.css") + "".join(shares)), _inline("page.js")
-    policy = (
-        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-    head = element(
-        "head",
-        element("meta", charset="utf-8"),
-        element("meta", http_equiv="Content-Security-Policy", content=policy),
-        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        element("meta", name="color-scheme", content="light dark"),
-        element("meta", name="referrer", content="no-referrer"),
-        element("title", f"rtui report · {report.head.server.label}"),
-        element("style", style),
-    )
-    body = element("body", _header(report), _main(report), element("script", script))
-    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
-
-
-def _digest(text: str) -> str:
-    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
-
-
-@cache
-def _inline(name: str) -> Markup:
-    """Return a file that lies beside this module."""
-    return Markup((files(__package__) / name).read_text("utf-8"))
+    return page(f"rtui report · {report.head.server.label}", _header(report), _main(report))
 
 
 def _header(report: Report) -> Markup:

@@ -7,7 +7,7 @@ A rule that could not be judged is a skipped test, one that found nothing a test
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
@@ -22,11 +22,34 @@ _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
     """Return the document, in ASCII; findings of the severity `fail_on` and above are failures."""
-    suite = Element("testsuite", name="rtui check", package="rtui")
     head = report.head
-    properties = SubElement(suite, "properties")
-    for name, value in (("server", head.server.label), ("db", head.server.db), ("coverage", head.coverage.kind.value)):
-        SubElement(properties, "property", name=name, value=_text(str(value)))
+    properties = {"server": head.server.label, "db": head.server.db, "coverage": head.coverage.kind.value}
+    suite = _suite("rtui check", properties, found, fail_on, made_at_s=head.made_at_s, elapsed_s=head.cost.elapsed_s)
+    return _document("rtui check", [suite])
+
+
+def servers_junit(nodes: Mapping[str, tuple[float, Found]], fail_on: Severity) -> str:
+    """Return the document of what is found at nodes, a suite for each; by their names, with the time in seconds."""
+    suites = [
+        _suite(f"rtui health {node}", {"node": node}, found, fail_on, made_at_s=made_at_s)
+        for node, (made_at_s, found) in nodes.items()
+    ]
+    return _document("rtui health", suites)
+
+
+def _suite(
+    title: str,
+    properties: Mapping[str, object],
+    found: Found,
+    fail_on: Severity,
+    *,
+    made_at_s: float,
+    elapsed_s: float = 0.0,
+) -> Element:
+    suite = Element("testsuite", name=_text(title), package="rtui")
+    listed = SubElement(suite, "properties")
+    for name, value in properties.items():
+        SubElement(listed, "property", name=name, value=_text(str(value)))
     for one in found.findings:
         _finding_case(suite, one, is_failure=reaches(one.severity, fail_on))
     _quiet_cases(suite, found)
@@ -38,14 +61,18 @@ def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
     }
     for name, number in counts.items():
         suite.set(name, str(number))
-    suite.set("time", f"{head.cost.elapsed_s:.3f}")
-    suite.set("timestamp", datetime.fromtimestamp(head.made_at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-    suites = Element("testsuites", name="rtui check")
+    suite.set("time", f"{elapsed_s:.3f}")
+    suite.set("timestamp", datetime.fromtimestamp(made_at_s, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
+    return suite
+
+
+def _document(title: str, suites: Sequence[Element]) -> str:
+    root = Element("testsuites", name=title)
     for name in ("tests", "failures", "errors"):
-        suites.set(name, str(counts[name]))
-    suites.append(suite)
-    indent(suites)
-    written: bytes = tostring(suites, "us-ascii")
+        root.set(name, str(sum(int(suite.get(name, "0")) for suite in suites)))
+    root.extend(suites)
+    indent(root)
+    written: bytes = tostring(root, "us-ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{written.decode()}\n'
 
 

@@ -1,6 +1,6 @@
-"""Samples of servers as a file: lines of JSON, written as they come, so that a file that is cut off can be read.
+"""Samples of servers as a file: a header and lines of JSON, each an event (`event_lines.py`) of the kind `sample`.
 
-The first line is a `Header`; each line after it is a `Sample`. A line has what was asked for that sample alone
+A line has what was asked for that sample alone
 (`sources`): what other sources said before stays as it was, and is put back when the file is read. Bytes (addresses,
 names of clients, arguments) are written as in reports: readable UTF-8 as it is, any other byte as `\\xNN`.
 
@@ -12,20 +12,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec.structs import replace
 
 from rtui import __version__
+from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader, begins_as, event_line
 from rtui.analysis.formats.json import json_value
 from rtui.analysis.health.history import SampleHistory
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, only_new, with_earlier
 from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display_text, unescape
 
-SCHEMA: Final = 1
-"""Version of the file."""
+FORMAT: Final = "rtui samples"
+
+KIND: Final = "sample"
+"""The kind of events that are samples; others are passed over."""
 
 MAX_LINE_BYTES: Final = 8 << 20
 """No sample is longer."""
@@ -36,18 +39,24 @@ MAX_TEXT: Final = 4096
 MAX_NODES: Final = 2_000
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class Header(EventHeader, frozen=True, kw_only=True):
     """What a file begins with."""
 
-    format: Literal["rtui samples"] = "rtui samples"
-    schema: Literal[1] = SCHEMA
-    rtui: str = __version__
-    began_ms: int
-    """Milliseconds since the epoch."""
+    format: Literal["rtui samples"] = FORMAT
+    schema: Literal[1, 2] = EVENT_SCHEMA
+    rtui: Annotated[str, msgspec.Meta(max_length=64)] = __version__
+    began_ms: Annotated[int, msgspec.Meta(ge=0, le=10**14)]
     server: str
     """What was asked for: `host:port`."""
     masked: bool = False
     """Whether addresses of clients are stand-ins."""
+
+
+class _Event(msgspec.Struct):
+    """What each line has."""
+
+    kind: str
+    at: int
 
 
 class SamplesFormatError(ValueError):
@@ -69,19 +78,19 @@ class SamplesFile:
 
 def header_line(header: Header) -> str:
     """Return the first line of a file."""
-    return msgspec.json.encode(header).decode() + "\n"
+    return event_line(replace(header, schema=EVENT_SCHEMA)).decode()
 
 
-def sample_line(sample: Sample) -> str:
-    """Return the line of a sample."""
+def sample_line(sample: Sample, header: Header) -> str:
+    """Return the line of a sample in a file that begins with this header."""
     plain = msgspec.to_builtins(only_new(sample), builtin_types=(bytes,), str_keys=True)
-    told = {name: json_value(value) for name, value in plain.items() if value or name == "at_ms"}
-    return msgspec.json.encode(told).decode() + "\n"
+    told = {name: json_value(value) for name, value in plain.items() if value and name != "at_ms"}
+    return event_line({"kind": KIND, "at": sample.at_ms - header.began_ms, **told}).decode()
 
 
 def is_samples(beginning: bytes) -> bool:
     """Whether a file begins like one of samples."""
-    return beginning.lstrip().startswith(b'{"format":"rtui samples"')
+    return begins_as(beginning, FORMAT)
 
 
 def read_samples(lines: Iterable[bytes]) -> SamplesFile:
@@ -97,10 +106,12 @@ def read_samples(lines: Iterable[bytes]) -> SamplesFile:
     unread = 0
     for number, line in numbered:
         try:
-            sample = _sample(line)
+            sample = _sample(line, header)
         except (msgspec.DecodeError, UnicodeError, RecursionError, ValueError):
             unread = number
             break
+        if sample is None:
+            continue
         node = sample.node
         if node in latest:
             sample = with_earlier(sample, latest[node])
@@ -112,10 +123,17 @@ def read_samples(lines: Iterable[bytes]) -> SamplesFile:
     return SamplesFile(header, nodes, sum(one.left_out for one in histories.values()), unread)
 
 
-def _sample(line: bytes) -> Sample:
+def _sample(line: bytes, header: Header) -> Sample | None:
+    """Read the sample on a line; None for an event of another kind."""
     if len(line) > MAX_LINE_BYTES:
         raise SamplesFormatError("a line is too long")
-    return msgspec.convert(_safe(msgspec.json.decode(line)), Sample, str_keys=True, dec_hook=_read)
+    found = _safe(msgspec.json.decode(line))
+    if header.schema == EVENT_SCHEMA:
+        event = msgspec.convert(found, _Event)
+        if event.kind != KIND:
+            return None
+        found["at_ms"] = header.began_ms + event.at
+    return msgspec.convert(found, Sample, str_keys=True, dec_hook=_read)
 
 
 def _safe(value: Any) -> Any:

@@ -11,12 +11,13 @@ what is written, since each rule lists its most costly places only.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final
 from urllib.parse import quote
 
+from rtui import __version__
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.findings.table import identities
 from rtui.analysis.report.document import CoverageKind, Head, Report
@@ -47,28 +48,63 @@ class SourcePlace:
 
 def findings_sarif(report: Report, found: Found, places: Mapping[str, SourcePlace] | None = None) -> str:
     """Return one log with one run, in ASCII; `places` are where registered patterns are written, by their text."""
-    lines, server = places or {}, SourcePlace(server_path(report.head))
-    results = [
-        _result(one, name, found, lines.get(one.pattern, server))
-        for one, name in zip(found.findings, identities(found), strict=True)
-    ]
-    driver = {"name": "rtui", "rules": [_descriptor(RULES[rule]) for rule in found.checked]}
-    if report.head.rtui_version:
-        driver["version"] = report.head.rtui_version
+    lines, head = places or {}, report.head
+    server = SourcePlace(server_path(head))
+    results = _results(found, found.checked, server, lines)
+    properties = {"server": head.server.label, "db": head.server.db}
+    return _log(found.checked, head.rtui_version, _invocation(report, found), results, properties)
+
+
+def servers_sarif(nodes: Mapping[str, Found]) -> str:
+    """Return one log with one run for what is found at nodes, by their names: GitHub takes no more than 20 runs."""
+    checked = tuple(dict.fromkeys(rule for found in nodes.values() for rule in found.checked))
+    results: list[dict[str, Any]] = []
+    notes: list[dict[str, Any]] = []
+    for node, found in nodes.items():
+        results += _results(found, checked, SourcePlace(node_path(node)), {}, kind="server")
+        notes += _notifications(found, checked, f"{node}: " if len(nodes) > 1 else "")
+    invocation = {"executionSuccessful": True, "toolConfigurationNotifications": notes}
+    return _log(checked, __version__, invocation, results, {"nodes": list(nodes)})
+
+
+def _log(
+    checked: Sequence[str],
+    version: str,
+    invocation: dict[str, Any],
+    results: list[dict[str, Any]],
+    properties: dict[str, Any],
+) -> str:
+    driver = {"name": "rtui", "rules": [_descriptor(RULES[rule]) for rule in checked]}
+    if version:
+        driver["version"] = version
     run = {
         "tool": {"driver": driver},
-        "invocations": [_invocation(report, found)],
+        "invocations": [invocation],
         "results": results,
         "columnKind": "unicodeCodePoints",
-        "properties": {"server": report.head.server.label, "db": report.head.server.db},
+        "properties": properties,
     }
     log = {"$schema": SCHEMA, "version": VERSION, "runs": [run]}
     return json.dumps(log, indent=2, allow_nan=False) + "\n"
 
 
+def _results(
+    found: Found, checked: Sequence[str], server: SourcePlace, lines: Mapping[str, SourcePlace], kind: str = "namespace"
+) -> list[dict[str, Any]]:
+    return [
+        _result(one, name, checked, lines.get(one.pattern, server), kind)
+        for one, name in zip(found.findings, identities(found), strict=True)
+    ]
+
+
 def server_path(head: Head) -> str:
     """Return what stands for the server and its database as if they were a file: `redis/10.0.0.5%3A6379/db0`."""
     return f"redis/{quote(head.server.label or 'server', safe='')}/db{head.server.db}"
+
+
+def node_path(node: str) -> str:
+    """Return what stands for a server as a whole as if it were a file: `redis/10.0.0.5%3A6379`."""
+    return f"redis/{quote(node or 'server', safe='')}"
 
 
 def _descriptor(rule: Rule) -> dict[str, Any]:
@@ -87,11 +123,11 @@ def _parameter_text(name: str, one: Parameter) -> str:
     return f"{name} = {json.dumps(one.default)}: {one.help}"
 
 
-def _result(one: Finding, name: str, found: Found, at: SourcePlace) -> dict[str, Any]:
+def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, kind: str) -> dict[str, Any]:
     region = {"startLine": at.line, "startColumn": 1, "endLine": at.line, "endColumn": at.end_column}
     place: dict[str, Any] = {
         "physicalLocation": {"artifactLocation": {"uri": at.uri}, "region": region},
-        "logicalLocations": [{"fullyQualifiedName": str(one.where) or '""', "kind": "namespace"}],
+        "logicalLocations": [{"fullyQualifiedName": str(one.where) or '""', "kind": kind}],
     }
     mark = sha256(name.encode()).hexdigest()
     properties: dict[str, Any] = {
@@ -105,7 +141,7 @@ def _result(one: Finding, name: str, found: Found, at: SourcePlace) -> dict[str,
         properties["memoryBytes"] = one.memory.value
     return {
         "ruleId": one.rule,
-        "ruleIndex": found.checked.index(one.rule),
+        "ruleIndex": checked.index(one.rule),
         "level": _LEVELS[one.severity],
         "message": {"text": display_text(f"{one.title}. {one.remedy}", limit=MOST_CHARACTERS)},
         "locations": [place],
@@ -117,17 +153,7 @@ def _result(one: Finding, name: str, found: Found, at: SourcePlace) -> dict[str,
 
 def _invocation(report: Report, found: Found) -> dict[str, Any]:
     """Return whether all could be judged, and what could not."""
-    coverage = report.head.coverage
-    notes = [(one.rule, f"{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
-    notes += [(one.rule, f"{one.places:,} more places break {one.rule}.") for one in found.unlisted]
-    notifications: list[dict[str, Any]] = [
-        {
-            "associatedRule": {"id": rule, "index": found.checked.index(rule)},
-            "level": "warning",
-            "message": {"text": text},
-        }
-        for rule, text in notes
-    ]
+    coverage, notifications = report.head.coverage, _notifications(found, found.checked)
     if coverage.kind is CoverageKind.PARTIAL:
         reason = coverage.reason or "not every key was inspected"
         notifications.append({"level": "warning", "message": {"text": f"The report is partial: {reason}."}})
@@ -135,3 +161,17 @@ def _invocation(report: Report, found: Found) -> dict[str, Any]:
         "executionSuccessful": coverage.kind is not CoverageKind.PARTIAL,
         "toolConfigurationNotifications": notifications,
     }
+
+
+def _notifications(found: Found, checked: Sequence[str], before: str = "") -> list[dict[str, Any]]:
+    """Return what could not be judged, and how much is not listed; `before` names the node."""
+    notes = [(one.rule, f"{before}{one.rule} could not be judged: {one.why}.") for one in found.unjudged]
+    notes += [(one.rule, f"{before}{one.places:,} more places break {one.rule}.") for one in found.unlisted]
+    return [
+        {
+            "associatedRule": {"id": rule, "index": checked.index(rule)},
+            "level": "warning",
+            "message": {"text": text},
+        }
+        for rule, text in notes
+    ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
 from typing import Final
+
+from msgspec.structs import replace as with_fields
 
 from rtui.analysis.facts import NOT_ASKED, Reason, Unknown
 from rtui.analysis.health.rates import Span, number
@@ -97,6 +99,14 @@ class HealthView:
             if source in sample.missing:
                 return None
         return None
+
+    def last_alone(self) -> HealthView:
+        """Return the view of the last sample without those before, but with all that was said by then."""
+        told = tuple(source for source in Source if self.told(source) is not None)
+        missing = {
+            source: why for sample in self.samples for source, why in sample.missing.items() if source not in told
+        }
+        return replace(self, samples=(with_fields(self.latest, sources=told, missing=missing),))
 
     def between(self, source: Source) -> Span | None:
         """Return the time of the session between the first and the last figures of a source; None for less than two."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from rtui.analysis.report.comparison import Comparison, NamespaceChange
 from rtui.analysis.report.document import CoverageKind, NodeKind
-from rtui.analysis.report.readings import FigureChange, Interval
+from rtui.analysis.report.readings import Bound, FigureChange, Interval
 from rtui.keyspace.text.display import SafeText, display_text
 
 
@@ -70,10 +70,40 @@ class FailOn:
 
 
 _EXPRESSION: Final = re.compile(
-    r"\s*(?:(?P<namespace>\S(?:.*\S)?)\s+)?(?P<measure>[a-z][a-z-]*)\s*(?P<relation>[<>]=?)"
-    r"\s*(?P<sign>[+-]?)(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?P<unit>%|pt|[KkMGT](?:i?B)?|B)?\s*",
+    r"\s*(?:(?P<place>\S(?:.*\S)?)\s+)?(?P<measure>[a-z][a-z0-9_-]*)\s*(?P<relation>[<>]=?)"
+    r"\s*(?P<sign>[+-]?)(?P<number>[0-9]{1,18}(?:\.[0-9]{1,9})?)\s*(?P<unit>%|pt|[KkMGT](?:i?B)?|B|[um]s|[smhd])?\s*",
     re.DOTALL,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A threshold as it is written, before its measure is known: `[PLACE] MEASURE COMPARISON NUMBER[UNIT]`."""
+
+    place: str | None
+    measure: str
+    relation: str
+    sign: str
+    """`+` or `-` for a change, empty for a value."""
+    number: Fraction
+    """Without its sign."""
+    digits: str
+    """The number as it is written."""
+    unit: str
+    """As it is written; may be empty."""
+
+
+def parse_expression(text: str, examples: str) -> Expression:
+    """Read a threshold; FailOnError shows `examples` where it is written in another way."""
+    found = _EXPRESSION.fullmatch(text)
+    if found is None:
+        raise FailOnError(f"write it like {examples}")
+    measure, digits = found["measure"], found["number"]
+    return Expression(
+        found["place"], measure, found["relation"], found["sign"], Fraction(digits), digits, found["unit"] or ""
+    )
+
+
 _SCALES: Final = {
     ThresholdMeasure.KEYS: {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12},
     ThresholdMeasure.MEMORY: {"B": 1, "K": 1 << 10, "k": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40},
@@ -92,14 +122,11 @@ def parse_fail_on(text: str) -> FailOn:
     as a share), `pt` (percentage points, for a change of no-ttl), `k M G T` for keys. Memory must have one: `B`, or
     `KiB MiB GiB TiB` (`K`, `KB` and so on mean the same, 1,024 bytes and its powers).
     """
-    found = _EXPRESSION.fullmatch(text)
-    if found is None:
-        raise FailOnError("write it like 'memory>+20%', 'shop:session keys>+10000' or 'no-ttl>+5pt'")
-    if found["measure"] not in list(ThresholdMeasure):
-        raise FailOnError(f"{display_text(found['measure'], limit=40)} is none of {', '.join(ThresholdMeasure)}")
-    measure = ThresholdMeasure(found["measure"])
-    number, is_change = Fraction(found["number"]), bool(found["sign"])
-    unit = found["unit"] or ""
+    found = parse_expression(text, "'memory>+20%', 'shop:session keys>+10000' or 'no-ttl>+5pt'")
+    if found.measure not in list(ThresholdMeasure):
+        raise FailOnError(f"{display_text(found.measure, limit=40)} is none of {', '.join(ThresholdMeasure)}")
+    measure, unit = ThresholdMeasure(found.measure), found.unit
+    number, is_change = found.number, bool(found.sign)
     if unit in list(ThresholdUnit):
         kind = ThresholdUnit(unit)
     else:
@@ -108,12 +135,12 @@ def parse_fail_on(text: str) -> FailOn:
             raise FailOnError(f"{measure} has no unit {unit}")
         number *= scale
     _check(measure, kind, is_change=is_change)
-    if measure in FINDINGS and found["namespace"] is not None:
+    if measure in FINDINGS and found.place is not None:
         raise FailOnError(f"{measure} is of all keys: write it without a namespace, as in '{measure}>0'")
-    signed = -number if found["sign"] == "-" else number
+    signed = -number if found.sign == "-" else number
     if measure is ThresholdMeasure.MEMORY and not unit and number:
-        raise FailOnError(_WHICH_UNIT.format(found["relation"], found["sign"], found["number"], found["sign"] or "+"))
-    return FailOn(found["namespace"], measure, found["relation"], signed, kind, is_change, text.strip())
+        raise FailOnError(_WHICH_UNIT.format(found.relation, found.sign, found.digits, found.sign or "+"))
+    return FailOn(found.place, measure, found.relation, signed, kind, is_change, text.strip())
 
 
 def _check(measure: ThresholdMeasure, unit: ThresholdUnit, *, is_change: bool) -> None:
@@ -181,25 +208,30 @@ def _compared(threshold: FailOn, found: Interval | None, doubt: str) -> Judgemen
     expression = display_text(threshold.written)
     if found is None:
         return Judgement(expression, Outcome.UNKNOWN, doubt)
+    outcome = outcome_of(threshold.relation, threshold.number, found)
     words = _in_words(threshold, found)
-    holds = _RELATIONS[threshold.relation]
-    at_ends = {holds(found.low, threshold.number), holds(found.high, threshold.number)}
+    return Judgement(expression, outcome, f"it is {words}; {doubt}" if outcome is Outcome.UNKNOWN else f"it is {words}")
+
+
+def outcome_of(relation: str, number: Bound, found: Interval) -> Outcome:
+    """Return whether a number within an interval is above or below another one; unknown where both may be."""
+    holds = _RELATIONS[relation]
+    at_ends = {holds(found.low, number), holds(found.high, number)}
     if len(at_ends) == 2:
-        return Judgement(expression, Outcome.UNKNOWN, f"it is {words}; {doubt}")
-    outcome = Outcome.REACHED if at_ends == {True} else Outcome.NOT_REACHED
-    return Judgement(expression, outcome, f"it is {words}")
+        return Outcome.UNKNOWN
+    return Outcome.REACHED if at_ends == {True} else Outcome.NOT_REACHED
 
 
 def _in_words(threshold: FailOn, found: Interval) -> str:
     """Return a number with what it counts: `25%`, `3 new`, `between -3% and 28%`."""
     measure = threshold.measure
     if measure in NAMESPACES or measure in FINDINGS:
-        return f"{_bounds(found)} {measure.partition('-')[0]}"
+        return f"{bounds_text(found)} {measure.partition('-')[0]}"
     suffix = {ThresholdUnit.PERCENT: "%", ThresholdUnit.POINTS: " pt"}.get(threshold.unit)
     if suffix is None:
         noun = "byte" if measure is ThresholdMeasure.MEMORY else "key"
         suffix = f" {noun}" if abs(found.low) == abs(found.high) == 1 else f" {noun}s"
-    return _bounds(found, suffix)
+    return bounds_text(found, suffix)
 
 
 def _measured(threshold: FailOn, change: NamespaceChange, comparison: Comparison) -> tuple[Interval | None, str]:
@@ -251,7 +283,7 @@ def _counted(
     return Interval(Fraction(sure), math.inf if unseen else Fraction(sure + maybe)), "more may have been missed"
 
 
-def _bounds(found: Interval | None, suffix: str = "") -> str:
+def bounds_text(found: Interval | None, suffix: str = "") -> str:
     """An interval in words: `+25%`, `between -3% and +28%`, `at least 12`."""
     if found is None:
         return ""

@@ -1,9 +1,8 @@
-"""The file of a recorded session: lines of JSON, gzipped if its name ends in `.gz`.
+"""The file of a recorded session: a header and events as lines of JSON (`rtui/analysis/formats/event_lines.py`).
 
-The first line is a `Header`; each line after it is an `Exchange` (a command and its reply), an input (`Key`, `Mouse`,
-`Paste`, `Resize`), where the `Cursor` of the tree is, or the `End`; `kind` says which. Times are milliseconds since the
-beginning. Bytes are written as strings of which each character is a byte (Latin-1), so that names can be read with any
-pager:
+It is gzipped if its name ends in `.gz`. An event is an `Exchange` (a command and its reply), an input (`Key`, `Mouse`,
+`Paste`, `Resize`), where the `Cursor` of the tree is, or the `End`. Bytes are written as strings whose characters are
+bytes (Latin-1), so that names can be read with any pager:
 
     {"kind":"exchange","at":12.5,"took":0.3,"db":0,"command":["PTTL","user:1"],"reply":-1}
 
@@ -24,12 +23,11 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
+from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.replies import Reply, ServerError
-
-FORMAT_VERSION: Final = 1
 
 MAX_FILE_BYTES: Final = 64 << 20
 """A recording ends when it is so large, before it is compressed; longer files are read up to there."""
@@ -50,15 +48,11 @@ EndReason: TypeAlias = Literal["left", "size", "server", "cluster", "slow"]
 Name: TypeAlias = Annotated[str, Meta(max_length=64)]
 
 
-class Header(msgspec.Struct, frozen=True, kw_only=True):
+class Header(EventHeader, frozen=True, kw_only=True):
     """What the session began with."""
 
-    rtui_recording: Literal[1] = FORMAT_VERSION
-    """Version of the format."""
-    rtui: Name
-    """Version of rtui."""
-    began: Annotated[float, Meta(ge=0, le=1e11)]
-    """Seconds since the epoch."""
+    format: Literal["rtui recording"] = "rtui recording"
+    schema: Literal[2] = EVENT_SCHEMA
     sanitised: bool
     """Whether names are stand-ins and values left out."""
     seed: Annotated[int, Meta(ge=0, lt=1 << 62)]
@@ -76,7 +70,7 @@ class Header(msgspec.Struct, frozen=True, kw_only=True):
     no_color: bool = False
     width: Cells
     height: Cells
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the user had chosen, as in settings.toml."""
     registry: Annotated[str, Meta(max_length=4 << 20)] | None = None
     """The text of the registry, where it is one file; none in a sanitised recording."""
@@ -181,6 +175,9 @@ class Recording:
         return max([*last, *([] if self.end is None else [self.end.at])], default=0.0)
 
 
+_EARLIER: Final = b'{"rtui_recording":'
+"""How files of schema 1 begin."""
+
 _HEADER: Final = msgspec.json.Decoder(Header)
 _LINE: Final = msgspec.json.Decoder(Line)
 
@@ -189,7 +186,7 @@ def read_recording(path: Path) -> Recording:
     """Read a file, as far as it can be read; raises RecordingError where not even the header can, or for a cluster."""
     lines = _lines(path)
     try:
-        header = _HEADER.decode(next(lines))
+        header = _header(next(lines))
     except StopIteration:
         raise RecordingError("The file is empty.") from None
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -220,6 +217,17 @@ def read_recording(path: Path) -> Recording:
             latest_ms = line.at
     recording.exchanges.sort(key=lambda one: one.at)
     return recording
+
+
+def _header(line: bytes) -> Header:
+    """Read the first line, also that of schema 1; raises what msgspec does, and ValueError."""
+    if not line.startswith(_EARLIER):
+        return _HEADER.decode(line)
+    found = msgspec.json.decode(line, type=dict[str, Any])
+    began = found.pop("began", None)
+    if found.pop("rtui_recording") != 1 or not isinstance(began, int | float):
+        raise ValueError("no header")
+    return msgspec.convert({**found, "began_ms": began * 1000}, Header)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

@@ -232,7 +232,7 @@ def session_header(
     server = "demo" if options.demo else "a server" if sanitiser is not None else options.target.label
     return Header(
         rtui=version,
-        began=time.time(),
+        began_ms=time.time() * 1000,
         sanitised=sanitiser is not None,
         seed=recorder.seed,
         server=server[:300],

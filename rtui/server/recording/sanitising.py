@@ -2,7 +2,8 @@
 
 Names of keys, fields and groups become stand-ins, and so do patterns. Numbers that the server counts (TTLs, sizes,
 lengths) stay. All else that a server sends as text is blanked to its length, unless it is of one of the few replies
-listed here whose words come from the server itself: types, encodings, the fields of INFO that rtui reads.
+listed here whose words come from the server itself: types, encodings, names of commands, the fields of INFO that rtui
+reads.
 """
 
 from __future__ import annotations
@@ -11,14 +12,14 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from rtui.analysis.health.logged_commands import first_key
+from rtui.analysis.health.sample import LoggedCommand
 from rtui.server.guard.command import find_spec
 from rtui.server.guard.evidence import PROBE_KEY
+from rtui.server.guard.names import SERVER_COMMANDS
 from rtui.server.guard.spec import KEY
-from rtui.server.recording.stand_ins import StandIns
+from rtui.server.recording.stand_ins import StandIns, blank
 from rtui.server.wire.replies import Reply, ServerError
-
-MAX_BLANK_BYTES: Final = 256
-"""A longer text is cut."""
 
 _WORDS_OF_SERVER: Final = frozenset(
     {"PING", "SELECT", "TYPE", "OBJECT ENCODING", "CONFIG GET", "CLUSTER SLOT-STATS", "JSON.TYPE", "READONLY", "AUTH"}
@@ -58,6 +59,7 @@ _COUNTED: Final = re.compile(r"(?:cmdstat_[a-z0-9_|.-]{1,64}|db[0-9]{1,10}(?:_[a
 _COUNTS: Final = re.compile(r"(?:[a-zA-Z0-9_.]{1,40}=[0-9.]{1,20}(?:,|$))+")
 _KEPT_FIELDS: Final = frozenset(
     {"redis_version", "valkey_version", "server_name", "redis_mode", "server_mode", "role", "master_link_status"}
+    | {"rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status", "mem_allocator"}
     | {"maxmemory_policy", "dragonfly_version", "garnet_version", "kvrocks_version", "mvcc_depth", "cluster_state"}
 )
 _WORD: Final = re.compile(r"[A-Za-z0-9.+-]{1,40}")
@@ -66,6 +68,8 @@ _ERRORS: Final = (
     *("Operation against a key holding", "wrong number of arguments", "DB index is out of range"),
 )
 """Beginnings of error messages that quote nothing."""
+_CUT: Final = re.compile(rb"\.\.\. \([0-9]+ more (?:bytes|arguments)\)\Z")
+"""What a server writes behind an argument that it has cut, or in place of the last ones."""
 
 
 class Sanitiser:
@@ -116,6 +120,8 @@ class Sanitiser:
             "XINFO CONSUMERS": self._descriptions,
             "XPENDING": self._pending,
             "HOTKEYS GET": self._hot,
+            "SLOWLOG GET": self._logged,
+            "COMMANDLOG GET": self._logged,
             **dict.fromkeys(_DESCRIPTIONS, self._description),
         }
         return keep.get(name, self._blanked)(reply)
@@ -188,6 +194,20 @@ class Sanitiser:
             return [one if _is_label(one) else self._hot(one) for one in reply]
         return self._named(reply)
 
+    def _logged(self, reply: Reply) -> Reply:
+        """Return a log of commands: numbers, names of commands, and stand-ins for their keys; no clients."""
+        if not isinstance(reply, list):
+            return self._blanked(reply)
+        kept: list[Reply] = []
+        for entry in reply:
+            found = self._blanked(entry)
+            argv = entry[3] if isinstance(entry, list) and len(entry) > 3 else None
+            if isinstance(argv, list) and isinstance(found, list):
+                words = [one if isinstance(one, bytes) else b"" for one in argv]
+                found[3] = list(sanitised_arguments(words, self.stand_ins))
+            kept.append(found)
+        return kept
+
     def _description(self, reply: Reply) -> Reply:
         """Return labels and figures by turns, without what is of a value."""
         if isinstance(reply, dict):
@@ -242,9 +262,22 @@ class Sanitiser:
         return 0.0 if isinstance(reply, float) else reply
 
 
-def blank(text: bytes) -> bytes:
-    """Return what stands for a value."""
-    return b"x" * min(len(text), MAX_BLANK_BYTES)
+def sanitised_arguments(argv: Sequence[bytes], stand_ins: StandIns) -> tuple[bytes, ...]:
+    """Return a logged command with its name, if servers have it, and a stand-in for its first key; the rest is blanked.
+
+    Only the lengths of other arguments are kept.
+    """
+    if not argv:
+        return ()
+    command = argv[0] if argv[0].decode("ascii", "replace").upper() in SERVER_COMMANDS else blank(argv[0])
+    key = first_key(LoggedCommand(0, 0, 0, tuple(argv)))
+    return (command, *(_argument(one, stand_ins, is_key=one == key) for one in argv[1:]))
+
+
+def _argument(text: bytes, stand_ins: StandIns, *, is_key: bool) -> bytes:
+    cut = _CUT.search(text)
+    end = len(text) if cut is None else cut.start()
+    return (stand_ins.name(text[:end]) if is_key else blank(text[:end])) + text[end:]
 
 
 def harmless_info(reply: Reply) -> Reply:
@@ -256,12 +289,12 @@ def harmless_info(reply: Reply) -> Reply:
         name, colon, value = line.partition(":")
         if name == "run_id":
             kept.append("run_id:" + "0" * 40)
-        elif colon and _is_harmless(name, value):
+        elif colon and is_harmless(name, value):
             kept.append(line)
     return "\r\n".join([*kept, ""]).encode()
 
 
-def _is_harmless(name: str, value: str) -> bool:
+def is_harmless(name: str, value: str) -> bool:
     """Tell whether a field of INFO is a count, or a word that says what the server is."""
     if name in _KEPT_FIELDS:
         return _WORD.fullmatch(value) is not None

@@ -40,6 +40,15 @@ _BYTES: Final = "".join(map(chr, range(0xDC80, 0xDD00)))
 """Bytes that are no UTF-8, as `surrogateescape` decodes them."""
 
 
+MAX_BLANK_BYTES: Final = 256
+"""A longer text is cut."""
+
+
+def blank(text: bytes) -> bytes:
+    """Return what stands for a value."""
+    return b"x" * min(len(text), MAX_BLANK_BYTES)
+
+
 class StandIns:
     """Replaces names, each by the same one every time."""
 

@@ -38,6 +38,7 @@ from rtui.tui.kit.input_recording import MOUSE_EVENTS
 from rtui.tui.kit.settings import Settings, SettingsFile
 from rtui.tui.kit.themes import Palette
 from rtui.tui.replay.replay_line import REPLAY_KEYS, replay_line
+from rtui.tui.server.screen import ServerScreen
 
 FOREVER_S: Final = 1e7
 """A replay may be paused: no reply is late."""
@@ -91,7 +92,7 @@ class ReplayApp(RtuiApp):
 
     def _new_session(self) -> Session:
         connection = Connection(self.options.target, connect_timeout_s=FOREVER_S, reply_timeout_s=FOREVER_S)
-        began_s = self.recording.header.began
+        began_s = self.recording.header.began_ms / 1000
         deployment = Deployment.over(connection)
         return BrowsingSession(self.options, deployment=deployment, clock=lambda: began_s + self.clock.now_ms() / 1000)
 
@@ -100,6 +101,8 @@ class ReplayApp(RtuiApp):
         """Whether anything is being fetched or scanned, though it may rest between two commands."""
         if any(worker.is_running for worker in self.workers):
             return True
+        if isinstance(self.screen, ServerScreen) and self.screen.is_behind:
+            return True  # a sample is being taken, or not shown yet
         state = None if self._session is None else self._session.status.progress.state
         return state is not None and not state.is_over and state is not ScanState.PAUSED
 

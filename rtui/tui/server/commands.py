@@ -51,6 +51,9 @@ SERVER_COMMANDS: Final = (
         "write", ("w",), "Write", "Write the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
         when=(Condition.HAS_ROWS,), footer=9,
     ),
-    _server("ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.", footer=10),
+    _server(
+        "ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.",
+        when=(Condition.LIVE,), footer=10,
+    ),
     _server("back", ("escape",), "Back", "Go back one step: end the filter, show all nodes, or leave.", footer=11),
 )  # fmt: skip

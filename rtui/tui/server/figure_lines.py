@@ -87,11 +87,11 @@ def _bars(values: Sequence[float | None], low: float, high: float, height: int) 
     return standing([0.0 if value is None else max(least, value - low) for value in values], height, most=span)
 
 
-def plot_lines(figure: Figure, size: Size, span_s: float | None) -> list[Line]:
+def plot_lines(figure: Figure, size: Size, span_s: float | None, *, is_over: bool = False) -> list[Line]:
     """Return a plot of the session with its scale and its times; nothing where there is no room or nothing to plot.
 
     It begins at 0, but for values that stay above half of the highest one. `span_s` is how long ago the first sample
-    was taken, in seconds.
+    was taken, in seconds; `is_over` is whether the last one was taken long ago, too, and it is how long before that.
     """
     known = [value for value in figure.history if value is not None]
     if len(known) < LEAST_SAMPLES or size.height < LEAST_PLOT_LINES:
@@ -112,20 +112,24 @@ def plot_lines(figure: Figure, size: Size, span_s: float | None) -> list[Line]:
         (Span(right(text, gutter - 1), Role.MUTED), gap(1), Span(line, role))
         for text, line in zip(scale, bars, strict=True)
     ]
-    began = literal("") if span_s is None else SafeText(f"{humanize.short_duration(round(span_s) * 1000)} ago")
-    now = right(literal("now"), max(0, len(values) - width_of(began)))
+    began = (
+        literal("")
+        if span_s is None
+        else SafeText(f"{humanize.short_duration(round(span_s) * 1000)} {'before' if is_over else 'ago'}")
+    )
+    now = right(literal("end" if is_over else "now"), max(0, len(values) - width_of(began)))
     return [*lines, (gap(gutter), Span(began, Role.MUTED), Span(now, Role.MUTED))]
 
 
-def figure_lines(figure: Figure, size: Size, span_s: float | None = None) -> list[Line]:
+def figure_lines(figure: Figure, size: Size, span_s: float | None = None, *, is_over: bool = False) -> list[Line]:
     """Return all about a figure: its text, and the plot of the session beside or below it, as far as it fits."""
     if size.width >= BESIDE_FROM:
         cells = size.width * 11 // 20
         text = _text_lines(figure, cells - 2)[: size.height]
-        plot = plot_lines(figure, Size(size.width - cells, size.height), span_s)
+        plot = plot_lines(figure, Size(size.width - cells, size.height), span_s, is_over=is_over)
         return beside_each_other(text, plot, cells) if plot else text
     text = _text_lines(figure, size.width)[: size.height]
-    return [*text, *plot_lines(figure, Size(size.width, size.height - len(text)), span_s)]
+    return [*text, *plot_lines(figure, Size(size.width, size.height - len(text)), span_s, is_over=is_over)]
 
 
 def _text_lines(figure: Figure, width: int) -> list[Line]:

@@ -73,6 +73,7 @@ class ServerPanelView(Vertical):
         self._content = Content()
         self._tables: tuple[Table, ...] = ()
         self._span_s: float | None = None
+        self._is_over = False
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
@@ -113,9 +114,9 @@ class ServerPanelView(Vertical):
         found = (figure for panel, figure in self._content.figures if f"{panel.id}/{figure.id}" == subject)
         return next(found, None)
 
-    def show(self, content: Content, span_s: float | None) -> None:
-        """Show what a tab has; `span_s` is how long ago the first sample was taken, in seconds."""
-        self._content, self._span_s = content, span_s
+    def show(self, content: Content, span_s: float | None, *, is_over: bool = False) -> None:
+        """Show what a tab has; `span_s` and `is_over` are for plots (`plot_lines`)."""
+        self._content, self._span_s, self._is_over = content, span_s, is_over
         figures = (figures_table(content, is_overview=self.panel.id == OVERVIEW),) if content.figures else ()
         self._tables = (*figures, *content.tables)
         table = self.chosen
@@ -182,8 +183,11 @@ class ServerPanelView(Vertical):
         if figure is None or height <= 0:
             return
         self._detail.styles.height = height
+        is_over = self._is_over
         self._detail.set_content(
-            lambda width: inset(figure_lines(figure, Size(width - 2, height), span_s), Size(width, height))
+            lambda width: inset(
+                figure_lines(figure, Size(width - 2, height), span_s, is_over=is_over), Size(width, height)
+            )
         )
 
     def action_next_list(self, step: int = 1) -> None:
@@ -196,7 +200,7 @@ class ServerPanelView(Vertical):
         self.states.lists[self.panel.id] = list_id
         if row is not None:
             self.states.table(self.panel.id, list_id).cursor_row = row
-        self.show(self._content, self._span_s)
+        self.show(self._content, self._span_s, is_over=self._is_over)
         self.post_message(self.Changed())
 
     def filter(self, text: str) -> None:

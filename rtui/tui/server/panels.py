@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from rtui.analysis.facts import Unknown
+from rtui.analysis.findings.comparison import FindingFate
+from rtui.analysis.findings.server_comparison import ComparedLine, NodeComparison
+from rtui.analysis.formats.compared_health import cell_of, change_of, when_text
 from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.panel import Panel, State
@@ -102,19 +105,41 @@ class Content:
     """Each with the tab that it is at home on."""
     tables: tuple[Table, ...] = ()
     notes: tuple[SafeText, ...] = ()
+    compared: Mapping[tuple[str, str], ComparedLine] | None = None
+    """The figures then and now, by panel of the health and figure; None where there are no earlier samples."""
 
 
-def content_of(panel: ServerPanel, known: Sequence[Panel], denied: Collection[Source] = ()) -> Content:
+def content_of(
+    panel: ServerPanel,
+    known: Sequence[Panel],
+    denied: Collection[Source] = (),
+    compared: NodeComparison | None = None,
+) -> Content:
     """Return what a tab shows of the panels of a server's health; `denied` is what the user may not ask for."""
+    then = None
+    if compared is not None:
+        then = {(one.id, each.line.id): each for one, lines in compared.figures for each in lines}
     if panel.id == OVERVIEW:
-        return Content(_overview(known), notes=_rights(list(denied)))
+        since = () if compared is None else _since(compared)
+        return Content(_overview(known), notes=(*since, *_rights(list(denied))), compared=then)
     shown = [one for one in known if one.id in panel.parts]
     notes = dict.fromkeys(note for one in shown for note in one.notes)
     return Content(
         tuple((panel, figure) for one in shown for figure in one.lines),
         tuple(table for one in shown for table in one.tables),
         (*_rights([source for source in panel.sources if source in denied]), *notes),
+        then,
     )
+
+
+def _since(compared: NodeComparison) -> tuple[SafeText, ...]:
+    """Return what is compared with, and what became of findings."""
+    fates = Counter(one.fate for one in compared.findings.changes.values())
+    told = ", ".join(f"{fate.value} {count}" for fate, count in fates.items())
+    new = ", ".join(one.finding.rule for one in compared.findings.of_fate(FindingFate.NEW))
+    gone = ", ".join(one.finding.rule for one in compared.findings.of_fate(FindingFate.GONE))
+    named = "".join(f"; {word} {rules}" for word, rules in (("new:", new), ("gone:", gone)) if rules)
+    return (SafeText(f"then is {when_text(compared.then)}; findings: {told or 'none'}{named}"),)
 
 
 def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
@@ -148,6 +173,14 @@ _COLUMNS: Final = (
     Column("session", "session", Unit.TEXT, SPARKLINE_CELLS, "how it went since the screen was first shown"),
     Column("normal", "normal", Unit.TEXT, 20),
 )
+_COMPARED_COLUMNS: Final = (
+    _COLUMNS[0],
+    _COLUMNS[2],
+    Column("then", "then", Unit.COUNT, 10),
+    Column("value", "now", Unit.COUNT, 10),
+    Column("change", "change", Unit.COUNT, 8, "from then to now"),
+    *_COLUMNS[3:],
+)
 _PANEL_COLUMN: Final = Column("panel", "panel", Unit.TEXT, 12, "where all of its kind are")
 
 
@@ -158,18 +191,28 @@ def figures_table(content: Content, *, is_overview: bool = False) -> Table:
     """
     rows: list[Row] = []
     for panel, figure in content.figures:
-        cells: tuple[Cell, ...] = (
-            figure.title,
-            figure.value if isinstance(figure.value, Unknown) else value_text(figure, display=TERMINAL),
-            "" if figure.state is State.PLAIN else figure.state.value,
-            sparkline(figure.history, SPARKLINE_CELLS),
-            figure.normal,
-        )
+        value = figure.value if isinstance(figure.value, Unknown) else value_text(figure, display=TERMINAL)
+        state = "" if figure.state is State.PLAIN else figure.state.value
+        cells: tuple[Cell, ...] = (value, state)
+        if content.compared is not None:
+            cells = (state, *_compared_cells(figure, panel, value, content.compared))
+        cells = (figure.title, *cells, sparkline(figure.history, SPARKLINE_CELLS), figure.normal)
         rows.append((*cells, panel.title) if is_overview else cells)
-    columns = (*_COLUMNS, _PANEL_COLUMN) if is_overview else _COLUMNS
+    columns = _COLUMNS if content.compared is None else _COMPARED_COLUMNS
+    columns = (*columns, _PANEL_COLUMN) if is_overview else columns
     subjects = tuple(f"{panel.id}/{figure.id}" for panel, figure in content.figures)
     title = _summary(content) if is_overview else "figures"
     return Table(FIGURES, title, columns, rows, subjects, tells_by_subject=True)
+
+
+def _compared_cells(
+    figure: Figure, panel: ServerPanel, value: Cell, compared: Mapping[tuple[str, str], ComparedLine]
+) -> tuple[Cell, Cell, Cell]:
+    """Return a figure then, now, and its change."""
+    found = next((one for part in panel.parts if (one := compared.get((part, figure.id))) is not None), None)
+    if found is None:
+        return None, value, None
+    return cell_of(found.then), value, change_of(found)
 
 
 def _summary(content: Content) -> str:

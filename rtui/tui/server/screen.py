@@ -128,6 +128,11 @@ class ServerScreen(CommandScreen[bytes | None]):
         """The tabs: without that of the nodes where there is one server."""
         return PANELS if self.source.nodes_table is not None else PANELS[1:]
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something newer than what is shown, or nothing yet."""
+        return self.node is None or self._seen != self.source.revision
+
     def show_changes(self) -> None:
         """Show new samples, and how old they are."""
         if self._seen != self.source.revision:
@@ -150,7 +155,8 @@ class ServerScreen(CommandScreen[bytes | None]):
         else:
             first_at_s = source.first_at_s(node)
             span_s = None if first_at_s is None else max(0.0, self._clock() - first_at_s)
-            self.view.show(content_of(panel, source.panels(node), source.denied(node)), span_s)
+            content = content_of(panel, source.panels(node), source.denied(node), source.compared(node))
+            self.view.show(content, span_s, is_over=source.file is not None)
 
     def _show_bars(self) -> None:
         """Show the title, the tabs, the node, how the asking goes, and the commands."""
@@ -159,14 +165,18 @@ class ServerScreen(CommandScreen[bytes | None]):
         age_s = None if asked_at_s is None else self._clock() - asked_at_s
         now_s, is_cluster = asyncio.get_running_loop().time(), len(panels) == len(PANELS)
         status = self.title_bar.server_status
-        self.title_bar.set_line(lambda width: over_title(self._label, None, literal("server"), width, status))
+        what = literal("server" if source.file is None else "server, from a file")
+        self.title_bar.set_line(lambda width: over_title(self._label, None, what, width, status))
         chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
         self.tab_bar.set_line(lambda width: screen_lines.panels_line(panels, chosen, width))
         self.node_bar.display = is_cluster and self.view.panel.id != NODES
         self.node_bar.set_line(lambda width: screen_lines.node_line(node, source.nodes, width))
         self._show_warning(None if node is None else source.warning(node))
-        link, failure = source.link, source.failure(node)
-        self.status_bar.set_line(lambda width: screen_lines.status_line(link, failure, age_s, now_s, width))
+        if (file := source.file) is not None:
+            self.status_bar.set_line(lambda width: screen_lines.file_line(file, width))
+        else:
+            link, failure = source.link, source.failure(node)
+            self.status_bar.set_line(lambda width: screen_lines.status_line(link, failure, age_s, now_s, width))
         self._show_commands()
 
     def _show_warning(self, warning: SafeText | None) -> None:
@@ -193,7 +203,7 @@ class ServerScreen(CommandScreen[bytes | None]):
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need."""
         holding = {
-            Condition.LIVE: True,
+            Condition.LIVE: self.source.file is None,
             Condition.CLUSTER: self.source.nodes_table is not None,
             Condition.HAS_ROWS: self.view.has_rows,
             Condition.SEVERAL_LISTS: len(self.view.tables) > 1,
@@ -259,7 +269,7 @@ class ServerScreen(CommandScreen[bytes | None]):
             panel_id = subject.partition("/")[0]
             self.states.table(panel_id, FIGURES).cursor_row = subject
             self._enter(ServerPlace(panel_id, FIGURES))
-        elif isinstance(subject, bytes):
+        elif isinstance(subject, bytes) and self.source.file is None:
             self.leave_place()
             self.dismiss(subject)
         else:
@@ -361,5 +371,5 @@ class ServerScreen(CommandScreen[bytes | None]):
             self.show_place(place)
         elif self.source.nodes_table is not None and self.view.panel.id != NODES:
             self.show_place(ServerPlace(NODES))
-        else:
+        elif self.source.file is None:
             self.dismiss(None)

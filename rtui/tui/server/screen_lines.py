@@ -63,6 +63,12 @@ def status_line(link: State, failure: SafeText | None, age_s: float | None, now_
     return bar_line(head, pieces, width)
 
 
+def file_line(file: SafeText, width: int) -> Line:
+    """Return what file the figures are out of, and of when."""
+    pieces = [Piece(0, (Span(file, Role.TEXT),), 30), Piece(1, (Span(literal("no server is asked"), Role.MUTED),))]
+    return bar_line((Span(literal("a file"), Role.WARN),), pieces, width)
+
+
 def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
     """Return what stands in place of a panel before the first sample."""
     if failure is None:

@@ -2,15 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Final
+from xml.etree.ElementTree import fromstring
+
+import msgspec
+import pytest
 
 from rtui.analysis.facts import Reason
+from rtui.analysis.findings.server import server_findings
+from rtui.analysis.findings.server_comparison import compare_health
 from rtui.analysis.formats.health import health_markdown, health_text
+from rtui.analysis.formats.health_html import health_html, spark
+from rtui.analysis.formats.health_json import HealthDocument, health_json
+from rtui.analysis.formats.junit import servers_junit
 from rtui.analysis.formats.prometheus import health_prometheus, metric_name
+from rtui.analysis.formats.sarif import servers_sarif
 from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.panel import Line
 from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Sample, Source
 from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.tables.table import Unit
+from rtui.registry.rules import Severity
+from tests.analysis.formats.ci_documents import junit_violations, sarif_violations
+from tests.analysis.formats.test_html import ELEMENTS, Page
 from tests.made_sample import GIB, made_sample
 
 HOSTILE: Final = b'\x1b]0;x\x07\n|<b>`"\\\xff\xe2\x80\xae'
@@ -109,3 +125,57 @@ def test_names_of_metrics_are_of_one_field_each() -> None:
 def test_what_is_not_known_has_no_metric() -> None:
     assert "rtui_used_memory_bytes" not in health_prometheus([HealthView((made_sample(used_memory=None),))])
     assert not re.search("^rtui_(?!health_rule)", health_prometheus([HealthView((Sample(0, "x"),))]), re.MULTILINE)
+
+
+def test_nothing_of_a_server_becomes_markup_in_a_page() -> None:
+    page = Page(health_html([STRANGE, BROKEN], compare_health([BROKEN], [STRANGE])))
+    assert page.open == []
+    assert {tag for tag, _ in page.tags} <= ELEMENTS | {"h3"}
+    assert not [name for _, given in page.tags for name in given if name.startswith("on") or name == "style"]
+    assert not CONTROL.search("".join(page.texts).replace("\n", ""))
+
+
+def test_a_page_loads_nothing_and_has_its_charts() -> None:
+    text = health_html([BROKEN])
+    assert "http://" not in text
+    assert "https://" not in text
+    page = Page(text)
+    assert any(str(given.get("content")).startswith("default-src 'none'") for _, given in page.tags)
+    paths = [given["d"] for tag, given in page.tags if tag == "path"]
+    assert paths
+    for path in paths:
+        assert re.fullmatch(r"(?:[ML][0-9.]+ [0-9.]+(?:h0)?)+", path or "")
+    assert not [tag for tag, _ in Page(health_html([HealthView((made_sample(),))])).tags if tag == "path"]
+
+
+def test_a_gap_in_a_history_is_a_gap_in_its_chart() -> None:
+    line = Line("x", "x", 3, Unit.COUNT, history=(1.0, None, 2.0, 4.0))
+    (path,) = [given["d"] for tag, given in Page(str(spark(line))).tags if tag == "path"]
+    assert (path or "").count("M") == 2
+    assert spark(Line("x", "x", 3, Unit.COUNT, history=(None, 2.0))) == ""
+
+
+def test_json_is_a_document_of_its_schema() -> None:
+    for views, then in (([BROKEN, STRANGE], None), ([BROKEN], [HealthView((made_sample(),))])):
+        comparison = None if then is None else compare_health(then, views)
+        found = msgspec.json.decode(health_json(views, comparison), type=HealthDocument)
+        assert [one.node for one in found.nodes] == [view.latest.node for view in views]
+        for node in found.nodes:
+            figures = [one for panel in node.panels for one in panel.figures]
+            assert all((one.change is None) == (then is None) for one in figures)
+            assert all(one.value is None for one in figures if one.unknown is not None)
+
+
+@pytest.mark.parametrize("others", [1, 2])
+def test_findings_of_nodes_are_one_run_and_a_suite_each(others: int) -> None:
+    samples = [msgspec.structs.replace(BROKEN.latest, node=f"10.0.0.{at}:6379") for at in range(others)]
+    found = {one.node: server_findings(HealthView((one,))) for one in samples}
+    log = json.loads(servers_sarif(found))
+    assert sarif_violations(log) == []
+    assert len(log["runs"][0]["results"]) == sum(len(one.findings) for one in found.values())
+    uris = {one["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] for one in log["runs"][0]["results"]}
+    assert uris == {f"redis/10.0.0.{at}%3A6379" for at in range(others)}
+    suites = fromstring(servers_junit({node: (1.0, one) for node, one in found.items()}, Severity.WARN))  # noqa: S314
+    assert junit_violations(suites) == []
+    assert len(suites) == others
+    assert suites.get("failures") == str(len(log["runs"][0]["results"]))

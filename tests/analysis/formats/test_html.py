@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.formats.html import MOST_CELLS, Markup, element, safe, write_html
+from rtui.analysis.formats.html import MOST_CELLS, write_html
+from rtui.analysis.formats.html_parts import Markup, element, safe
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.formats.generated import reports
 from tests.analysis.formats.made import MADE

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +78,7 @@ def whole(samples: list[Sample]) -> list[Sample]:
 
 
 def written(samples: list[Sample]) -> bytes:
-    return (header_line(HEADER) + "".join(map(sample_line, samples))).encode()
+    return (header_line(HEADER) + "".join(sample_line(one, HEADER) for one in samples)).encode()
 
 
 @given(st.lists(SAMPLES, max_size=4))
@@ -123,7 +124,7 @@ def test_other_files_are_refused(line: bytes) -> None:
 
 
 def test_texts_of_a_file_are_safe() -> None:
-    line = rb'{"at_ms":1,"node":"a\u001b[31m","settings":{"save\u001b":"\u202e"}}'
+    line = rb'{"kind":"sample","at":1,"node":"a\u001b[31m","settings":{"save\u001b":"\u202e"}}'
     (node,) = read_samples([header_line(HEADER).encode(), line]).nodes
     assert "\x1b" not in node
     (sample,) = read_samples([header_line(HEADER).encode(), line]).nodes[node]
@@ -153,3 +154,30 @@ def test_masked_samples_have_no_addresses(sample: Sample) -> None:
         assert address == b"" or address.startswith(b"client-")
     assert all(client.id is None for client in masked.clients)
     assert len(set(addresses_of(sample))) == len(set(addresses_of(masked)))
+
+
+def test_files_of_schema_1_are_read() -> None:
+    old = [
+        b'{"format":"rtui samples","schema":1,"rtui":"0.1.0","began_ms":1,"server":"10.0.0.5:6379"}\n',
+        b'{"at_ms":7,"node":"10.0.0.5:6379","info":{"used_memory":5},"sources":["INFO memory"]}\n',
+    ]
+    found = read_samples(old)
+    assert found.unread == 0
+    (sample,) = found.nodes["10.0.0.5:6379"]
+    assert (sample.at_ms, sample.info) == (7, {"used_memory": 5})
+    new = read_samples([header_line(found.header).encode(), sample_line(sample, found.header).encode()])
+    assert new.nodes == found.nodes
+    assert new.header.schema == 2
+
+
+def test_events_of_other_kinds_are_passed_over() -> None:
+    sample = Sample(HEADER.began_ms + 5, "a:1")
+    lines = [header_line(HEADER), '{"kind":"end","at":9}\n', sample_line(sample, HEADER)]
+    assert read_samples([one.encode() for one in lines]).nodes == {"a:1": (sample,)}
+    assert read_samples([header_line(HEADER).encode(), b'{"at":9}\n']).unread == 2
+
+
+def test_a_line_is_an_event_as_in_recorded_sessions() -> None:
+    event = msgspec.json.decode(sample_line(Sample(HEADER.began_ms + 5, "a:1"), HEADER))
+    assert (event["kind"], event["at"]) == ("sample", 5)
+    assert "at_ms" not in event

@@ -10,14 +10,19 @@ import pytest
 from textual.keys import _character_to_key as key_of
 from textual.pilot import Pilot
 
-from rtui.analysis.health.sample import Source
+from rtui.analysis.formats.samples import Header, SamplesFile
+from rtui.analysis.health.sample import LoggedCommand, Source
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import Trouble
+from rtui.server.options import BrowseOptions
+from rtui.server.saved_health import SavedHealth
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.run import SamplesApp
 from rtui.tui.server.panels import PANELS, ServerPanel
 from rtui.tui.server.screen import RowScreen, ServerScreen
+from tests.made_sample import made_sample
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth
 from tests.tui.fixed_session import ASKED_AT_S, FixedSession
@@ -225,3 +230,23 @@ async def test_what_stands_in_place_of_figures(given: dict[str, object], keys: t
         screen = await opened(user)
         await user.pilot.press(*keys)
         await until(user.pilot, lambda: said in text(screen))
+
+
+async def test_samples_of_a_file_ask_nothing_and_lead_nowhere() -> None:
+    header = Header(began_ms=made_sample().at_ms, server="10.0.0.5:6379")
+    slow = (LoggedCommand(1, 1, 90_000, (b"HGETALL", b"shop:user:7:profile")),)
+    taken = (made_sample(), made_sample(5, slow=slow))
+    app = SamplesApp(SavedHealth(SamplesFile(header, {"10.0.0.5:6379": taken}), "s.jsonl"), BrowseOptions())
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await shown(pilot)
+        for panel in PANELS[1:]:
+            await pilot.press(panel.key)
+            assert screen.view.panel.id == panel.id
+        assert "a file" in text(screen)
+        assert "2026-09-21 14:13:20 to 14:13:25 UTC" in text(screen)
+        await pilot.press("r", "exclamation_mark", "escape", "escape")
+        assert pilot.app.screen is screen
+        await pilot.press("4", "right_square_bracket")
+        await until(pilot, lambda: screen.view.subject == b"shop:user:7:profile")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RowScreen))
