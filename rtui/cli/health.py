@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 LEAST_WATCH_S: Final = 1.0
 """Samples at shorter intervals would cost the server more than 1 ms a second."""
 
+ROUNDS: Final = 2
+"""So many samples are taken for what they mean where nobody watches: rates need two."""
+
 _EPILOG: Final = """\
 A sample is what the server says of itself: INFO, the slow log and its like, delays, clients and settings. It takes
 less than 1 ms of the server's time a second. What the user may not ask is named in the sample; rtui acl --with health
@@ -53,7 +56,7 @@ less than 1 ms of the server's time a second. What the user may not ask is named
 Formats
   text, json, md, html and prom say what the samples mean: figures with what is normal,
   and what is wrong, by the rules of rtui check --rules; sarif and junit have the findings
-  alone. Rates take two samples: --watch, or a file of several.
+  alone. Rates take two samples: without --watch they are taken a second apart.
   jsonl is the samples themselves: a header, then an object a sample, with what was asked
   for it by its "sources"; what was asked earlier, such as settings, stays as it was.
   Without --format the ending of FILE says which; jsonl for any other. A new .jsonl is
@@ -206,7 +209,8 @@ def command(
             code = run.read(opened)
         else:
             after_each = write_whole if every_s is not None and output is not None else lambda: None
-            code = run.watch(target, every_s, log_file, after_each)
+            rounds = 1 if form == LINES else ROUNDS
+            code = run.watch(target, every_s, log_file, after_each, rounds=rounds)
         write_whole()
     sys.exit(code or judged.exit_code())
 
@@ -257,12 +261,19 @@ class _Run:
         return 0
 
     def watch(
-        self, target: Target, every_s: float | None, log_file: Path | None, after_each: Callable[[], object]
+        self,
+        target: Target,
+        every_s: float | None,
+        log_file: Path | None,
+        after_each: Callable[[], object],
+        *,
+        rounds: int,
     ) -> int:
-        """Take samples of a server, until a signal where `every_s` is given; return the exit code."""
+        """Take so many samples of a server, or until a signal where `every_s` is given; return the exit code."""
         from rtui.analysis.formats.samples import Header  # noqa: PLC0415 - as above
         from rtui.cli.command_log import command_log  # noqa: PLC0415
 
         self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
         with command_log(log_file) as log:
-            return asyncio.run(take_samples(target, self._add, every_s=every_s, log=log, after_each=after_each))
+            taking = take_samples(target, self._add, every_s=every_s, rounds=rounds, log=log, after_each=after_each)
+            return asyncio.run(taking)

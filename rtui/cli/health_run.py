@@ -116,17 +116,18 @@ async def take_samples(
     add: Callable[[Sample], object],
     *,
     every_s: float | None = None,
+    rounds: int = 1,
     log: CommandLog | None = None,
     after_each: Callable[[], object] = lambda: None,
 ) -> int:
-    """Take a sample of each node, or with `every_s` go on until a signal; return the exit code.
+    """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
 
     Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been asked.
     Raises ConnectFailure.
     """
     from rtui.cli.report_run import Interrupts  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.deployment.nodes import Deployment  # noqa: PLC0415
-    from rtui.server.health.watch import EVERY_S, HealthWatch  # noqa: PLC0415
+    from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch  # noqa: PLC0415
 
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
@@ -141,13 +142,14 @@ async def take_samples(
     with Interrupts(task.cancel) as interrupts:
         try:
             await deployment.open()
-            watch = HealthWatch(deployment, every_s=every_s or EVERY_S)
+            watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
             watch.on_sample.append(add)
             while True:
                 await watch.look()
                 say_failures()
                 after_each()
-                if every_s is None:
+                rounds -= 1
+                if every_s is None and rounds <= 0:
                     return int(any(node.failure is not None for node in watch.nodes))
                 await watch.pause()
         except asyncio.CancelledError:

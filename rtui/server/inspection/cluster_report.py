@@ -158,9 +158,8 @@ def covered(coverage: Coverage, cluster: ClusterReport | None, why_ended: str | 
     if more > 0:
         reasons.append(f"and those of {humanize.counted(more, 'more node')}")
     lost = joined_ranges([one for part in cluster.uncovered for one in part.slots])
-    fraction = 1 - sum(last - first + 1 for first, last in lost) / SLOTS
-    if coverage.kind is not CoverageKind.EXACT:
-        fraction = None if coverage.fraction is None else min(coverage.fraction, fraction)
+    most = 1 - sum(last - first + 1 for first, last in lost) / SLOTS
+    fraction = None if coverage.fraction is None else min(coverage.fraction, most)
     return structs.replace(
         coverage, kind=CoverageKind.PARTIAL, fraction=fraction, total_keys=None, reason="; ".join(reasons)
     )
