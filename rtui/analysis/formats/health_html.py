@@ -22,7 +22,7 @@ from rtui.analysis.formats.health import NodePage, node_pages
 from rtui.analysis.formats.html_parts import Markup, element, page, section
 from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.nodes import nodes_table
-from rtui.analysis.health.panel import Line, Panel, State
+from rtui.analysis.health.panel import Line, Panel, State, chart_bounds
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Unit, cell_reason, cell_text
 from rtui.analysis.report.thresholds import Judgement
@@ -168,7 +168,7 @@ def _figures(one: NodePage, panel: Panel) -> Markup:
     head = (element("th", title, scope="col", class_="n" if title in values else None) for title in titles)
     body = (_figure(line, is_compared=is_compared, has_charts=has_charts) for line in lines)
     table = element("table", element("thead", element("tr", *head)), element("tbody", *body))
-    return element("div", table, class_="scroll", tabindex="0", role="region", aria_label=panel.title)
+    return element("div", table, class_="scroll whole", tabindex="0", role="region", aria_label=panel.title)
 
 
 def _figure(one: ComparedLine, *, is_compared: bool, has_charts: bool) -> Markup:
@@ -206,9 +206,8 @@ def spark(line: Line) -> Markup:
     if not has_chart(line.history):
         return Markup("")
     known = [value for value in line.history if value is not None]
-    low, high = min(known), max(known)
-    low = low if low > high / 2 else min(0.0, low)
-    span, steps = high - low or 1.0, max(1, len(line.history) - 1)
+    low, top = chart_bounds(known)
+    span, steps = top - low or 1.0, max(1, len(line.history) - 1)
     path, is_on = "", False
     for at, value in enumerate(line.history):
         if value is not None:
@@ -218,7 +217,7 @@ def spark(line: Line) -> Markup:
             path += f"{'L' if is_on else 'M'}{x:.1f} {y:.1f}" + ("" if is_on else "h0")
         is_on = value is not None
     ends = f"{value_text(line, known[0])} → {value_text(line, known[-1])}"
-    bounds = f"lowest {value_text(line, min(known))}, highest {value_text(line, high)}"
+    bounds = f"lowest {value_text(line, min(known))}, highest {value_text(line, max(known))}"
     return element(
         "svg",
         element("title", f"{line.title}: {ends}; {bounds}"),

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from rtui.analysis.report.tables.table import Cell, Table, Unit
 from rtui.keyspace.text.display import SafeText
@@ -46,6 +48,25 @@ class Line:
     """The rule that finds it where it is not normal."""
     history: tuple[float | None, ...] = ()
     """The same figure in the samples of the session, oldest first; None where it was not known."""
+
+
+LEAST_SPAN: Final = 0.05
+"""The height of a chart is such a share of its highest value at least: what hardly changes looks level."""
+
+
+def top_of_chart(low: float, high: float) -> float:
+    """Return the value at the top of a chart that begins at `low` and has values up to `high`."""
+    return max(high, low + LEAST_SPAN * abs(high))
+
+
+def chart_bounds(known: Sequence[float]) -> tuple[float, float]:
+    """Return the values at foot and top of a chart of these, one at least.
+
+    It begins at 0, but for values that stay above half of the highest one.
+    """
+    low, high = min(known), max(known)
+    low = low if low > high / 2 else min(0.0, low)
+    return low, top_of_chart(low, high)
 
 
 @dataclass(frozen=True, slots=True)

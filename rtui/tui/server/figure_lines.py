@@ -12,7 +12,7 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.panel import Line as Figure
-from rtui.analysis.health.panel import State
+from rtui.analysis.health.panel import State, chart_bounds, top_of_chart
 from rtui.analysis.report.tables.table import cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.chart_lines import beside_each_other, paragraph, standing
@@ -30,9 +30,6 @@ LEAST_PLOT_LINES: Final = 4
 
 LEAST_PLOT_CELLS: Final = 8
 """A plot of fewer cells is left out."""
-
-LEAST_SPAN: Final = 0.05
-"""The height of a plot is such a share of its highest value at least: what hardly changes looks level."""
 
 LEAST_SAMPLES: Final = 2
 """Of fewer samples there is nothing to plot."""
@@ -59,12 +56,7 @@ def sparkline(history: Sequence[float | None], cells: int) -> SafeText:
     known = [value for value in history if value is not None]
     if len(known) < LEAST_SAMPLES:
         return literal("")
-    return _bars(_resampled(history, cells), min(known), _top(min(known), max(known)), 1)[0]
-
-
-def _top(low: float, high: float) -> float:
-    """Return the value at the top of a plot that begins at `low` and has values up to `high`."""
-    return max(high, low + LEAST_SPAN * abs(high))
+    return _bars(_resampled(history, cells), min(known), top_of_chart(min(known), max(known)), 1)[0]
 
 
 def _resampled(history: Sequence[float | None], cells: int) -> list[float | None]:
@@ -90,15 +82,13 @@ def _bars(values: Sequence[float | None], low: float, high: float, height: int) 
 def plot_lines(figure: Figure, size: Size, span_s: float | None, *, is_over: bool = False) -> list[Line]:
     """Return a plot of the session with its scale and its times; nothing where there is no room or nothing to plot.
 
-    It begins at 0, but for values that stay above half of the highest one. `span_s` is how long ago the first sample
+    `span_s` is how long ago the first sample
     was taken, in seconds; `is_over` is whether the last one was taken long ago, too, and it is how long before that.
     """
     known = [value for value in figure.history if value is not None]
     if len(known) < LEAST_SAMPLES or size.height < LEAST_PLOT_LINES:
         return []
-    low, high = min(known), max(known)
-    low = low if low > high / 2 else min(0.0, low)
-    high = _top(low, high)
+    low, high = chart_bounds(known)
     ends = [value_text(figure, value, TERMINAL) for value in (high, low)]
     gutter = max(map(width_of, ends)) + 1
     cells = size.width - gutter
