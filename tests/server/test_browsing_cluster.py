@@ -277,7 +277,7 @@ async def test_without_the_right_to_ask_sizes_of_slots_one_question_is_denied(
     cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 1_000)
-    monkeypatch.setattr("rtui.server.keyspace_pass.SAMPLE_FROM", 1_000)
+    monkeypatch.setattr("rtui.server.overview.SAMPLE_FROM", 1_000)
     cluster.fill(KEYS)
     for member in cluster.members:
         member.server.admin.execute_command(
