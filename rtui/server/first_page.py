@@ -26,7 +26,8 @@ from rtui.server.scan.page import (
     snapshot_commands,
 )
 from rtui.server.scan.progress import Cost
-from rtui.server.wire.connection import Connection, backoff_s
+from rtui.server.wire.backoff import backoff_s
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 
 FIRST_COUNT: Final = 20
