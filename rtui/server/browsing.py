@@ -23,7 +23,7 @@ from rtui.server.health_session import HealthSession
 from rtui.server.hot.lfu_settings import database_count
 from rtui.server.key_questions import KeyQuestions
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.passes import Passes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
@@ -209,7 +209,7 @@ class BrowsingSession:
         Names that are held already are not scanned again. Everything else is suspended while it runs.
         """
         from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
-        from rtui.server.find import FindOptions, FindRun  # noqa: PLC0415
+        from rtui.server.find import FindRun  # noqa: PLC0415
         from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
 
         all_keys = self.passes.over_all_keys
