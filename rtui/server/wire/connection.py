@@ -176,9 +176,7 @@ class Connection:
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
         """Do in the background what makes the interactive lane again and again."""
-        self._supervisor = start_supervised(
-            work, name="rtui connection", failed=lambda failure: self._end(Closed(failure))
-        )
+        self._supervisor = start_supervised(work, name="rtui connection", failed=lambda why: self._end(Closed(why)))
 
     async def _begin(self) -> None:
         try:
