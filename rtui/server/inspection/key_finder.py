@@ -94,9 +94,8 @@ class KeyFinder:
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
-        self._plan, self._names = plan, names
+        self._plan, self._names, self._clock = plan, names, clock
         self._tests = fact_tests(plan.query)
-        self._clock = clock
         self._deciding = plan.stages
         self._stages = (*plan.stages, *plan.columns)
         self._waiting = WaitingCandidates(len(self._stages))
