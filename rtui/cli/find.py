@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.parsing import Problem
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
-    from rtui.server.find import FindOptions
-    from rtui.server.options import DemoDay
+    from rtui.server.options import DemoDay, FindOptions
 
 FORMATS: Final = ("text", "json", "csv")
 
@@ -207,7 +206,7 @@ def _options(
     budget_s: float | None,
 ) -> FindOptions:
     from rtui.analysis.query.terms import Fact  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.find import FindOptions  # noqa: PLC0415
+    from rtui.server.options import FindOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
 
     wanted = query.facts if columns is None else _facts(columns)

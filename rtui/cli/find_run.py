@@ -18,7 +18,8 @@ from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import LIMIT_REACHED, FindOptions, FindRun
+from rtui.server.find import LIMIT_REACHED, FindRun
+from rtui.server.options import FindOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
@@ -116,11 +117,11 @@ async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Inte
 def _say_cost(run: FindRun) -> None:
     """Say on standard error what the search of a large keyspace asks, and what it costs where commands are billed."""
     plan, ahead = run.plan, run.ahead
-    if plan is not None and ahead is not None and (run.size or 0) >= LARGE:
+    if plan is not None and ahead is not None and (run.preparation.size or 0) >= LARGE:
         sentence = plan.sentence(ahead, run.control.pace.value)
         click.echo(f"rtui: {sentence[:1].upper()}{sentence[1:]}.", err=True)
-    if run.bill is not None:
-        click.echo(f"rtui: {run.bill}.", err=True)
+    if run.preparation.bill is not None:
+        click.echo(f"rtui: {run.preparation.bill}.", err=True)
 
 
 def summary(run: FindRun) -> SafeText:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rtui.analysis.facts import KeyFacts, RowFacts, Unknown
 from rtui.keyspace.rows.ordering import Sort
@@ -23,7 +22,8 @@ from rtui.server.health_session import HealthSession
 from rtui.server.hot.lfu_settings import database_count
 from rtui.server.key_questions import KeyQuestions
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.keyspace_questions import KeyspaceQuestions
+from rtui.server.options import BrowseOptions
 from rtui.server.passes import Passes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
@@ -41,16 +41,12 @@ if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
-    from rtui.analysis.report.document import Report
     from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
     from rtui.server.facts.references import KeyReferences
     from rtui.server.key_column import KeyColumn
     from rtui.server.key_search import KeySearch
-
-NEARLY_SAME: Final = 0.01
-"""Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
 
 
 class BrowsingSession:
@@ -85,24 +81,21 @@ class BrowsingSession:
         store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         only = ScanFilter(options.match, options.key_type)
         self._resume = options.resume
-        self._columns = options.columns
-        self._registry = options.registry
-        self._keep, self._state_folder = options.keep, state_folder
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
         new_pass = partial(KeyspacePass, self.deployment, file=file, is_filling=is_filling, clock=clock)
         self._revision = 0
         self.passes = Passes(store, new_pass, only, Pace(options.pace), self._failed)
-        self.health = HealthSession(self.deployment, clock=clock, report=self._latest_report, registry=options.registry)
+        self.questions = KeyspaceQuestions(self.deployment, self.passes, options, state_folder, clock)
+        """Asks about all keys."""
+        report = self.questions.latest_report
+        self.health = HealthSession(self.deployment, clock=clock, report=report, registry=options.registry)
         """How the server is."""
         self._watch = ServerWatch(self.deployment, self.keys.home, self.passes, self.health)
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
         """Why tasks beside the pass have ended."""
         self._targeted = asyncio.Lock()
-        self._analysis: AnalysisSession | None = None
-        self._search: KeySearch | None = None
-        """The latest search for keys."""
 
     @property
     def connection(self) -> Connection:
@@ -152,13 +145,13 @@ class BrowsingSession:
             cost=self.passes.cost,
             match=only.match,
             key_type=only.key_type,
-            total=now.overview.total if size is None else size,
-            sampled=now.overview.sampled,
+            total=now.overviews.latest.total if size is None else size,
+            sampled=now.overviews.latest.sampled,
             generation=self.connection.generation,
             seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),
             outdated=now.outdated(now_s),
             complete=self.store.complete,
-            analysis=None if self._analysis is None else self._analysis.under_way,
+            analysis=self.questions.analysis_under_way,
             nodes=self._watch.nodes,
             trouble=self.health.trouble,
             notes=(*self._failures, *self.deployment.notes, *self.connection.notes, *now.notes),
@@ -172,88 +165,21 @@ class BrowsingSession:
     @property
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
-        if self._analysis is None:
-            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
-            from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
-            from rtui.server.saved_analysis import AnalysisFile  # noqa: PLC0415 - likewise
-
-            def options() -> AnalysisOptions:
-                only = self.passes.only
-                filters = (self.store.separators.values, only.match, only.key_type)
-                return AnalysisOptions(*filters, pace=self.control.pace, columns=self._columns, registry=self._registry)
-
-            kept = KeptReports(self.target.label, self.target.db, self._state_folder) if self._keep else None
-            file = AnalysisFile(self.target.label, self.target.db, self._state_folder)
-            self._analysis = AnalysisSession(
-                self.connection,
-                options,
-                self.passes.suspended,
-                self.clock,
-                kept,
-                file=file,
-                deployment=self.deployment,
-            )
-        return self._analysis
+        return self.questions.analysis
 
     @property
     def analysed(self) -> Analysed | None:
         """The latest figures of the analysis; None before there are any."""
-        return None if self._analysis is None else self._analysis.analysed
-
-    def _latest_report(self) -> Report | None:
-        return None if self.analysed is None else self.analysed.report
+        return self.questions.analysed
 
     def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> KeySearch:
-        """Return a search of all keys, which sends nothing before it is prepared.
-
-        Names that are held already are not scanned again. Everything else is suspended while it runs.
-        """
-        from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
-        from rtui.server.find import FindOptions, FindRun  # noqa: PLC0415
-        from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
-
-        all_keys = self.passes.over_all_keys
-        store, stamp = all_keys.store, all_keys.stamp
-        is_held = all_keys.only.is_open and store.complete and not store.memory.dropped
-        is_held = is_held and stamp is not None and all_keys.outdated(self.clock()) is None
-        is_held = is_held and not self._has_newer_figures(all_keys)
-        options = FindOptions(
-            self.store.separators.values,
-            columns=tuple(columns),
-            limit=LISTED if order is None else TOP_LISTED,
-            order=order,
-            pace=self.control.pace,
-        )
-        held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
-        run = FindRun(self.deployment, query, options, held=held, held_at_s=at_s, clock=self.clock)
-        self._search = KeySearch(run, self._suspended_by_search)
-        return self._search
-
-    def _has_newer_figures(self, names: KeyspacePass) -> bool:
-        """Whether an analysis has asked keys that are not among these names, read before it."""
-        analysed, stamp, size = self.analysed, names.stamp, self._watch.size
-        if analysed is None or stamp is None or size is None:
-            return False
-        is_later = analysed.report.head.made_at_s > stamp.at_s
-        return is_later and abs(size - names.store.keys) > NEARLY_SAME * names.store.keys
-
-    @contextlib.contextmanager
-    def _suspended_by_search(self) -> Iterator[None]:
-        """Suspend the scan and an analysis while keys are searched."""
-        control = None if self._analysis is None else self._analysis.control
-        with self.passes.suspended():
-            if control is not None:
-                control.suspend()
-            try:
-                yield
-            finally:
-                if control is not None:
-                    control.unsuspend()
+        """Return a search of all keys, which sends nothing before it is prepared; the rest is suspended meanwhile."""
+        return self.questions.search(query, columns, order, size=self._watch.size)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
-        return None if self._analysis is None else self._analysis.status.lost_by_leaving
+        return self.questions.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back, or the cluster has changed."""
@@ -270,10 +196,7 @@ class BrowsingSession:
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
-        if self._analysis is not None:
-            await self._analysis.close()
-        if self._search is not None:
-            await self._search.close()
+        await self.questions.close()
         await end_task(self._refreshing)
         await self.health.close()
         await self.passes.end()
@@ -284,10 +207,7 @@ class BrowsingSession:
     def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         self.control.yield_to_input()
-        if self._analysis is not None:
-            self._analysis.control.yield_to_input()
-        if self._search is not None:
-            self._search.control.yield_to_input()
+        self.questions.yield_to_input()
 
     async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
         """Show keys of other names or types only; raises PatternError or GuardError for a filter beyond the bounds.

@@ -22,7 +22,8 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import FindOptions, FindRun
+from rtui.server.find import FindRun
+from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 

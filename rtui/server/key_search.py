@@ -140,9 +140,9 @@ class KeySearch:
     def _is_costly(self) -> bool:
         """Whether the user is asked first."""
         plan, ahead = self._run.plan, self._run.ahead
-        if self._run.bill is not None:
+        if self._run.preparation.bill is not None:
             return True
-        is_large = (self._run.size or 0) >= LARGE
+        is_large = (self._run.preparation.size or 0) >= LARGE
         return is_large and plan is not None and ahead is not None and bool(ahead.scanned or plan.stages)
 
     @property
@@ -151,7 +151,7 @@ class KeySearch:
         plan, ahead = self._run.plan, self._run.ahead
         if plan is None or ahead is None:
             return None
-        sentence, bill = plan.sentence(ahead, self.control.pace.value), self._run.bill
+        sentence, bill = plan.sentence(ahead, self.control.pace.value), self._run.preparation.bill
         return sentence if bill is None else SafeText(f"{sentence}; {bill}")
 
     @property

@@ -16,7 +16,6 @@ import contextlib
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from random import Random
 from typing import Final
 
 from rtui.keyspace.store.namespace import Namespace
@@ -27,45 +26,28 @@ from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.overview import Overview, samples_slots
+from rtui.server.first_page import FirstPage
+from rtui.server.overview import Overviews
 from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.cursor_proof import as_proven, prove_cursors
 from rtui.server.scan.node import Primary, ScanNode, SplitSink, owned_slots
-from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import (
-    BeginAgainError,
     ScanFilter,
     SizeSnapshot,
     disagreement,
     key_count,
-    read_snapshot,
-    scan_page,
-    snapshot_commands,
     take_snapshot,
 )
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import can_sample, contradiction
-from rtui.server.scan.savepoint import SaveFile, filter_digest, savepoint_of
+from rtui.server.scan.savepoint import SavedPosition, SaveFile
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.connection import Connection, backoff_s
-from rtui.server.wire.errors import ConnectionLost, RtuiError, ServerBusyError
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each
-
-FIRST_COUNT: Final = 20
-"""COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""
-
-SAMPLE_FROM: Final = 20_000
-"""Smaller databases are scanned before a sample would be taken."""
 
 FILL_POLL_S: Final = 0.2
 """How often a server that is being filled is asked for its size."""
-
-GOES_ON: Final = SafeText(
-    "The scan continues from where it stopped; it then starts at the beginning and ends where it had continued."
-)
-NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
 
 
 def summed(parts: Sequence[SizeSnapshot | None]) -> SizeSnapshot | None:
@@ -104,8 +86,7 @@ class KeyspacePass:
         """When the keys in the store were read, and from which run of the server: as it began, or was done."""
         self.size: int | None = None
         """Keys of the database when the pass began, if it is known."""
-        self.is_uncounted = False
-        """Whether the server counts its keys only now and then: DBSIZE was 0 beside keys of the first page."""
+        self.first_page = FirstPage(only)
         self.scan: Scan | None = None
         self.store = store
         self.size_when_done: int | None = None
@@ -119,23 +100,17 @@ class KeyspacePass:
         """Where that is a replica: its primary."""
         self._nodes: tuple[ServerNode, ...] = ()
         """All nodes of a cluster that are scanned."""
-        self._file = file
+        self._position = SavedPosition(file, only)
         self.only = only
         self.control = control
         control.on_change.append(self._save_when_paused)
         self._is_filling = is_filling
         self._clock = clock
-        self._is_sampling = False
-        self.overview = Overview(store)
+        self.overviews = Overviews(deployment, store, control, only)
         """What the estimated counts rest on."""
         self._other_cost = Cost()
-        """Of everything but the latest overview and the scan."""
-        self._begun_at: str | None = None
-        """The run of the server that the scan began on."""
+        """Of everything but the first page, the overviews and the scan."""
         self._failure: SafeText | None = None
-        self._waits_for: SafeText | None = None
-        """Why the first page does not come yet."""
-        self._first_keys: Sequence[bytes] = ()
         self._before: SizeSnapshot | None = None
         """The database when its first page came; None for a scan that goes on from a saved one."""
         self._notes: dict[SafeText, None] = {}
@@ -146,12 +121,13 @@ class KeyspacePass:
     @property
     def revision(self) -> int:
         """Grows whenever cost, state or notes have changed."""
-        return self.cost.commands + self._changes + self.control.revision
+        parts = (self.first_page, self.overviews, self.control)
+        return self.cost.commands + self._changes + sum(part.revision for part in parts)
 
     @property
     def cost(self) -> Cost:
         """What the pass has cost so far."""
-        before = self._other_cost + self.overview.cost
+        before = self.first_page.cost + self._other_cost + self.overviews.cost
         return before if self.scan is None else before + self.scan.cost
 
     @property
@@ -166,15 +142,15 @@ class KeyspacePass:
             return now if is_counted else replace(now, state=ScanState.RUNNING)
         if self.store.complete:
             return Progress(state=ScanState.DONE, fraction=1.0, keys=keys)
-        if self._waits_for is not None:
-            return Progress(state=ScanState.WAITING, keys=keys, reason=self._waits_for)
-        state = ScanState.SAMPLING if self._is_sampling else ScanState.READY
+        if self.first_page.waits_for is not None:
+            return Progress(state=ScanState.WAITING, keys=keys, reason=self.first_page.waits_for)
+        state = ScanState.SAMPLING if self.overviews.is_sampling else ScanState.READY
         return Progress(state=ScanState.PAUSED if self.control.is_paused else state, keys=keys)
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the numbers has to know."""
-        return (*self._notes, *(() if self.scan is None else self.scan.notes))
+        return (*self._position.notes, *self._notes, *(() if self.scan is None else self.scan.notes))
 
     def observe_size(self, size: int) -> None:
         """Learn the size of the database some time after the scan was done."""
@@ -212,17 +188,8 @@ class KeyspacePass:
 
     def save(self) -> None:
         """Save the position of the scan for a later run, if the server can be recognised then."""
-        run_id = None if self.scan is None else self.scan.run_id or self._begun_at
-        if self.scan is None or run_id is None or self.scan.state is ScanState.FAILED or self._deployment.is_cluster:
-            return
-        remaining = [span for spans in self.scan.remaining() for span in spans]
-        if not remaining:
-            return
-        only = self.only
-        try:
-            self._file.save(savepoint_of(run_id, self._connection.target.db, only.match, only.key_type, remaining))
-        except OSError:
-            self._notes[NOT_SAVED] = None
+        if self.scan is not None and not self._deployment.is_cluster:
+            self._position.save(self.scan, self._connection)
 
     @for_purpose(Purpose.SCAN)
     async def run(self, *, resume: bool) -> None:
@@ -237,9 +204,9 @@ class KeyspacePass:
         is_cluster = self._deployment.is_cluster
         first = await self._deployment.first_scanned()
         self._connection, self._primary = first.connection, first.primary
-        node = self._saved_node() if resume and not is_cluster else None
+        node = self._position.node(self._connection, self._primary) if resume and not is_cluster else None
         if node is None:
-            node = await self._first_page()
+            node = await self._read_first_page()
         self._stamp()
         if self._is_filling():
             node = await self._filled()
@@ -252,9 +219,9 @@ class KeyspacePass:
             return
         if not is_cluster and nodes[0].dialect is Dialect.SLOTTED:
             nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
-        nodes = await self._take_overview(nodes)
-        only, self._begun_at = self.only, nodes[0].run_id
-        store = self.store
+        nodes = await self.overviews.take(nodes, self.size)
+        only, store = self.only, self.store
+        self._position.begun_on = nodes[0].run_id
         self.scan = scan = Scan(
             nodes,
             store.add,
@@ -269,71 +236,14 @@ class KeyspacePass:
         if scan.state is ScanState.DONE:
             self._has_repeats = self._has_repeats or scan.repeats_possible
             await self._complete()
-            self._file.remove()
+            self._position.forget()
 
-    def _saved_node(self) -> ScanNode | None:
-        """The node with the ranges of a saved scan that can go on."""
-        dialect = dialect_of(self._connection.server)
-        saved = self._file.load() if dialect.is_ordered else None
-        if saved is None:
-            return None
-        run_id = self._connection.server.run_id
-        digest = filter_digest(self.only.match, self.only.key_type)
-        why_not = saved.why_not(run_id, self._connection.target.db, digest)
-        self._notes[why_not or GOES_ON] = None
-        if why_not is not None:
-            return None
-        return ScanNode(self._connection, dialect, spans=saved.spans(), run_id=run_id, primary=self._primary)
-
-    async def _first_page(self) -> ScanNode | None:
+    async def _read_first_page(self) -> ScanNode | None:
         """Put the first rows into the store; return what is left to scan, None if that was all."""
-        only, is_alone = self.only, False
-        attempt = losses = 0
-        while True:
-            await self._connection.online()
-            server = self._connection.server
-            match, passes = only.sent_to(server)
-            command = guard.scan(0, count=FIRST_COUNT, match=match, key_type=only.key_type)
-            asked = (command, *snapshot_commands(self._connection))
-            try:
-                if is_alone:  # on the interactive lane others may ask something at the same time
-                    lane = await self._connection.bulk()
-                    replies = [*await lane.run(command), *await lane.run(*asked[1:])]
-                else:
-                    replies = await self._connection.run(*asked)
-                cursor, keys = scan_page(replies[0])
-                break
-            except BeginAgainError:
-                if is_alone:
-                    raise
-                is_alone = True
-            except (ConnectionLost, ServerBusyError) as trouble:
-                attempt += 1
-                losses += isinstance(trouble, ConnectionLost)
-                if losses >= MAX_LOSSES:
-                    raise
-                self._waits_for = trouble.happened
-                self._changes += 1
-                await asyncio.sleep(backoff_s(attempt, Random()))
-        self._waits_for = None
-        self._changes += 1
-        self._before = read_snapshot(self._connection, replies[1:])
-        self.is_uncounted = bool(keys) and self._before.size == 0
-        self.size = None if self.is_uncounted else self._before.size
-        self._other_cost += Cost(commands=len(asked), keys=len(keys))
-        self.store.add(keys if passes is None else [*filter(passes, keys)])
-        self._first_keys = keys
-        if not cursor:
-            return None
-        return ScanNode(
-            self._connection,
-            dialect_of(server),
-            first_cursor=cursor,
-            first_keys=keys,
-            size=self.size,
-            run_id=server.run_id,
-            primary=self._primary,
-        )
+        page = self.first_page
+        left = await page.read(self._connection, self._primary, self.store)
+        self._before, self.size = page.before, page.size
+        return left
 
     async def _all_nodes(self, cluster: ScannedCluster) -> list[ScanNode]:
         """Return the nodes of a cluster to scan, which do not deliver the keys of the first page again."""
@@ -344,7 +254,7 @@ class KeyspacePass:
         self._other_cost += Cost(commands=sum(one is not None for one in snapshots))
         sizes = {one.id: None if now is None else now.size for one, now in zip(self._nodes, snapshots, strict=True)}
         first, *others = cluster.scan_nodes(self._nodes, sizes)
-        return [replace(first, first_keys=self._first_keys), *others]
+        return [replace(first, first_keys=self.first_page.keys), *others]
 
     async def _snapshot_of(self, connection: Connection) -> SizeSnapshot | None:
         """Return the size of a node's part of the database; None where it can't be reached."""
@@ -363,7 +273,7 @@ class KeyspacePass:
             with contextlib.suppress(ConnectionLost):
                 (reply,) = await self._connection.run(guard.dbsize())
                 self.size = self.size if (size := key_count(reply)) is None else size
-            await self._take_overview([self._whole(size=self.size)])
+            await self.overviews.take([self._whole(size=self.size)], self.size)
         self._has_repeats = True
         return self._whole(size=self.size)
 
@@ -399,59 +309,6 @@ class KeyspacePass:
         if scan.state is not ScanState.DONE:
             raise RtuiError("The namespace can't be listed", scan.progress.reason or "The scan of it has failed.")
 
-    @for_purpose(Purpose.SAMPLE)
-    async def _take_overview(self, nodes: Sequence[ScanNode]) -> list[ScanNode]:
-        """Take a sample where it tells more, sooner than the scan would; return how to scan, by proven cursors.
-
-        Of several nodes only if all have such cursors, or go slot by slot. Each gives as many keys as its share of all
-        is, so that every key is as likely as any other.
-        """
-        await for_each(nodes, self._prove)
-        nodes = [*map(as_proven, nodes)]
-        is_large = self.size is None or self.size >= SAMPLE_FROM
-        is_cluster = self._deployment.is_cluster
-        is_by_slot = samples_slots(nodes, self.size)
-        can_all = is_by_slot or all(can_sample(node.dialect) for node in nodes)
-        if not (can_all and is_large and self.only.is_open) or (self.size is None and len(nodes) > 1):
-            return nodes
-        self._is_sampling = True
-        self._changes += 1
-        self._other_cost = self.cost
-        self.overview = Overview(self.store)
-        try:
-            sampled = await for_each(nodes, self._sample_node)
-            for _ in self.overview.show(self.size) if all(sampled) and (is_cluster or is_by_slot) else ():
-                await asyncio.sleep(YIELD_S)
-        except ConnectionLost:
-            pass
-        finally:
-            self._is_sampling = False
-            self._changes += 1
-        if any(node.connection.cursors_are_positions is False for node in nodes):
-            self.store.drop_estimates()
-            self._other_cost = self.cost
-            self.overview = Overview(self.store)
-        return [*map(as_proven, nodes)]
-
-    async def _prove(self, node: ScanNode) -> None:
-        """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
-        with contextlib.suppress(ConnectionLost):
-            self._other_cost += Cost(commands=await prove_cursors(node.connection, node.size))
-
-    async def _sample_node(self, node: ScanNode) -> bool:
-        """Take a node's part of the sample; return whether that could be had."""
-        share = 1.0 if not self._deployment.is_cluster or not self.size else (node.size or 0) / self.size
-        if not share or not node.connection.is_online:
-            return not share
-        async with self.control.turn(node.connection):
-            lane = await node.connection.bulk()
-            if node.dialect is Dialect.SLOTTED:
-                return await self.overview.take_slots(lane, self.control, node, share)
-            taken = await self.overview.take(lane, self.control, self.size, share)
-            if await contradiction(taken, lane, node.size) is not None:
-                node.connection.cursors_are_positions = False
-            return taken.failure is None
-
     async def _complete(self) -> None:
         """Make the counts totals, and note when the server counts another number of keys."""
         self.store.repeats_possible = self._has_repeats
@@ -479,6 +336,6 @@ class KeyspacePass:
     def _empty_store(self, note: ScanNote) -> None:
         """Empty the store: every key is delivered again."""
         self.store.reset()
-        self.overview = Overview(self.store)
+        self.overviews.forget()
         self._has_repeats = False
         self._stamp()

@@ -1,4 +1,4 @@
-"""The options of browsing and of an analysis, as values that the command line fills and the sessions read.
+"""The options of browsing, of an analysis and of a search, as values that the command line fills and the sessions read.
 
 In a module of their own, since the command line needs them before anything slow is imported.
 """
@@ -16,6 +16,8 @@ from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.analysis.query.matches import Order
+    from rtui.analysis.query.terms import Fact
     from rtui.registry.registry import Registry
 
 DEFAULT_DEMO_KEYS: Final = 50_000
@@ -93,3 +95,21 @@ class AnalysisOptions:
     """Of which keys which facts are asked; None for what suits the number of keys."""
     registry: Registry | None = None
     """What is written down about the keys: they are counted by it as well."""
+
+
+@dataclass(frozen=True, slots=True)
+class FindOptions:
+    """How to search for keys."""
+
+    separators: tuple[bytes, ...] = (b":",)
+    columns: tuple[Fact, ...] = ()
+    """Facts of the matches that are wanted, besides those that the query needs."""
+    limit: int = 10_000
+    """Matches that are kept; all are counted."""
+    order: Order | None = None
+    """What decides which are kept; None for the first that are found."""
+    stops_at_limit: bool = False
+    """Whether it ends once so many are found."""
+    pace: Pace = Pace.GENTLE
+    budget_s: float | None = None
+    """It ends after so many seconds with what it has."""

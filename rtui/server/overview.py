@@ -7,23 +7,33 @@ its size. Of a cluster every node gives its share, so that every key is as likel
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Sequence
+from functools import partial
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.deployment.nodes import Deployment
 from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor_proof import as_proven, prove_cursors
 from rtui.server.scan.node import ScanNode
+from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, sample
+from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample
 from rtui.server.scan.slot_sampling import sample_slots
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.supervised_tasks import for_each
 
 MAX_EXPECTED: Final = 400
 """Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""
 
+SAMPLE_FROM: Final = 20_000
+"""Smaller databases are scanned before a sample would be taken."""
 
 SLOT_SAMPLE_KEYS: Final = 4_000
 """Keys of a sample by slots, which costs several times as much a key: every share within a point and a half or so."""
@@ -109,3 +119,86 @@ class Overview:
             yield from slicer.pause()
             self._store.expect(path, found.scaled(number))
         self.sampled = drawn
+
+
+class Overviews:
+    """Takes overviews for one pass, each in the place of the last: the estimates in the store are of the latest.
+
+    What was counted of a server whose cursors prove to be no places is forgotten.
+    """
+
+    def __init__(self, deployment: Deployment, store: NamespaceStore, control: RunControl, only: ScanFilter) -> None:
+        """A filter lets through what no sample tells of, so there is no overview with one."""
+        self.latest = Overview(store)
+        self.is_sampling = False
+        """Whether one is being taken."""
+        self.revision = 0
+        """Raised by every change of `is_sampling`."""
+        self._deployment, self._store, self._control, self._only = deployment, store, control, only
+        self._spent = Cost()
+        """Of all but the latest."""
+
+    @property
+    def cost(self) -> Cost:
+        """What they have cost so far, and what was asked of the cursors."""
+        return self._spent + self.latest.cost
+
+    def forget(self) -> None:
+        """Have none: the store was emptied."""
+        self.latest = Overview(self._store)
+
+    @for_purpose(Purpose.SAMPLE)
+    async def take(self, nodes: Sequence[ScanNode], size: int | None) -> list[ScanNode]:
+        """Take a sample where it tells more, sooner than the scan would; return how to scan, by proven cursors.
+
+        Of several nodes only if all have such cursors, or go slot by slot. Each gives as many keys as its share of all
+        is, so that every key is as likely as any other. `size` is the number of all keys, if it is known.
+        """
+        await for_each(nodes, self._prove)
+        nodes = [*map(as_proven, nodes)]
+        is_large = size is None or size >= SAMPLE_FROM
+        is_by_slot = samples_slots(nodes, size)
+        can_all = is_by_slot or all(can_sample(node.dialect) for node in nodes)
+        if not (can_all and is_large and self._only.is_open) or (size is None and len(nodes) > 1):
+            return nodes
+        self._begin_another()
+        self._set_sampling(True)
+        try:
+            sampled = await for_each(nodes, partial(self._sample_node, size=size))
+            is_left = self._deployment.is_cluster or is_by_slot
+            for _ in self.latest.show(size) if all(sampled) and is_left else ():
+                await asyncio.sleep(YIELD_S)
+        except ConnectionLost:
+            pass
+        finally:
+            self._set_sampling(False)
+        if any(node.connection.cursors_are_positions is False for node in nodes):
+            self._store.drop_estimates()
+            self._begin_another()
+        return [*map(as_proven, nodes)]
+
+    def _begin_another(self) -> None:
+        self._spent, self.latest = self.cost, Overview(self._store)
+
+    def _set_sampling(self, is_sampling: bool) -> None:
+        self.is_sampling = is_sampling
+        self.revision += 1
+
+    async def _prove(self, node: ScanNode) -> None:
+        """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
+        with contextlib.suppress(ConnectionLost):
+            self._spent += Cost(commands=await prove_cursors(node.connection, node.size))
+
+    async def _sample_node(self, node: ScanNode, size: int | None) -> bool:
+        """Take a node's part of the sample; return whether that could be had."""
+        share = 1.0 if not self._deployment.is_cluster or not size else (node.size or 0) / size
+        if not share or not node.connection.is_online:
+            return not share
+        async with self._control.turn(node.connection):
+            lane = await node.connection.bulk()
+            if node.dialect is Dialect.SLOTTED:
+                return await self.latest.take_slots(lane, self._control, node, share)
+            taken = await self.latest.take(lane, self._control, size, share)
+            if await contradiction(taken, lane, node.size) is not None:
+                node.connection.cursors_are_positions = False
+            return taken.failure is None

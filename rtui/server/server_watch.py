@@ -143,7 +143,7 @@ class ServerWatch:
         shown = self._passes.shown
         scanned = shown if shown.progress.state is ScanState.DONE else None
         size = await (self._total_size() if self._deployment.is_cluster else self._size_of(connection))
-        if shown.is_uncounted and not size:
+        if shown.first_page.is_uncounted and not size:
             return
         if scanned is not None and size is not None:
             scanned.observe_size(size)

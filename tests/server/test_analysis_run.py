@@ -14,7 +14,8 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, 
 from rtui.keyspace.slices import Slicer
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
+from rtui.server.analysis_pass import SLOT_BY_SLOT
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import SAMPLED_NOTE
 from rtui.server.options import AnalysisOptions

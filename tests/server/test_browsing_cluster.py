@@ -18,8 +18,10 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.facts.preview.page import PreviewKind
-from rtui.server.find import FindOptions, FindRun, UnansweredTermError
+from rtui.server.find import FindRun
+from rtui.server.find_preparation import UnansweredTermError
 from rtui.server.key_search import Stage
+from rtui.server.options import FindOptions
 from rtui.server.overview import SLOT_SAMPLE_KEYS
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
@@ -277,7 +279,7 @@ async def test_without_the_right_to_ask_sizes_of_slots_one_question_is_denied(
     cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 1_000)
-    monkeypatch.setattr("rtui.server.keyspace_pass.SAMPLE_FROM", 1_000)
+    monkeypatch.setattr("rtui.server.overview.SAMPLE_FROM", 1_000)
     cluster.fill(KEYS)
     for member in cluster.members:
         member.server.admin.execute_command(

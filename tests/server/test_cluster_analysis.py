@@ -15,7 +15,8 @@ from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.slots import key_slot
 from rtui.registry.load import read_registry
-from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
+from rtui.server.analysis_pass import SLOT_BY_SLOT
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

@@ -18,10 +18,10 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.find import FindOptions, FindRun
+from rtui.server.find import FindRun
 from rtui.server.inspection.report_head import ON_DISK_NOTE, SAMPLED_NOTE
 from rtui.server.key_search import KeySearch, Stage
-from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.options import AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import ATTEMPTS, PLACES
 from rtui.server.scan.node import ScanNode

@@ -70,7 +70,7 @@ Work = Callable[[FaultProxy, Server], Awaitable[None]]
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Pauses of a few milliseconds."""
-    monkeypatch.setattr("rtui.server.wire.connection.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("rtui.server.wire.backoff.FIRST_PAUSE_S", 0.0005)
 
 
 def opening_s(proxy: FaultProxy) -> float:

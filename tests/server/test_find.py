@@ -24,9 +24,10 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import FindOptions, FindRun, UnansweredTermError
+from rtui.server.find import FindRun
+from rtui.server.find_preparation import UnansweredTermError
 from rtui.server.inspection.key_rights import MOST_TOUCHED
-from rtui.server.options import AnalysisOptions
+from rtui.server.options import AnalysisOptions, FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
@@ -331,7 +332,7 @@ async def test_it_is_paused_resumed_and_stopped(valkey: Server) -> None:
 
 
 async def test_how_many_keys_match_is_estimated(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.find.LARGE", 10_000)
+    monkeypatch.setattr("rtui.server.find_preparation.LARGE", 10_000)
     plant(valkey, [*numbered(15_000, b"shop:"), *numbered(15_000, b"app:")])
     async with connected(target_of(valkey)) as connection:
         run = FindRun(Deployment.over(connection), parse("in:shop ttl:none"), FULL)

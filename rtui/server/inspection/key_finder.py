@@ -20,12 +20,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import partial
-from itertools import compress
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from rtui.analysis.query.deciding import Decision, fact_tests
+from rtui.analysis.query.deciding import fact_tests
 from rtui.analysis.query.matches import FIELD_OF, Matches
 from rtui.analysis.query.names import NameFilter
 from rtui.analysis.query.plan import Plan
@@ -34,13 +32,14 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import expected
-from rtui.server.guard.command import MAX_BULK_KEY_BYTES, Command, KeyCommand, build_batch, split_keys
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, build_batch, split_keys
 from rtui.server.guard.evidence import MemoryUsagePolicy
-from rtui.server.inspection.key_rights import COUNTS_AS_USE, Candidate, KeyRights
+from rtui.server.inspection.candidates import Candidate, Question, WaitingCandidates, command_of
+from rtui.server.inspection.key_rights import COUNTS_AS_USE, KeyRights
 from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
-from rtui.server.scan.page import is_elsewhere, is_temporary
+from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
@@ -55,18 +54,6 @@ LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not s
 _BY_TYPE: Final = frozenset({Fact.MEMORY, Fact.LENGTH})
 _CORRECTED: Final = frozenset({Fact.IDLE, Fact.LENGTH})
 """Facts whose answers are looked at one by one: rtui's own reading, and elements that have gone."""
-
-
-@dataclass(slots=True)
-class Question:
-    """One command for each of some keys, as a part of a write."""
-
-    stage: int
-    command: KeyCommand
-    candidates: list[Candidate]
-    commands: Sequence[Command]
-    is_timed: bool = False
-    has_clock: bool = False
 
 
 class KeyFinder:
@@ -107,26 +94,21 @@ class KeyFinder:
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
-        self._plan, self._names = plan, names
+        self._plan, self._names, self._clock = plan, names, clock
         self._tests = fact_tests(plan.query)
-        self._clock = clock
         self._deciding = plan.stages
         self._stages = (*plan.stages, *plan.columns)
-        self._waiting: list[dict[bytes | None, list[Candidate]]] = [{} for _ in self._stages]
-        self._timed: list[Candidate] = []
-        """Keys that wait for a MEMORY USAGE whose cost nothing bounds, of any type."""
-        self._is_timing = False
-        self._unsent = 0
+        self._waiting = WaitingCandidates(len(self._stages))
 
     @property
     def unsent(self) -> int:
         """Keys about which something is still to be sent."""
-        return self._unsent
+        return self._waiting.keys
 
     @property
     def waiting(self) -> int:
         """The same, and more than 0 as long as more may come."""
-        return self._unsent + self.is_fed
+        return self._waiting.keys + self.is_fed
 
     def settle(self) -> None:
         """Do nothing: answers are read as they come."""
@@ -142,19 +124,13 @@ class KeyFinder:
     def reset(self) -> None:
         """Forget everything: all keys are delivered again."""
         self.matches.clear()
-        self.seen = self.named = self.vanished = self._unsent = 0
+        self.seen = self.named = self.vanished = 0
         self.undecided.clear()
-        for waiting in self._waiting:
-            waiting.clear()
-        self._timed, self._is_timing = [], False
+        self._waiting = WaitingCandidates(len(self._stages))
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node is asked all about them."""
-        found = [one.key for waiting in self._waiting for group in waiting.values() for one in group]
-        found += [one.key for one in self._timed]
-        for waiting in self._waiting:
-            waiting.clear()
-        self._timed, self._unsent = [], 0
+        found = [one.key for one in self._waiting.take_all()]
         self.seen -= len(found)
         self.named -= len(found)
         return found
@@ -200,11 +176,9 @@ class KeyFinder:
                     self._leave_unknown(one, at, why)
                 through += group
             elif fact is Fact.MEMORY and self.rights.plan.memory(key_type).policy is MemoryUsagePolicy.WATCHED:
-                self._timed += group
-                self._unsent += len(group)
+                self._waiting.add_timed(group)
             else:
-                self._waiting[at].setdefault(key_type, []).extend(group)
-                self._unsent += len(group)
+                self._waiting.add(at, key_type, group)
         return through
 
     def _leave_unknown(self, candidate: Candidate, at: int, why: str) -> None:
@@ -242,15 +216,8 @@ class KeyFinder:
     def _next_questions(self, most: int) -> list[Question]:
         questions: list[Question] = []
         for at in reversed(range(len(self._stages))):
-            waiting = self._waiting[at]
-            while waiting and most > 0:
-                key_type, candidates = next(iter(waiting.items()))
-                taken = candidates[:most]
-                del candidates[:most]
-                if not candidates:
-                    del waiting[key_type]
-                self._unsent -= len(taken)
-                question = self._question(at, key_type, taken)
+            while most > 0 and (taken := self._waiting.take(at, most)) is not None:
+                question = self._question(at, *taken)
                 if question is not None:
                     questions.append(question)
                     most -= len(question.candidates)
@@ -263,7 +230,7 @@ class KeyFinder:
         if fact is Fact.LENGTH and not self.rights.plan.asks_lengths and not is_column:
             candidates = self._touched(candidates, at)
         why = self.rights.why_not(fact, key_type, is_column=is_column)
-        command = self.rights.command(fact, key_type)
+        command = command_of(fact, key_type)
         if command is None or (why is not None and (is_column or why != COUNTS_AS_USE)):
             for one in candidates:
                 self._leave_unknown(one, at, why or COUNTS_AS_USE)
@@ -273,7 +240,9 @@ class KeyFinder:
             return None
         evidence = self.rights.plan.evidence(key_type) if fact is Fact.MEMORY else None
         portions = split_keys([one.key for one in candidates], 1)
-        return Question(at, command, candidates, [build_batch(command, portion, evidence) for portion in portions])
+        return Question(
+            at, key_type, command, candidates, [build_batch(command, portion, evidence) for portion in portions]
+        )
 
     def _touched(self, candidates: list[Candidate], at: int) -> list[Candidate]:
         """Return the keys whose length is asked though that counts as a use; the others go on."""
@@ -288,24 +257,18 @@ class KeyFinder:
 
     def _next_timed(self) -> Question | None:
         """Take keys of one type whose MEMORY USAGE nothing bounds, unless such a question is under way."""
-        if not self._timed or self._is_timing:
+        first = self._waiting.next_timed
+        if first is None:
             return None
-        at, key_type = self._stages.index(Fact.MEMORY), self._timed[0].key_type
+        at, key_type = self._stages.index(Fact.MEMORY), first.key_type
         why = self.rights.why_not(Fact.MEMORY, key_type)
-        most = len(self._timed) if why is not None else self.rights.cost_watch.most
-        taken = [one for one in self._timed if one.key_type == key_type][:most]
-        chosen = set(map(id, taken))
-        self._timed = [one for one in self._timed if id(one) not in chosen]
-        self._unsent -= len(taken)
+        taken = self._waiting.take_timed(key_type, None if why is not None else self.rights.cost_watch.most)
         if why is not None or self.rights.plan.memory(key_type).policy is not MemoryUsagePolicy.WATCHED:
             self._go_on(self._wait(taken, at), at + 1)
             return None
-        self._is_timing = True
-        evidence = replace(self.rights.plan.evidence(key_type), proved=self.rights.cost_watch.proved)
-        batch = build_batch(guard.memory_usage, [one.key for one in taken], evidence)
-        asks_clock = self.rights.cost_watch.asks_clock
-        clock = (guard.info("commandstats"),) if asks_clock else ()
-        return Question(at, guard.memory_usage, taken, (*clock, batch, *clock), is_timed=True, has_clock=asks_clock)
+        self._waiting.is_timing = True
+        commands = self.rights.timed(taken, key_type)
+        return Question(at, key_type, guard.memory_usage, taken, commands, is_timed=True, has_clock=len(commands) > 1)
 
     def _answered(self, questions: Sequence[Question], replies: Sequence[Reply], round_trip_s: float | None) -> None:
         """Read the replies to a write; raises ServerBusyError where the server can't answer just now."""
@@ -318,11 +281,8 @@ class KeyFinder:
                 self._lost(questions[index:])
                 raise ServerBusyError(busy.text)
             if question.is_timed:
-                self._is_timing = False
-                server_s = None
-                if question.has_clock:
-                    server_s = self.rights.cost_watch.server_s(replies[start], replies[end - 1], len(facts))
-                self.rights.cost_watch.observe(len(facts), round_trip_s if server_s is None else server_s)
+                self._waiting.is_timing = False
+                self.rights.observe_cost(replies[start:end], round_trip_s, has_clock=question.has_clock)
             question.candidates, facts = self._leave_to_others(question, facts)
             self._go_on(self._read(question, facts), question.stage + 1)
 
@@ -332,7 +292,8 @@ class KeyFinder:
         fact = self._stages[at]
         field = FIELD_OF[fact]
         is_column = at >= len(self._deciding)
-        test = self._test_of(fact) if not is_column else None
+        found = None if is_column else self._tests.get(fact)
+        test = None if found is None else found.passes
         wanted, fits, now_s = expected(name), expected(name).fits, self._clock()
         self.asked[fact] += len(question.candidates)
         passing: list[Candidate] = []
@@ -364,40 +325,23 @@ class KeyFinder:
                 passing.append(one)
         return self._only_long(passing, fact)
 
-    def _test_of(self, fact: Fact) -> Decision | None:
-        found = self._tests.get(fact)
-        return None if found is None else found.passes
-
     def _only_long(self, candidates: list[Candidate], fact: Fact) -> list[Candidate]:
         """Leave out keys that have too little memory for the length that is wanted, before it is asked."""
         is_next = fact is Fact.MEMORY and Fact.LENGTH in self._tests
         return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
 
-    def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], list[Reply]]:
+    def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], Sequence[Reply]]:
         """Have other nodes asked all about the keys that they have; return the others with their replies."""
-        pairs = [*zip(question.candidates, replies, strict=True)]
-        has_moved = [self._has_moved(question, one, reply) for one, reply in pairs]
-        if self.on_elsewhere is None or not any(has_moved):
-            return question.candidates, list(replies)
-        moved = [one.key for one, _ in compress(pairs, has_moved)]
-        self.seen -= len(moved)
-        self.named -= len(moved)
-        if question.stage >= len(self._deciding):
-            self.matches.add_count(-len(moved))
-        self.on_elsewhere(moved)
-        kept = [pair for pair, has in zip(pairs, has_moved, strict=True) if not has]
-        return [one for one, _ in kept], [reply for _, reply in kept]
-
-    def _has_moved(self, question: Question, one: Candidate, reply: Reply) -> bool:
-        """Whether a reply says, or may mean, that another node has the key."""
-        if isinstance(reply, ServerError):
-            return is_elsewhere(reply) or (self.moves_silently and means_gone(reply))
-        if not self.moves_silently:
-            return False
-        is_empty = question.command is self.rights.command(Fact.LENGTH, one.key_type) and reply == 0
-        return (is_empty and type_of(one.key_type).removed_when_empty) or expected(
-            question.command.spec.name
-        ).means_gone(reply)
+        if self.on_elsewhere is None:
+            return question.candidates, replies
+        moved, candidates, kept = question.divided(replies, moves_silently=self.moves_silently)
+        if moved:
+            self.seen -= len(moved)
+            self.named -= len(moved)
+            if question.stage >= len(self._deciding):
+                self.matches.add_count(-len(moved))
+            self.on_elsewhere(moved)
+        return candidates, kept
 
     def count_gone(self, keys: int) -> None:
         """Count keys that are gone."""
@@ -411,11 +355,4 @@ class KeyFinder:
     def _lost(self, questions: Sequence[Question]) -> None:
         """Have keys asked again about which nothing has come back."""
         for question in questions:
-            self._unsent += len(question.candidates)
-            if question.is_timed:
-                self._is_timing = False
-                self._timed += question.candidates
-                continue
-            is_by_type = self._stages[question.stage] in _BY_TYPE
-            key_type = question.candidates[0].key_type if is_by_type else None
-            self._waiting[question.stage].setdefault(key_type, []).extend(question.candidates)
+            self._waiting.put_back(question)

@@ -7,20 +7,17 @@ So there the plan has the stages MEMORY and IDLE before it, though no term needs
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from msgspec import Struct
-
-from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.quantities import Bounds
 from rtui.server import guard
-from rtui.server.facts.types import queries_of
-from rtui.server.guard.command import KeyCommand
+from rtui.server.guard.command import Command, build_batch
 from rtui.server.guard.evidence import MemoryUsagePolicy
+from rtui.server.inspection.candidates import Candidate, command_of
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import is_key_refusal, refuses_fact
@@ -32,44 +29,6 @@ MOST_TOUCHED: Final = 100
 
 COUNTS_AS_USE: Final = f"asking a length counts as a use of the key here, so no more than {MOST_TOUCHED} are asked"
 TOO_COSTLY: Final = "MEMORY USAGE of others of this type took the server too long"
-
-_SIMPLE: Final[dict[Fact, KeyCommand]] = {
-    Fact.TYPE: guard.key_type,
-    Fact.TTL: guard.pttl,
-    Fact.IDLE: guard.object_idletime,
-    Fact.FREQUENCY: guard.object_freq,
-    Fact.ENCODING: guard.object_encoding,
-    Fact.MEMORY: guard.memory_usage,
-}
-"""The command for each fact but the length, whose command depends on the type."""
-
-
-class Candidate(Struct, gc=False):
-    """A key that may match, with what is known of it; None for a fact that is not.
-
-    Thousands wait at a time, so the garbage collector does not look at them: they refer to nothing that refers to them.
-    """
-
-    key: bytes
-    key_type: bytes | None = None
-    ttl_ms: int | None = None
-    idle_s: int | None = None
-    frequency: int | None = None
-    encoding: bytes | None = None
-    memory_bytes: int | None = None
-    length: int | None = None
-    asked_at_s: float = 0.0
-    """When its TTL was read, or else the first fact; seconds since the epoch."""
-    unknown: Fact | None = None
-    """The first fact that a term needs and that is not known."""
-
-    def record(self) -> KeyRecord:
-        """Return what is known of it."""
-        facts = {field: value for field in _FACT_FIELDS if (value := getattr(self, field)) is not None}
-        return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
-
-
-_FACT_FIELDS: Final = tuple(field for fact, field in FIELD_OF.items() if fact is not Fact.NAME)
 
 
 def before_length(plan: InspectionPlan) -> tuple[Fact, ...]:
@@ -99,7 +58,7 @@ class KeyRights:
 
     def why_not(self, fact: Fact, key_type: bytes | None, *, is_column: bool = False) -> str | None:
         """Return why a fact is not asked of keys of a type, None where it is."""
-        command = self.command(fact, key_type)
+        command = command_of(fact, key_type)
         if command is None:
             return "no command returns the length of this type" if key_type is not None else "the type is not known"
         if not self.plan.capabilities.allows(command.spec.name):
@@ -113,10 +72,22 @@ class KeyRights:
         is_first = fact in (Fact.IDLE, Fact.FREQUENCY) and fact not in self._needed and not is_column
         return COUNTS_AS_USE if is_first and self.touched >= MOST_TOUCHED else None
 
-    @staticmethod
-    def command(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
-        """Return the command that asks a fact of keys of a type; None where there is none."""
-        return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
+    def timed(self, candidates: Sequence[Candidate], key_type: bytes | None) -> tuple[Command, ...]:
+        """Return MEMORY USAGE of keys where nothing bounds its cost, and what tells the server's time around it.
+
+        The replies are for `observe_cost`.
+        """
+        evidence = replace(self.plan.evidence(key_type), proved=self.cost_watch.proved)
+        batch = build_batch(guard.memory_usage, [one.key for one in candidates], evidence)
+        clock = (guard.info("commandstats"),) if self.cost_watch.asks_clock else ()
+        return (*clock, batch, *clock)
+
+    def observe_cost(self, replies: Sequence[Reply], round_trip_s: float | None, *, has_clock: bool) -> None:
+        """Learn what such questions have cost, by the server's clock if that was asked, else by the round trip."""
+        keys, server_s = len(replies) - 2 * has_clock, None
+        if has_clock:
+            server_s = self.cost_watch.server_s(replies[0], replies[-1], keys)
+        self.cost_watch.observe(keys, round_trip_s if server_s is None else server_s)
 
     def touch(self, candidate: Candidate) -> bool:
         """Note that the length of a key is asked though that counts as a use; False where no more of them are."""

@@ -23,8 +23,9 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_US, Sample, contradiction, sample
 from rtui.server.scan.slot_sampling import SlotSample, sample_slots
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.connection import Connection, backoff_s
+from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

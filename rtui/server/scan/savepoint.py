@@ -17,8 +17,13 @@ from msgspec import Meta, Struct
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file, server_digest, state_folder
-from rtui.server.scan.cursor import POSITION_END
+from rtui.server.scan.cursor import POSITION_END, dialect_of
+from rtui.server.scan.node import Primary, ScanNode
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import ScanState
 from rtui.server.scan.ranges import CursorSpan
+from rtui.server.scan.scan import Scan
+from rtui.server.wire.connection import Connection
 
 FORMAT: Final = 1
 """The version of the file's layout; another one is not read."""
@@ -31,6 +36,11 @@ MAX_SPANS: Final = 4096
 
 MAX_FILE_BYTES: Final = 1 << 20
 """A file larger than this was not written by rtui: no more of it is read."""
+
+GOES_ON: Final = SafeText(
+    "The scan continues from where it stopped; it then starts at the beginning and ends where it had continued."
+)
+NOT_SAVED: Final = SafeText("The position of the scan could not be saved.")
 
 _BY_START: Final = attrgetter("start")
 
@@ -154,3 +164,47 @@ def joined(spans: Sequence[CursorSpan]) -> tuple[CursorSpan, ...]:
         if span.start < span.end:
             order.setdefault(next(one for one in found if one.end >= span.end), len(order))
     return tuple(sorted(found, key=order.__getitem__))
+
+
+class SavedPosition:
+    """Where one scan stands, for a later run: taken from the file as it begins, kept there while it is under way.
+
+    It is of one run of the server and one filter, and so goes on with these only.
+    """
+
+    def __init__(self, file: SaveFile, only: ScanFilter) -> None:
+        self.begun_on: str | None = None
+        """The run of the server that the scan began on; None where it does not tell."""
+        self.notes: dict[SafeText, None] = {}
+        """What a reader has to know of it, each once."""
+        self._file, self._only = file, only
+
+    def node(self, connection: Connection, primary: Primary | None) -> ScanNode | None:
+        """Return the server with the ranges of a saved scan; None, with a note, where none can go on."""
+        server, dialect = connection.server, dialect_of(connection.server)
+        saved = self._file.load() if dialect.is_ordered else None
+        if saved is None:
+            return None
+        digest = filter_digest(self._only.match, self._only.key_type)
+        why_not = saved.why_not(server.run_id, connection.target.db, digest)
+        self.notes[why_not or GOES_ON] = None
+        if why_not is not None:
+            return None
+        return ScanNode(connection, dialect, spans=saved.spans(), run_id=server.run_id, primary=primary)
+
+    def save(self, scan: Scan, connection: Connection) -> None:
+        """Save what is left to scan, if anything is and the server can be recognised then; a note says why not."""
+        run_id, only = scan.run_id or self.begun_on, self._only
+        if run_id is None or scan.state is ScanState.FAILED:
+            return
+        remaining = [span for spans in scan.remaining() for span in spans]
+        if not remaining:
+            return
+        try:
+            self._file.save(savepoint_of(run_id, connection.target.db, only.match, only.key_type, remaining))
+        except OSError:
+            self.notes[NOT_SAVED] = None
+
+    def forget(self) -> None:
+        """Keep nothing: the scan has come to its end."""
+        self._file.remove()

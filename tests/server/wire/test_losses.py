@@ -21,14 +21,8 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.connection import (
-    FIRST_PAUSE_S,
-    LONGEST_PAUSE_S,
-    LONGEST_REFUSED_PAUSE_S,
-    Closed,
-    Connection,
-    Lost,
-)
+from rtui.server.wire.backoff import FIRST_PAUSE_S, LONGEST_PAUSE_S, LONGEST_REFUSED_PAUSE_S
+from rtui.server.wire.connection import Closed, Connection, Lost
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane

@@ -1,0 +1,309 @@
+"""The pass of an analysis over all keys, or a sample: of which nodes what is asked, and what has been found.
+
+Before the first key the columns are chosen by the number of keys. While a scan or a sample goes on, all nodes count in
+one place; where keys are delivered anew, that begins anew, too. At the end each node is asked for what the lists of the
+largest keys lack, and for its number of keys once more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Coroutine, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias, TypeVar
+
+from msgspec import MsgspecError, structs
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.figures import SampledKeyspace
+from rtui.analysis.aggregate.saved import NotSavedError
+from rtui.analysis.columns import Columns, columns_for
+from rtui.analysis.report.document import BigReport, Scope, SlotsReport
+from rtui.keyspace.slices import Steps
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Separators
+from rtui.server.continuation import Continuation
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.engine.counters import new_counters
+from rtui.server.inspection.inspected_nodes import InspectedNodes
+from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
+from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
+from rtui.server.options import AnalysisOptions
+from rtui.server.saved_analysis import SavedAnalysis
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor_proof import prove_cursors
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
+from rtui.server.scan.progress import Cost, ScanNote, ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.sampling import can_sample
+from rtui.server.scan.scan import Scan
+from rtui.server.scan.turns import Turns
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.errors import ConnectionLost, RtuiError
+from rtui.server.wire.supervised_tasks import failure_of, for_each
+
+T = TypeVar("T")
+
+Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
+"""What finds the keys."""
+
+LAST_S: Final = 30.0
+"""How long the last questions, about the largest keys, may take; the report is made without them then."""
+
+NOT_OF_A_PART: Final = SafeText(
+    "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
+)
+"""Why there is no estimate of a cluster."""
+
+SLOT_BY_SLOT: Final = SafeText(
+    "The keys were drawn from all slots, of each in proportion to its number of keys (CLUSTER COUNTKEYSINSLOT)."
+)
+"""How keys are drawn where cursors go slot by slot."""
+
+NO_ESTIMATE: Final = {
+    Dialect.SLOTTED: "This server's cursors go slot by slot, so random ones do",
+    Dialect.OPAQUE: "It is not known how this server counts its cursors, so random ones may",
+}
+"""Why there is no estimate of a node of a newer cluster, or of a server whose cursors are not those of Redis."""
+
+
+class AnalysisPass:
+    """One pass; `begin` before `choose_work`, whose result the caller runs, then `ask_last` or `saved`."""
+
+    def __init__(
+        self, options: AnalysisOptions, continuation: Continuation, deployment: Deployment, control: RunControl
+    ) -> None:
+        """Go on with what was saved, if any; raises PatternError or GuardError for a filter beyond the bounds."""
+        self._options, self._continuation, self._control = options, continuation, control
+        self._home = deployment.home
+        filters = (options.separators, options.match, options.key_type)
+        self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
+        """What is asked of which keys, as the report says it."""
+        self.only = ScanFilter(options.match, options.key_type)
+        self._is_sample = False
+        """Whether the keys are a random sample."""
+        self.findings = self._new_findings()
+        """What has been counted so far; another object once that begins anew."""
+        self.nodes = InspectedNodes(deployment, self.findings, options.separators)
+        self.work: Work | None = None
+        """What finds the keys; None before it is chosen."""
+        self._most_bytes: int | None = None
+        """What all keys can have at most; asked for estimates only."""
+        self.notes: list[SafeText] = []
+        """What a reader of the figures has to know beside the notes of a scan."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it has cost so far, earlier runs of it included."""
+        cost = Cost() if self.work is None else self.work.cost
+        cost = self._continuation.cost + cost
+        return replace(cost, commands=cost.commands + self.nodes.extra_commands)
+
+    @property
+    def sampled(self) -> SampledKeyspace | None:
+        """What a sample is of; None for a scan."""
+        if not isinstance(self.work, SamplePass | ClusterSamplePass):
+            return None
+        return SampledKeyspace(self.work.population, self._most_bytes)
+
+    async def begin(self) -> Sequence[NodeInspection]:
+        """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error."""
+        asked = await self.nodes.begin()
+        self._continuation.connection = asked[0].connection
+        return asked
+
+    async def choose_work(self, nodes: Sequence[NodeInspection]) -> Work:
+        """Choose the columns, and what finds the keys of these nodes; raises an RtuiError where that can't be had."""
+        self.work = await self._new_work(nodes)
+        return self.work
+
+    async def _new_work(self, nodes: Sequence[NodeInspection]) -> Work:
+        """Return a sample where one is wanted and is smaller than the whole, else a scan of all keys.
+
+        A sample draws keys before their types are known, so keys of one type are always scanned.
+        """
+        size = self.nodes.size
+        wanted = self._options.estimate_keys
+        is_smaller = wanted is not None and (size is None or size > 2 * wanted)
+        if wanted is not None and is_smaller and self.only.key_type is None:
+            self._is_sample = True
+            self._choose_columns(columns_for(self._options.columns, None).of_every_key())
+            await self._read_memory_bound()
+            return await self._new_sample(nodes, wanted)
+        self._choose_columns(columns_for(self._options.columns, size))
+        scanned = await for_each(nodes, NodeInspection.scan_node)
+        if self._continuation.saved is not None:
+            scanned = [await self._go_on(self._continuation.saved, nodes[0], scanned[0])]
+        return Scan(
+            *(scanned, lambda keys: None, self._control),
+            match=self.only.match,
+            key_type=self.only.key_type,
+            on_restart=self._drop_findings,
+            cluster=self.nodes if self.nodes.is_cluster else None,
+        )
+
+    async def _new_sample(self, nodes: Sequence[NodeInspection], wanted: int) -> Work:
+        """Return what draws so many keys, of each node by its size; raises an RtuiError where that can't be done."""
+        size, is_one = self.nodes.size, len(self.nodes.all) == 1
+        if len(nodes) < len(self.nodes.all) or (size is None and not is_one):
+            raise RtuiError("No estimate", NOT_OF_A_PART)
+        parts = []
+        for node in nodes:
+            node.extra_commands += await prove_cursors(node.connection, node.size)
+            slots = (await node.scan_node()).slots
+            if not can_sample(node.dialect) and slots is None:
+                why = f"{NO_ESTIMATE[node.dialect]} not reach every key with the same chance"
+                raise RtuiError("No estimate", SafeText(f"{why}: no estimate, but every key can be inspected."))
+            keys = wanted if is_one or not size else round(wanted * (node.size or 0) / size)
+            parts.append(
+                SamplePass(
+                    *(node.connection, node.pipeline),
+                    keys=keys,
+                    size=node.size,
+                    only=self.only,
+                    control=self._control,
+                    slots=None if can_sample(node.dialect) else slots,
+                )
+            )
+        if any(not can_sample(node.dialect) for node in nodes):
+            self.notes.append(SLOT_BY_SLOT)
+        if is_one:
+            return parts[0]
+        return ClusterSamplePass(parts, size or 0, self._control, is_filtered=not self.only.is_open)
+
+    async def _go_on(self, saved: SavedAnalysis, inspection: NodeInspection, node: ScanNode) -> ScanNode:
+        """Take back what was saved, and return the node from where the scan of it stopped."""
+        found = self._continuation.node(node)
+        self._choose_columns(saved.columns)
+        try:
+            await in_slices(self.findings.restore(saved.aggregates))
+        except (NotSavedError, OverflowError, MsgspecError):
+            raise RtuiError("It can't go on", SafeText("What was saved of the analysis is damaged.")) from None
+        inspection.pipeline.restore(saved.inspection)
+        inspection.before, inspection.counted_on = saved.before, self._home.server
+        return found
+
+    def _choose_columns(self, columns: Columns) -> None:
+        """Ask these facts of these keys; before the first key is asked."""
+        self.nodes.choose(columns)
+        self.scope = structs.replace(self.scope, columns=columns)
+        self._begin_findings()
+
+    @for_purpose(Purpose.SERVER)
+    async def _read_memory_bound(self) -> None:
+        """Ask what all keys can have at most; they may grow while they are sampled."""
+        found = await for_each(self.nodes.all, NodeInspection.read_memory_bound)
+        if None not in found:
+            self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
+
+    def _drop_findings(self, note: ScanNote) -> None:
+        """Drop the findings: every key is delivered again."""
+        self._continuation.forget()
+        self._begin_findings()
+
+    def _begin_findings(self) -> None:
+        """Have all nodes count in one place, from nothing."""
+        self.findings = self._new_findings()
+        self.nodes.use(self.findings)
+
+    def _new_findings(self) -> Aggregates:
+        separators = Separators(self._options.separators)
+        return Aggregates(
+            separators,
+            scope=self.scope,
+            started_at_s=self._continuation.began_at_s,
+            new_counters=new_counters,
+            registry=self._options.registry,
+            is_sample=self._is_sample,
+        )
+
+    def settle(self) -> None:
+        """Have everything counted that is known."""
+        for pipeline in self.nodes.pipelines:
+            pipeline.settle()
+
+    async def saved(self) -> SavedAnalysis:
+        """Return all that is known, for a later run; raises an RtuiError with the reason if that can't go on."""
+        (node,) = self.nodes.all  # `why_not_later` has ruled out several
+        if node.node.primary is not None and node.is_replica:
+            await node.node.primary.followed(await node.connection.bulk())
+        node.pipeline.settle()
+        aggregates = await in_slices(self.findings.saved())
+        scan_notes = () if self.work is None else self.work.progress.notes
+        notes = [str(note.value) for note in scan_notes if note is not ScanNote.REPEATS]
+        return self._continuation.content(
+            self.work, node.pipeline, aggregates, cost=self.cost, before=node.before, notes=notes
+        )
+
+    async def ask_last(self) -> list[SafeText]:
+        """Complete the facts of the largest keys and compare the counts; return why some of that could not be had."""
+        self.settle()
+        for _ in self.findings.add_held():
+            await asyncio.sleep(0)
+        if isinstance(self.work, Scan):
+            self.nodes.assign(self.work.owners)
+        listed, slots, turns = self.findings.big.report(), self.findings.slots.report(), Turns()
+
+        def ask(node: NodeInspection) -> Awaitable[RtuiError | None]:
+            return failure_of(_in_time(self._ask_last_of(node, listed, slots, turns)), name="rtui last questions")
+
+        failures = await for_each(self.nodes.all, ask)
+        if isinstance(self.work, SamplePass | ClusterSamplePass):
+            failures.append(await failure_of(_in_time(self._read_memory_bound()), name="rtui last questions"))
+        prove_longest([pipeline.late_lengths for pipeline in self.nodes.pipelines], self.findings.big)
+        if any(record.note == READ_BY_RTUI for record in self.findings.big.report().by_memory):
+            self.notes.append(SafeText(READ_BY_RTUI_NOTE))
+        return [*dict.fromkeys(failure.happened for failure in failures if failure is not None)]
+
+    async def _ask_last_of(self, node: NodeInspection, listed: BigReport, slots: SlotsReport, turns: Turns) -> None:
+        """Compare the counts and complete the largest keys of a node; raises an RtuiError if it does not answer."""
+        if node.connection.is_online and node.failure is None:
+            await self._check_count(node, self._found_at(node, slots))
+            await node.complete_largest(self.findings.big, listed, self._options.top, turns)
+
+    def _found_at(self, node: NodeInspection, slots: SlotsReport) -> int:
+        """Return how many keys were found at a node: those of the slots that it serves."""
+        if len(self.nodes.all) == 1:
+            return self.findings.keys + self.findings.unread_keys
+        return sum(sum(slots.keys[first : last + 1]) for first, last in node.slots or ())
+
+    async def _check_count(self, node: NodeInspection, found: int) -> None:
+        """Note what can't be right: another number of keys than the node counts, or more keys gone than can be."""
+        work, before, vanished = self.work, node.before, self.findings.vanished_keys
+        is_whole = isinstance(work, Scan) and work.state is ScanState.DONE and self.only.is_open
+        if before is None or not (vanished > 0 or (is_whole and found != before.size)):
+            return
+        after = await node.size_after()
+        if after is None:
+            return
+        notes = [disagreement(before, after, found, is_replica=node.is_replica) if is_whole else None]
+        if len(self.nodes.all) == 1:
+            notes.append(too_many_gone(before, after, vanished))
+        where = "" if len(self.nodes.all) == 1 else f"{node.label}: "
+        self.notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
+
+
+async def _in_time(asking: Coroutine[object, object, None]) -> None:
+    """Ask what is asked at the end; raises ConnectionLost where that takes too long."""
+    try:
+        async with asyncio.timeout(LAST_S):
+            await asking
+    except TimeoutError:
+        raise ConnectionLost(f"There was no answer within {LAST_S:g} s.") from None
+
+
+async def in_slices(work: Steps[T]) -> T:
+    """Do work on the event loop, slice by slice, and beside it where that needs no Python."""
+    with contextlib.closing(work):
+        while True:
+            try:
+                elsewhere = next(work)
+            except StopIteration as end:
+                return end.value  # type: ignore[no-any-return]
+            if elsewhere is None:
+                await asyncio.sleep(0)
+            else:
+                await asyncio.to_thread(elsewhere)

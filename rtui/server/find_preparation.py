@@ -1,0 +1,230 @@
+"""What a search for keys asks, and what that costs at most, before it begins.
+
+By the rights of the user and the size of the database a plan is made of the query. Of a large database a sample of the
+names tells how many of them pass, so that what is asked about these can be said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Sequence
+from functools import partial
+from typing import Final
+
+from rtui.analysis.estimates import Estimate, wilson
+from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots
+from rtui.analysis.query.plan import LARGE, Plan, PlanCost, plan_of
+from rtui.analysis.query.query import EVERYTHING, Query
+from rtui.analysis.query.terms import Fact
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Separators
+from rtui.server import guard
+from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.inspection.key_rights import before_length
+from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.options import FindOptions
+from rtui.server.scan.cursor_proof import known_dialect, prove_cursors
+from rtui.server.scan.pace import MIN_COUNT
+from rtui.server.scan.page import key_count
+from rtui.server.scan.progress import Cost
+from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.sampling import CALL_US, can_sample, sample
+from rtui.server.wire.capability import Capabilities, Feature
+from rtui.server.wire.command_log import Purpose, for_purpose
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, RtuiError
+from rtui.server.wire.supervised_tasks import for_each
+
+SAMPLE_KEYS: Final = 5_000
+"""Names that tell how many of a large keyspace a query lets through."""
+
+AROUND: Final = 100
+"""Commands that a search sends at most besides its SCANs and what it asks about keys."""
+
+SCANS: Final = (Feature.SCAN, Feature.SCAN_TYPE)
+"""What is not needed where all names are held."""
+
+
+async def _size_of(connection: Connection) -> int | None:
+    """Return how many keys a server counts; None where it does not say or can't be reached."""
+    try:
+        (reply,) = await connection.run(guard.dbsize())
+    except ConnectionLost:
+        return None
+    return key_count(reply)
+
+
+def _shards(deployment: Deployment) -> list[ShardPlace]:
+    """Return the shards of a cluster by their first slots; none for a server alone."""
+    shards = () if deployment.topology is None else deployment.topology.shards
+    return [ShardPlace((one.primary.label, *(node.label for node in one.replicas)), one.slots) for one in shards]
+
+
+class UnansweredTermError(RtuiError):
+    """A term that needs a command which the server or the user's rights refuse."""
+
+    def __init__(self, happened: str, remedy: str) -> None:
+        super().__init__("The query can't be answered", happened, remedy)
+
+
+class FindPreparation:
+    """Decides what is asked of which nodes, and tells what that costs; `prepare` it once, read the rest at any time."""
+
+    def __init__(
+        self, deployment: Deployment, query: Query, options: FindOptions, control: RunControl, *, is_listed: bool
+    ) -> None:
+        """`is_listed` says that the names of all keys are held already; raises RegexError for a bad expression."""
+        self.plan: Plan | None = None
+        """What is asked; None before it is prepared."""
+        self.ahead: PlanCost | None = None
+        """What that costs at most."""
+        self.size: int | None = None
+        """Keys of the database, where that is known."""
+        self.sizes: dict[str, int | None] = {}
+        """Keys of each node by its id, where that is known."""
+        self.cost = Cost()
+        """Of the sample."""
+        connection = deployment.home
+        self._deployment, self._connection, self._control = deployment, connection, control
+        self._query, self._options, self._is_listed = query, options, is_listed
+        self._separators = Separators(options.separators)
+        self._not_placed: PlaceError | None = None
+        """Why there is no such place in the cluster as the query names."""
+        try:
+            self.asked = on_slots(query, _shards(deployment))
+        except PlaceError as error:
+            self.asked, self._not_placed = EVERYTHING, error
+        self.names = NameFilter(self.asked, self._separators)
+        self._capabilities = Capabilities()
+        self.allowed = InspectionPlan(self._capabilities, connection.server, connection.no_touch)
+        """What may be asked of the server that the user named; the nodes of a cluster have plans of their own."""
+        self._nodes: Sequence[ServerNode] = ()
+
+    @property
+    def bill(self) -> SafeText | None:
+        """What it costs at most, without a full stop, where the server bills commands; None where it does not."""
+        compatible, ahead, commands = self._connection.server.compatible, self.ahead, None
+        if compatible is None or ahead is None or not (ahead.scanned is None or ahead.scanned or ahead.commands):
+            return None
+        if ahead.scanned is not None and ahead.commands is not None:
+            commands = AROUND + ahead.scanned // MIN_COUNT + ahead.commands
+        said = compatible.bill(commands)
+        return None if said is None else SafeText(said)
+
+    @for_purpose(Purpose.FIND)
+    async def prepare(self) -> None:
+        """Find out what may be asked and what it costs; raises an RtuiError where it can't be done."""
+        if self._not_placed is not None:
+            quoted = 'In quotes, as in "node:5", it is searched for in the names of keys.'
+            raise UnansweredTermError(str(self._not_placed), quoted)
+        connection = self._connection
+        await connection.online()
+        if self._is_listed and not self.needs_facts:
+            self._decide_plan()
+            return
+        connection.forget_denied()
+        await self._capabilities.probe(connection, without=SCANS if self._is_listed else ())
+        self._nodes = await self._deployment.scanned(only_primaries=self.only_primaries)
+        if self._capabilities.allows(Feature.DBSIZE):
+            sizes = await for_each([node.connection for node in self._nodes], _size_of)
+            self.sizes = {node.id: size for node, size in zip(self._nodes, sizes, strict=True)}
+            self.size = None if None in sizes else sum(size for size in sizes if size is not None)
+        self._decide_plan()
+        self._check_rights()
+        plan = self.plan
+        assert plan is not None  # noqa: S101 - just decided
+        matching = await self._estimate_matching() if plan.stages else None
+        self.ahead = self._ahead(plan, matching)
+
+    async def asked_nodes(self) -> Sequence[ServerNode]:
+        """Return the nodes that are asked, as they were found once."""
+        self._nodes = self._nodes or await self._deployment.scanned(only_primaries=self.only_primaries)
+        return self._nodes
+
+    @property
+    def only_primaries(self) -> bool:
+        """Whether replicas won't do: they do not know of uses, and what they lack of listed keys may have moved."""
+        used = {Fact.IDLE, Fact.FREQUENCY}
+        return self._is_listed or not used.isdisjoint((*self._query.facts, *self._options.columns))
+
+    @property
+    def needs_facts(self) -> bool:
+        """Whether something is asked about keys, not their names alone."""
+        return bool(self._query.facts or self._options.columns)
+
+    def _decide_plan(self) -> None:
+        scans_types = not self._is_listed and self._capabilities.allows(Feature.SCAN_TYPE)
+        self.plan = plan_of(
+            self.asked,
+            self._separators,
+            columns=self._options.columns,
+            is_listed=self._is_listed,
+            scans_types=scans_types,
+            before_length=before_length(self.allowed),
+        )
+        self.ahead = self._ahead(self.plan, None)
+
+    def _ahead(self, plan: Plan, matching: Estimate | None) -> PlanCost:
+        return plan.cost(
+            self.size,
+            matching=matching,
+            server_share=self._control.pace.limits.duty,
+            is_listed=self._is_listed,
+            matches=self._options.limit,
+        )
+
+    def _check_rights(self) -> None:
+        """Raise UnansweredTermError where a fact is refused for all keys: nothing could be found then."""
+        assert self.plan is not None  # noqa: S101 - decided before
+        features = {
+            Fact.TYPE: Feature.TYPE,
+            Fact.TTL: Feature.PTTL,
+            Fact.IDLE: Feature.OBJECT_IDLETIME,
+            Fact.FREQUENCY: Feature.OBJECT_FREQ,
+            Fact.ENCODING: Feature.OBJECT_ENCODING,
+            Fact.MEMORY: Feature.MEMORY_USAGE,
+        }
+        for fact in self.plan.stages:
+            feature = features.get(fact)
+            if feature is None or self._capabilities.allows(feature):
+                continue
+            is_first = fact in before_length(self.allowed)
+            by_type = () if is_first else (*self._query.about(Fact.MEMORY), *self._query.about(Fact.LENGTH))
+            needed = self._query.about(fact) or by_type
+            if not needed:
+                continue
+            terms = " ".join(str(term) for term in needed)
+            raise UnansweredTermError(
+                f"{terms} needs {fact.command}: {self._capabilities[feature].reason}.",
+                "rtui acl prints the rights that rtui needs." if "NOPERM" in self._capabilities[feature].reason else "",
+            )
+
+    async def _estimate_matching(self) -> Estimate | None:
+        """Return about how many names pass, from a sample; None where that is not worth its cost, or can't be."""
+        is_large = self.size is not None and self.size >= LARGE
+        if self.names.is_open or not is_large:
+            return None
+
+        def prove(node: ServerNode) -> Awaitable[int]:
+            return prove_cursors(node.connection, self.sizes.get(node.id))
+
+        self.cost += Cost(commands=sum(await for_each(self._nodes, prove)))
+        if not all(can_sample(known_dialect(node.connection)) for node in self._nodes):
+            return None
+        assert self.size is not None  # noqa: S101 - large
+        taken = await for_each(self._nodes, partial(self._sample_node, size=self.size))
+        drawn = sum(len(keys) for keys in taken)
+        if not drawn:
+            return None
+        passing = sum(len(self.names.keep(keys)) for keys in taken)
+        return wilson(passing, drawn, population=max(drawn, self.size)).scaled(self.size)
+
+    async def _sample_node(self, node: ServerNode, size: int) -> list[bytes]:
+        """Return names of one node, as many of the sample as its share of all keys is."""
+        wanted = round(SAMPLE_KEYS * (self.sizes.get(node.id) or 0) / size)
+        if not wanted:
+            return []
+        async with self._control.turn(node.connection):
+            taken = await sample(await node.connection.bulk(), self._control, keys=wanted)
+        self.cost += Cost(commands=taken.calls, keys=len(taken.keys), server_us=taken.calls * CALL_US)
+        return list(taken.keys)

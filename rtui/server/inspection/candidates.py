@@ -1,0 +1,174 @@
+"""Keys that may match a query, the questions about them, and which of them wait for which stage of the questions.
+
+A key waits in one place at a time. Where nothing bounds what MEMORY USAGE costs, the question goes alone, and one at a
+time, so that its time tells what it has cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import compress
+from typing import Final
+
+from msgspec import Struct
+
+from rtui.analysis.query.matches import FIELD_OF
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.types import type_of
+from rtui.server import guard
+from rtui.server.facts.answers import expected
+from rtui.server.facts.types import queries_of
+from rtui.server.guard.command import Command, KeyCommand
+from rtui.server.scan.page import is_elsewhere
+from rtui.server.wire.capability import means_gone
+from rtui.server.wire.replies import Reply, ServerError
+
+_SIMPLE: Final[dict[Fact, KeyCommand]] = {
+    Fact.TYPE: guard.key_type,
+    Fact.TTL: guard.pttl,
+    Fact.IDLE: guard.object_idletime,
+    Fact.FREQUENCY: guard.object_freq,
+    Fact.ENCODING: guard.object_encoding,
+    Fact.MEMORY: guard.memory_usage,
+}
+"""The command for each fact but the length, whose command depends on the type."""
+
+
+def command_of(fact: Fact, key_type: bytes | None) -> KeyCommand | None:
+    """Return the command that asks a fact of keys of a type; None where there is none."""
+    return queries_of(key_type).length if fact is Fact.LENGTH else _SIMPLE[fact]
+
+
+class Candidate(Struct, gc=False):
+    """A key that may match, with what is known of it; None for a fact that is not.
+
+    Thousands wait at a time, so the garbage collector does not look at them: they refer to nothing that refers to them.
+    """
+
+    key: bytes
+    key_type: bytes | None = None
+    ttl_ms: int | None = None
+    idle_s: int | None = None
+    frequency: int | None = None
+    encoding: bytes | None = None
+    memory_bytes: int | None = None
+    length: int | None = None
+    asked_at_s: float = 0.0
+    """When its TTL was read, or else the first fact; seconds since the epoch."""
+    unknown: Fact | None = None
+    """The first fact that a term needs and that is not known."""
+
+    def record(self) -> KeyRecord:
+        """Return what is known of it."""
+        facts = {field: value for field in _FACT_FIELDS if (value := getattr(self, field)) is not None}
+        return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
+
+
+_FACT_FIELDS: Final = tuple(field for fact, field in FIELD_OF.items() if fact is not Fact.NAME)
+
+
+@dataclass(slots=True)
+class Question:
+    """One command for each of some keys, as a part of a write."""
+
+    stage: int
+    key_type: bytes | None
+    """Their type, where it matters for the question."""
+    command: KeyCommand
+    candidates: list[Candidate]
+    commands: Sequence[Command]
+    is_timed: bool = False
+    has_clock: bool = False
+
+    def divided(
+        self, replies: Sequence[Reply], *, moves_silently: bool
+    ) -> tuple[list[bytes], list[Candidate], Sequence[Reply]]:
+        """Return the keys that another node has, and of the others the candidates and their replies.
+
+        With `moves_silently` a key that is gone may be one of them.
+        """
+        pairs = [*zip(self.candidates, replies, strict=True)]
+        has_moved = [self._has_moved(one, reply, moves_silently) for one, reply in pairs]
+        if not any(has_moved):
+            return [], self.candidates, replies
+        kept = [pair for pair, has in zip(pairs, has_moved, strict=True) if not has]
+        moved = [one.key for one, _ in compress(pairs, has_moved)]
+        return moved, [one for one, _ in kept], [reply for _, reply in kept]
+
+    def _has_moved(self, one: Candidate, reply: Reply, moves_silently: bool) -> bool:
+        """Whether a reply says, or may mean, that another node has the key."""
+        if isinstance(reply, ServerError):
+            return is_elsewhere(reply) or (moves_silently and means_gone(reply))
+        if not moves_silently:
+            return False
+        is_empty = self.command is command_of(Fact.LENGTH, one.key_type) and reply == 0
+        return (is_empty and type_of(one.key_type).removed_when_empty) or expected(self.command.spec.name).means_gone(
+            reply
+        )
+
+
+class WaitingCandidates:
+    """Keys that wait for their next question, by stage and type; apart from them those whose question goes alone."""
+
+    def __init__(self, stages: int) -> None:
+        self.keys = 0
+        """How many keys wait."""
+        self.is_timing = False
+        """Whether a question that goes alone is under way."""
+        self._by_stage: list[dict[bytes | None, list[Candidate]]] = [{} for _ in range(stages)]
+        self._timed: list[Candidate] = []
+
+    def add(self, at: int, key_type: bytes | None, candidates: list[Candidate]) -> None:
+        """Let keys wait for a stage; `key_type` is None where their type does not matter for it."""
+        self._by_stage[at].setdefault(key_type, []).extend(candidates)
+        self.keys += len(candidates)
+
+    def add_timed(self, candidates: list[Candidate]) -> None:
+        """Let keys wait for a MEMORY USAGE whose cost nothing bounds."""
+        self._timed += candidates
+        self.keys += len(candidates)
+
+    def take(self, at: int, most: int) -> tuple[bytes | None, list[Candidate]] | None:
+        """Take up to so many keys of one type that wait for a stage, with the type as it was given; None for none."""
+        waiting = self._by_stage[at]
+        if not waiting:
+            return None
+        key_type, candidates = next(iter(waiting.items()))
+        taken = candidates[:most]
+        del candidates[:most]
+        if not candidates:
+            del waiting[key_type]
+        self.keys -= len(taken)
+        return key_type, taken
+
+    @property
+    def next_timed(self) -> Candidate | None:
+        """The first key whose question goes alone; None while such a question is under way."""
+        return None if self.is_timing or not self._timed else self._timed[0]
+
+    def take_timed(self, key_type: bytes | None, most: int | None) -> list[Candidate]:
+        """Take up to so many keys of one type whose question goes alone, all where `most` is None."""
+        taken = [one for one in self._timed if one.key_type == key_type][:most]
+        chosen = set(map(id, taken))
+        self._timed = [one for one in self._timed if id(one) not in chosen]
+        self.keys -= len(taken)
+        return taken
+
+    def put_back(self, question: Question) -> None:
+        """Let keys wait again about which a question was not answered."""
+        if question.is_timed:
+            self.is_timing = False
+            self.add_timed(question.candidates)
+        else:
+            self.add(question.stage, question.key_type, question.candidates)
+
+    def take_all(self) -> list[Candidate]:
+        """Take all keys, whatever they wait for."""
+        found = [one for waiting in self._by_stage for group in waiting.values() for one in group]
+        found += self._timed
+        for waiting in self._by_stage:
+            waiting.clear()
+        self._timed, self.keys = [], 0
+        return found

@@ -1,0 +1,231 @@
+"""Opens the lanes of a connection: where the server is, the socket, the handshake, and that no lane is left over.
+
+An attempt may be given up while it is under way: by who asked for it, or since the connection is closed for good. A
+lane that becomes ready at this very moment would belong to nobody, so it is closed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol
+
+from rtui.keyspace.text.display import SafeText
+from rtui.server.wire.backoff import REFUSING_USER, Backoff
+from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose
+from rtui.server.wire.dial import ServerAddress
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.failures import lost_failure
+from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.target import Target
+
+
+class Locator(Protocol):
+    """Knows where a server is that may be another one after a failover."""
+
+    async def locate(self) -> Target:
+        """Return where the primary is now; raises ConnectFailure."""
+
+    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+        """Return why the server that has answered there is not the one that is meant; None where it is."""
+
+    async def close(self) -> None:
+        """End what it needs for that."""
+
+    @property
+    def note(self) -> SafeText | None:
+        """What a user should know of how the server was found; None where that was plain."""
+
+
+class Logins(Protocol):
+    """Makes users and passwords that expire."""
+
+    on_renewed: Callable[[Target], object] | None
+    """Called with a target that has a new password in place of one that is in use."""
+
+    async def logged_in(self, target: Target) -> Target:
+        """Return a target with the user and the password of now; raises ConnectFailure."""
+
+    def refused(self) -> None:
+        """Make another password for the next attempt."""
+
+    def shared(self) -> Logins:
+        """Return the same for one more connection, which closes only what is its own."""
+
+    async def close(self) -> None:
+        """Make no more of them."""
+
+
+class LaneOpener:
+    """Opens lanes to one target; each is handed to who asked for it, or closed. After `stop` it opens no more."""
+
+    def __init__(
+        self,
+        target: Target,
+        log: CommandLog,
+        sent: SentCounts,
+        locator: Locator | None,
+        logins: Logins | None,
+        *,
+        connect_timeout_s: float,
+        reply_timeout_s: float,
+    ) -> None:
+        """All that is sent is written into `log` and counted in `sent`; for the timeouts see `Lane.open`."""
+        self.target = target
+        """Where lanes lead; of a service where its locator said last that its primary is."""
+        self.logins = logins
+        """What makes the passwords, if they expire."""
+        self._locator = locator
+        self._log, self._sent = log, sent
+        self._connect_timeout_s, self._reply_timeout_s = connect_timeout_s, reply_timeout_s
+        self._outcome = HandshakeOutcome()
+        self._openings: set[asyncio.Task[Lane]] = set()
+        self._given_up: tuple[asyncio.Task[Lane], ...] = ()
+        """Attempts that were under way as it was stopped."""
+        self._why_stopped: str | None = None
+
+    @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a user should know of how the server was found."""
+        note = None if self._locator is None else self._locator.note
+        return () if note is None else (note,)
+
+    async def open(self, peer: ServerAddress | None = None, before: ServerIdentity | None = None) -> Lane:
+        """Attempt once to open a lane, which `stop` cancels; raises `ConnectFailure`, `ConnectionLost` when stopped.
+
+        `peer` and `before` are the address and the server of the interactive lane, for another one to the same server.
+        """
+        self._raise_stopped()
+        opening = asyncio.create_task(self._open(peer, before), name="rtui opening")
+        self._openings.add(opening)
+        opening.add_done_callback(self._openings.discard)
+        try:
+            await asyncio.wait([opening])
+        except asyncio.CancelledError:
+            opening.cancel()
+            opening.add_done_callback(_close_abandoned)  # it may have become ready at this very moment
+            raise
+        if self._why_stopped is not None:
+            _close_abandoned(opening)
+            self._raise_stopped()
+        return opening.result()
+
+    def _raise_stopped(self) -> None:
+        if self._why_stopped is not None:
+            raise ConnectionLost(self._why_stopped)
+
+    @for_purpose(Purpose.HANDSHAKE)
+    async def _open(self, peer: ServerAddress | None, before: ServerIdentity | None) -> Lane:
+        is_bulk = before is not None
+        log = self._log.open_lane("bulk" if is_bulk else "interactive", is_bulk=is_bulk, counts=self._sent)
+        if before is None:  # an interactive lane, to a server of which nothing is known yet
+            self._outcome, before = HandshakeOutcome(), ServerIdentity()
+            if self._locator is not None:
+                self.target = await self._locator.locate()
+        target = self.target if self.logins is None else await self.logins.logged_in(self.target)
+        lane = await Lane.open(
+            target,
+            timeout_s=self._connect_timeout_s,
+            reply_timeout_s=self._reply_timeout_s,
+            peer=peer,
+            log=log,
+        )
+        try:
+            async with asyncio.timeout(self._connect_timeout_s):
+                lane.server = await handshake_and_identify(lane, self._outcome, before)
+        except BaseException as error:  # also when cancelled: nobody else would close the lane
+            lane.close()
+            if isinstance(error, TimeoutError):
+                happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
+                raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
+            if self.logins is not None and isinstance(error, ConnectFailure) and error.kind in REFUSING_USER:
+                self.logins.refused()
+            if isinstance(error, ConnectionLost):
+                raise lost_failure(self.target, error.happened, error.kind) from None
+            raise
+        refused = None if self._locator is None else self._locator.refuses(lane.server)
+        if refused is not None:
+            lane.close()
+            raise refused
+        lane.mark_ready()
+        return lane
+
+    def stop(self, why: str) -> None:
+        """Give up all attempts, and make no more; `why` is a sentence."""
+        self._why_stopped = why
+        self._given_up = tuple(self._openings)
+        for opening in self._given_up:
+            opening.cancel()
+
+    async def close(self) -> None:
+        """Wait until no attempt is under way any more, and end what helps them; call `stop` before."""
+        for opened in await asyncio.gather(*self._given_up, return_exceptions=True):
+            if isinstance(opened, Lane):
+                opened.close()
+        for helper in (self._locator, self.logins):
+            if helper is not None:
+                await helper.close()
+
+
+def _close_abandoned(opening: asyncio.Task[Lane]) -> None:
+    """Close the lane of an attempt that has opened one after it was given up."""
+    if opening.done() and not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
+
+
+class BulkLane:
+    """The lane for bulk work: opened when it is asked for, and again after a loss.
+
+    Before another attempt there is a pause, which grows with each loss in a row.
+    """
+
+    def __init__(self, opener: LaneOpener, backoff: Backoff) -> None:
+        self.lane: Lane | None = None
+        """The lane, which may have been lost; None before one was opened."""
+        self._opener, self._backoff = opener, backoff
+        self._due_at = 0.0
+        """When it may be opened, on the clock of the event loop."""
+        self._lock = asyncio.Lock()
+
+    def pause_s(self) -> float:
+        """Return how long to wait before it may be opened: not at all where it is open, or may be opened now."""
+        if self.lane is not None and self.lane.is_open:
+            return 0.0
+        lane, self.lane = self.lane, None
+        if lane is not None:
+            self._backoff.ended(lane.worked_s)
+            self._due_at = (lane.ended_at or 0.0) + self._backoff.pause_s()
+        return self._due_at - asyncio.get_running_loop().time()
+
+    def end_pause(self) -> None:
+        """Let it be opened now."""
+        self._due_at = 0.0
+
+    async def opened(self, main: Callable[[], Lane | None]) -> Lane | None:
+        """Return the lane, opened if need be to the server of the interactive one; None where that does not work now.
+
+        `main` returns the interactive lane, None while there is none. Raises a ConnectFailure that more attempts do not
+        mend.
+        """
+        async with self._lock:
+            interactive = main()
+            if interactive is None or self._due_at > asyncio.get_running_loop().time():
+                return None
+            if self.lane is not None:
+                return self.lane if self.lane.is_open else None
+            try:
+                self.lane = await self._opener.open(interactive.peer, interactive.server)
+            except ConnectFailure as failed:
+                self._backoff.ended()
+                self._due_at = asyncio.get_running_loop().time() + self._backoff.pause_s()
+                if failed.kind in {FailureKind.MAX_CLIENTS, FailureKind.WRONGPASS, FailureKind.NOAUTH}:
+                    raise
+            return self.lane
+
+    def close(self) -> None:
+        """Close it; the next one is opened without a pause."""
+        if self.lane is not None:
+            self.lane.close()
+            self.lane = None
