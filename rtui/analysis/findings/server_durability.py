@@ -15,6 +15,7 @@ from rtui.analysis.health.persistence_panel import (
     USUAL_FORK_S_A_GIB,
     fork_s_a_gib,
 )
+from rtui.analysis.health.rates import number
 from rtui.analysis.health.replication_panel import (
     BACKLOG,
     BROKEN,
@@ -27,7 +28,7 @@ from rtui.analysis.health.replication_panel import (
     is_replica,
     replica_name,
 )
-from rtui.analysis.health.sample import Source
+from rtui.analysis.health.sample import Replica, Source
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.slots import SLOTS
 
@@ -44,13 +45,15 @@ def failing(view: HealthView) -> Iterator[Finding]:
     failed = [_WHAT[name] for name in _WHAT if view.text(name) not in ("", "ok")]
     if not failed:
         return
-    stops = view.setting("stop-writes-on-bgsave-error")
     evidence = []
     changes = view.number("rdb_changes_since_last_save")
     if changes is not None:
         evidence.append(f"{humanize.counted(round(changes), 'change')} since the last RDB that was written")
-    if stops is not None:
-        evidence.append(f"stop-writes-on-bgsave-error is {stops}")
+    stops, schedule = view.setting("stop-writes-on-bgsave-error"), view.setting("save")
+    if stops is not None and view.text("rdb_last_bgsave_status") == "err":
+        fail = stops == "yes" and schedule != ""
+        why = "save is empty" if stops == "yes" and not fail else f"stop-writes-on-bgsave-error is {stops}"
+        evidence.append(f"writes {'fail with MISCONF' if fail else 'go on'}: {why}")
     title = f"{' and '.join(failed)} failed"
     yield of_server(
         view, FAILING, f"{title[:1].upper()}{title[1:]}", command="redis-cli INFO persistence", evidence=evidence
@@ -88,18 +91,32 @@ def broken(view: HealthView) -> Iterator[Finding]:
 
 
 def lagging(view: HealthView) -> Iterator[Finding]:
-    """Find replicas that are not online, or have not acknowledged anything for long."""
+    """Find replicas that are not online, have not acknowledged anything for long, or miss more than the backlog has."""
     longest_s = view.levels.number(LAGGING, "lag") / 1000
     for one in view.latest.replicas:
         is_late = one.lag_s is not None and one.lag_s > longest_s
-        if one.state == "online" and not is_late:
+        size = behind(view.latest, one)
+        is_far = _is_far_behind(view, one)
+        if one.state == "online" and not is_late and not is_far:
             continue
         how = f"{humanize.seconds(one.lag_s or 0)} behind" if is_late else f"not online: {one.state}"
-        size = behind(view, one)
+        if is_far and not is_late:
+            share = humanize.share((size or 0) / (view.number("repl_backlog_size") or 1))
+            how = f"{humanize.size(size or 0)} behind, {share} of the backlog"
         evidence = [] if size is None else [f"{humanize.size(size)} of the stream not acknowledged"]
         name = replica_name(one)
         title = f"Replica {name} is {how}"
         yield of_server(view, LAGGING, title, where=name, command=_REPLICATION_LINE, memory=None, evidence=evidence)
+
+
+def _is_far_behind(view: HealthView, replica: Replica) -> bool:
+    """Whether a replica was further behind than the backlog reaches in two samples: in one it may be a large value."""
+    for sample in view.samples[-2:]:
+        size = next((behind(sample, one) for one in sample.replicas if one.address == replica.address), None)
+        backlog = number(sample, "repl_backlog_size")
+        if not backlog or size is None or size <= view.levels.number(LAGGING, "backlog") * backlog:
+            return False
+    return len(view.samples) > 1
 
 
 def missing(view: HealthView) -> Iterator[Finding]:

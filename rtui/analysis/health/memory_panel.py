@@ -64,7 +64,9 @@ def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     limit, used = found.limit_bytes, view.number("used_memory")
     yield lines.gauge("used_memory", "used", Unit.BYTES, About(_used_of(used, limit), _below(view), NEAR_LIMIT))
     yield lines.gauge("used_memory_peak", "highest so far", Unit.BYTES)
-    yield lines.gauge("used_memory_rss", "resident", Unit.BYTES, About("what the operating system has given"))
+    least = humanize.share(view.levels.number(SWAPPED, "ratio"))
+    resident = About("what the operating system has given", f"at least {least} of what is used", SWAPPED)
+    yield lines.gauge("used_memory_rss", "resident", Unit.BYTES, resident)
     total = view.number("total_system_memory")
     machine = f"the machine has {humanize.size(total)}" if total else ""
     yield lines.given(

@@ -101,6 +101,8 @@ class LoggedCommand(Struct, frozen=True):
     client_name: Name = b""
     is_own: bool = False
     """Whether rtui sent it."""
+    argument_count: int | None = None
+    """Words of the whole command, also where `argv` is cut; from Redis 8.10 on."""
 
     @property
     def name(self) -> str:
