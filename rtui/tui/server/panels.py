@@ -117,12 +117,18 @@ def content_of(panel: ServerPanel, known: Sequence[Panel], denied: Collection[So
     )
 
 
+_GROUPS: Final = {Source.SETTINGS: "settings", Source.CLUSTER_INFO: "cluster"}
+"""What `rtui acl --with` calls the commands of sources; those of the others are `health`."""
+
+_ORDER: Final = ("health", "settings", "cluster")
+
+
 def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
     """Return which rights are lacking, and how to get them."""
     if not denied:
         return ()
-    others = [source for source in denied if source is not Source.SETTINGS]
-    rights = [*(["--with health"] if others else []), *(["--with settings"] if len(others) < len(denied) else [])]
+    groups = {_GROUPS.get(source, "health") for source in denied}
+    rights = [f"--with {group}" for group in sorted(groups, key=_ORDER.index)]
     names = ", ".join(sorted(denied))
     return (SafeText(f"denied: {names}; rtui acl {' '.join(rights)} prints a user who may ask for this"),)
 

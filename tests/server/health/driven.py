@@ -7,7 +7,7 @@ import socket
 import time
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Any, Final
 
 from rtui.analysis.findings.finding import Finding
 from rtui.analysis.findings.server import ServerHealth, server_health
@@ -121,10 +121,12 @@ class Clock:
 
 
 @asynccontextmanager
-async def looking(server: Server, given: Given | None = None, *, every_s: float = 30.0) -> AsyncIterator[Looking]:
+async def looking(
+    server: Server, given: Given | None = None, *, every_s: float = 30.0, **user: Any
+) -> AsyncIterator[Looking]:
     """Look at a server, with these parameters of rules in place of the usual ones; none is slow unless they say so."""
     clock = Clock()
-    async with connected(target_of(server)) as connection:
+    async with connected(target_of(server, **user)) as connection:
         probe = HealthProbe(connection, SafeText("server"), clock=clock, monotonic=clock)
         yield Looking(probe, {**UNHURRIED, **(given or {})}, every_s)
 
