@@ -629,6 +629,20 @@ RULES: Final[dict[str, Rule]] = {
             "Look which nodes are down (CLUSTER NODES), and bring them back or let a replica take over.",
             basis="CLUSTER INFO: cluster_state, slots that are not assigned and slots that fail.",
         ),
+        Rule(
+            "cluster-node-down", SERVER, WARN, "A node of a cluster that others do not reach",
+            "Its shard has one server less; the next one that dies may take slots with it.",
+            "Look whether it runs, and whether its bus port can be reached (CLUSTER NODES).",
+            basis="CLUSTER NODES of each node: fail, or fail? after cluster-node-timeout without an answer, or a link "
+            "that is disconnected; in clusters of up to 100 nodes.",
+        ),
+        Rule(
+            "sentinels-failing", SERVER, WARN, "Sentinels that could not fail over, or do not agree",
+            "When the primary dies, no replica takes over.",
+            "Look whether the Sentinels run and reach each other (SENTINEL CKQUORUM).",
+            basis="SENTINEL MASTERS of each Sentinel of the target: a failover takes the quorum, and a majority of all "
+            "that are known (documentation of Sentinel). rtui may not reach one that the others do reach.",
+        ),
     )
 }  # fmt: skip
 """Every rule by its id."""

@@ -15,11 +15,11 @@ from rtui.analysis.health.persistence_panel import (
     USUAL_FORK_S_A_GIB,
     fork_s_a_gib,
 )
+from rtui.analysis.health.quorum import CLUSTER, NODES, SENTINELS, needed_sentinels, out_of_reach, quorum_of
 from rtui.analysis.health.rates import number
 from rtui.analysis.health.replication_panel import (
     BACKLOG,
     BROKEN,
-    CLUSTER,
     LAGGING,
     LEAST_S,
     MISSING,
@@ -31,12 +31,17 @@ from rtui.analysis.health.replication_panel import (
 from rtui.analysis.health.sample import Replica, Source
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import display
 
 _WHAT: Final = {
     "rdb_last_bgsave_status": "the last RDB",
     "aof_last_bgrewrite_status": "the last rewrite of the AOF",
     "aof_last_write_status": "the last write to the AOF",
 }
+MOST_NODES: Final = 5
+"""Nodes or Sentinels that a finding names."""
+
+_NAME_LIMIT: Final = 60
 _REPLICATION_LINE: Final = "redis-cli INFO replication"
 
 
@@ -150,8 +155,53 @@ def failing_cluster(view: HealthView) -> Iterator[Finding]:
     )
 
 
+def nodes_down(view: HealthView) -> Iterator[Finding]:
+    """Find nodes of the cluster that the one which was asked does not reach."""
+    told = view.told(Source.CLUSTER_NODES)
+    lost = () if told is None else out_of_reach(told)
+    if told is None or not lost:
+        return
+    quorum = quorum_of(told)
+    evidence = [
+        f"{display(one.address, limit=_NAME_LIMIT)}: {one.state if one.state != 'ok' else 'no connection to it'}"
+        for one in lost[:MOST_NODES]
+    ]
+    evidence.append(quorum.words)
+    title = f"{len(lost)} of {humanize.counted(len(told.peers), 'node')} of the cluster not reached"
+    yield of_server(view, NODES, title, command="redis-cli CLUSTER NODES", evidence=evidence)
+
+
+def failing_sentinels(view: HealthView) -> Iterator[Finding]:
+    """Find Sentinels that are too few for a failover, name different primaries, or take the primary for dead."""
+    told = view.told(Source.SENTINELS)
+    if told is None or not told.sentinels:
+        return
+    answering = [one for one in told.sentinels if not one.failure]
+    needed, silent = needed_sentinels(told), [one for one in told.sentinels if one.failure]
+    named = {one.primary for one in answering}
+    doubts = [one for one in answering if "_down" in one.flags]
+    lacking = not answering or (needed is not None and len(answering) < needed)
+    if lacking:
+        takes = f", and a failover takes {needed}" if needed else ""
+        title = f"{len(answering)} of {humanize.counted(len(told.sentinels), 'Sentinel')} answer{takes}"
+    elif len(named) > 1:
+        title = f"The Sentinels name {len(named)} primaries: {' and '.join(sorted(named))}"
+    elif doubts:
+        title = f"{humanize.counted(len(doubts), 'Sentinel')} of {len(told.sentinels)} can't reach the primary"
+    else:
+        return
+    evidence = [f"{one.address}: {one.failure}" for one in silent[:MOST_NODES]]
+    evidence += [f"{one.address}: {one.primary} is {one.flags}" for one in answering[:MOST_NODES]]
+    yield of_server(view, SENTINELS, title, command="redis-cli -p 26379 SENTINEL MASTERS", evidence=evidence)
+
+
 def _is_primary_with_replicas(view: HealthView) -> bool:
     return not is_replica(view) and bool(view.number("connected_slaves"))
+
+
+def _has_asked(view: HealthView, source: Source) -> bool:
+    """Whether any sample has asked for what not every one asks for: INFO that is read anyway does not."""
+    return any(source in one.sources or source in one.missing for one in view.samples)
 
 
 def _can_tell_backlog(view: HealthView) -> bool:
@@ -169,6 +219,22 @@ FINDERS: Final = (
         ("cluster_state",),
         Source.CLUSTER_INFO,
         lambda view: view.number("cluster_enabled") == 1,
+    ),
+    ServerFinder(
+        NODES,
+        nodes_down,
+        "node down",
+        (),
+        Source.CLUSTER_NODES,
+        lambda view: view.number("cluster_enabled") == 1 and _has_asked(view, Source.CLUSTER_NODES),
+    ),
+    ServerFinder(
+        SENTINELS,
+        failing_sentinels,
+        "Sentinels",
+        (),
+        Source.SENTINELS,
+        lambda view: _has_asked(view, Source.SENTINELS),
     ),
     ServerFinder(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, is_replica),
     ServerFinder(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),

@@ -9,18 +9,17 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.quorum import cluster_lines, quorum_tables, sentinel_lines
 from rtui.analysis.health.rates import Span, number
 from rtui.analysis.health.sample import Replica, Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Column, Table, Unit
-from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display
 
 BROKEN: Final = "replication-broken"
 LAGGING: Final = "replica-lagging"
 MISSING: Final = "replica-missing"
 BACKLOG: Final = "backlog-short"
-CLUSTER: Final = "cluster-failing"
 
 ROLES: Final = {"master": "primary", "slave": "replica"}
 """What INFO calls the roles, and what they are."""
@@ -113,7 +112,8 @@ def _lines(view: HealthView) -> Iterator[Line]:
         yield stats.gauge("sync_partial_ok", "partial resyncs", Unit.COUNT)
         yield stats.gauge("sync_partial_err", "resyncs that could not be partial", Unit.COUNT, About(_NOT_PARTIAL))
     if view.number("cluster_enabled"):
-        yield from _as_node(view)
+        yield from cluster_lines(view)
+    yield from sentinel_lines(view)
 
 
 def _behind_about(view: HealthView) -> About:
@@ -136,22 +136,13 @@ def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
         yield lines.gauge("master_sync_read_bytes", "full resync, bytes received", Unit.BYTES)
 
 
-def _as_node(view: HealthView) -> Iterator[Line]:
-    lines = Lines(view, Source.CLUSTER_INFO)
-    yield lines.gauge("cluster_state", "cluster", Unit.TEXT, About("", "ok", CLUSTER))
-    yield lines.gauge("cluster_slots_assigned", "slots that have a node", Unit.NUMBER, About(normal=f"{SLOTS}"))
-    yield lines.gauge("cluster_slots_pfail", "slots whose node may be down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_slots_fail", "slots whose node is down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_known_nodes", "nodes", Unit.COUNT)
-    yield lines.gauge("cluster_size", "primaries with slots", Unit.COUNT)
-
-
 def _tables(view: HealthView) -> Iterator[Table]:
     rows = tuple(
         (one.address, SafeText(one.state), behind(view.latest, one), one.lag_s) for one in view.latest.replicas
     )
     if rows:
         yield Table("replicas", "Replicas", (_REPLICA, _STATE, _BEHIND, _LAG), rows)
+    yield from quorum_tables(view)
 
 
 def replica_name(replica: Replica) -> SafeText:

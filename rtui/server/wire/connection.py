@@ -195,7 +195,7 @@ class Connection:
         rng = rng if rng is not None else Random()
         self._sleep = sleep
         self._outcome = HandshakeOutcome()
-        self._locator = locator
+        self._locator = self.locator = locator
         self.logins = logins
         """What makes the passwords, if they expire."""
         if logins is not None:

@@ -75,7 +75,7 @@ PANELS: Final = (
     ServerPanel(
         "persistence", literal("Persistence & replication"), literal("Persistence"), "5",
         "Show saving, forks and their cost, replicas and how far they are behind.", ("persistence", "replication"),
-        (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO),
+        (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO, Source.CLUSTER_NODES),
     ),
     ServerPanel(
         "clients", literal("Clients"), literal("Clients"), "6",
@@ -117,7 +117,7 @@ def content_of(panel: ServerPanel, known: Sequence[Panel], denied: Collection[So
     )
 
 
-_GROUPS: Final = {Source.SETTINGS: "settings", Source.CLUSTER_INFO: "cluster"}
+_GROUPS: Final = {Source.SETTINGS: "settings", Source.CLUSTER_INFO: "cluster", Source.CLUSTER_NODES: "cluster"}
 """What `rtui acl --with` calls the commands of sources; those of the others are `health`."""
 
 _ORDER: Final = ("health", "settings", "cluster")

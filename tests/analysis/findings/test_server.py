@@ -21,8 +21,10 @@ from rtui.analysis.health.sample import (
     Database,
     LoggedCommand,
     Missing,
+    Peer,
     Replica,
     Sample,
+    SentinelView,
     Source,
 )
 from rtui.analysis.health.view import HealthView
@@ -73,6 +75,9 @@ def test_every_rule_of_the_family_is_looked_for() -> None:
 
 FULL: Final = {"maxmemory_policy": "noeviction", "maxmemory": 2 * GIB + 100 * MIB}
 PRIMARY: Final = {"connected_slaves": 1, "repl_backlog_active": 1}
+CLUSTER: Final = {"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_384}
+SELF: Final = Peer(b"10.0.0.5:6379", slots=16_384, is_self=True)
+WELL: Final = SentinelView("a", "10.0.0.5:6379", "master", quorum=2, sentinels=3, replicas=1)
 FAR: Final = (Replica(b"10.0.0.6:6379", "online", MIB, 0),)
 QUERIES: Final = {"client-query-buffer-limit": str(GIB)}
 REPLICA: Final = {"role": "slave", "master_link_status": "up"}
@@ -109,6 +114,16 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session(*[{**PRIMARY, "replicas": FAR, "master_repl_offset": 9 * MIB}] * 2, every_s=1),
     ],
     "replica-missing": [session({"repl_backlog_active": 1})],
+    "cluster-node-down": [
+        session({**CLUSTER, "peers": (SELF, Peer(HOSTILE, state="down"))}),
+        session({**CLUSTER, "peers": (SELF, Peer(b"10.0.0.7:6379", is_linked=False))}),
+    ],
+    "sentinels-failing": [
+        session({"sentinels": (WELL, SentinelView("c", failure="refused"), SentinelView("d", failure="refused"))}),
+        session({"sentinels": (SentinelView("c", failure="refused"),)}),
+        session({"sentinels": (WELL, WELL, replace(WELL, primary="10.0.0.9:6379"))}),
+        session({"sentinels": (WELL, WELL, replace(WELL, flags="master,s_down"))}),
+    ],
     "query-buffers": [
         session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=600 * MIB),), "settings": QUERIES}),
         session({"client_query_buffer_limit_disconnections": 1}, {"client_query_buffer_limit_disconnections": 3}),
@@ -178,7 +193,13 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
     ],
     "replica-missing": [session(PRIMARY), session({**REPLICA, "repl_backlog_active": 1})],
     "backlog-short": [session(PRIMARY, PRIMARY), session(PRIMARY, {**PRIMARY, "master_repl_offset": 10_000})],
-    "cluster-failing": [session({"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_384})],
+    "cluster-failing": [session(CLUSTER)],
+    "cluster-node-down": [session({**CLUSTER, "peers": (SELF, Peer(b"10.0.0.7:6379"))}), session(CLUSTER)],
+    "sentinels-failing": [
+        session({"sentinels": (WELL, WELL, WELL)}),
+        session({"sentinels": (WELL, WELL, SentinelView("c", failure="refused"))}),
+        session({}),
+    ],
     "command-banned": [session({"commands": {"KEYS": CommandStats(9, 900_000)}})],
     "command-slow": [
         (slow((b"SMEMBERS", b"shop:tags:42"), number=2),),

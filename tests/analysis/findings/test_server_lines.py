@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import FINDERS, server_health
 from rtui.analysis.health.panel import Line, State
-from rtui.analysis.health.sample import CommandStats, Missing, Sample, Source
+from rtui.analysis.health.sample import CommandStats, Missing, Sample, SentinelView, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.document import HotReport, HotSource, Report
 from tests.made_report import made_report
@@ -49,8 +49,8 @@ def test_every_rule_has_a_line_that_shows_what_it_has_found() -> None:
     report = replace(made_report(), hot=HotReport(HotSource.SERVER))
     processor = {"used_cpu_user_main_thread": 1, "used_cpu_sys_main_thread": 1}
     primary = {"connected_slaves": 1, "repl_backlog_active": 1, "cluster_enabled": 1, **processor}
-    settings = {"disable-thp": "yes"}
-    known = shown(*(made_sample(30 * at, **primary, settings=settings) for at in range(3)), report=report)
+    others = {"settings": {"disable-thp": "yes"}, "sentinels": (SentinelView("a"),)}
+    known = shown(*(made_sample(30 * at, **primary, **others) for at in range(3)), report=report)
     known |= shown(made_sample(role="slave", master_link_status="up"))
     assert known >= {finder.rule for finder in FINDERS}
 

@@ -122,11 +122,11 @@ class Clock:
 
 @asynccontextmanager
 async def looking(
-    server: Server, given: Given | None = None, *, every_s: float = 30.0, **user: Any
+    server: Server, given: Given | None = None, *, every_s: float = 30.0, user: Mapping[str, Any] | None = None
 ) -> AsyncIterator[Looking]:
     """Look at a server, with these parameters of rules in place of the usual ones; none is slow unless they say so."""
     clock = Clock()
-    async with connected(target_of(server, **user)) as connection:
+    async with connected(target_of(server, **(user or {}))) as connection:
         probe = HealthProbe(connection, SafeText("server"), clock=clock, monotonic=clock)
         yield Looking(probe, {**UNHURRIED, **(given or {})}, every_s)
 

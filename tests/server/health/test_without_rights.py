@@ -19,9 +19,6 @@ from tests.server.test_browsing import browsing
 from tests.server.test_denied import POOR, let_in
 from tests.servers import Server
 
-NOT_ASKED_HERE = {Source.CLUSTER_INFO}
-"""Of a server that is no node of a cluster."""
-
 
 def told(looked: Looking, denied: Collection[Source]) -> dict[str, str]:
     """What each tab says instead of figures."""
@@ -36,7 +33,7 @@ def denied_in(looked: Looking) -> set[Source]:
 
 async def test_each_panel_says_which_right_it_lacks(server: Server) -> None:
     let_in(server, "+ping", "+hello")
-    async with looking(server, **POOR) as looked:
+    async with looking(server, user=POOR) as looked:
         await looked.look()
         await looked.look()
     says = told(looked, denied_in(looked))
@@ -66,7 +63,7 @@ async def test_each_panel_says_which_right_it_lacks(server: Server) -> None:
 )
 async def test_one_right_that_is_lacking(valkey: Server, rule: str, panel: str, source: str) -> None:
     let_in(valkey, "+@all", rule)
-    async with looking(valkey, **POOR) as looked:
+    async with looking(valkey, user=POOR) as looked:
         await looked.look()
     says = told(looked, denied_in(looked))
     assert f"denied: {source}" in says[panel] or f", {source}" in says[panel]
@@ -77,7 +74,7 @@ async def test_a_line_of_acl_is_enough(server: Server) -> None:
     groups = (CommandGroup.HEALTH, CommandGroup.SETTINGS)
     line = acl_line(parse_release(server.name), user="poor", groups=groups).replace(">PASSWORD", ">pw")
     raw(server, *line.split(" "))
-    async with looking(server, **POOR) as looked, looking(server) as other:
+    async with looking(server, user=POOR) as looked, looking(server) as other:
         for one in (looked, other):
             await one.look()
             await one.look()
@@ -92,7 +89,7 @@ async def test_a_line_of_acl_is_enough(server: Server) -> None:
 async def test_without_the_settings_all_but_these_are_known(server: Server) -> None:
     line = acl_line(parse_release(server.name), user="poor", groups=(CommandGroup.HEALTH,)).replace(">PASSWORD", ">pw")
     raw(server, *line.split(" "))
-    async with looking(server, **POOR) as looked:
+    async with looking(server, user=POOR) as looked:
         await looked.look()
     assert denied_in(looked) == {Source.SETTINGS}
     assert "rtui acl --with settings" in told(looked, denied_in(looked))["configuration"]
@@ -100,7 +97,7 @@ async def test_without_the_settings_all_but_these_are_known(server: Server) -> N
 
 async def test_a_node_of_a_cluster_that_does_not_tell_of_it(cluster_node: Server) -> None:
     let_in(cluster_node, "+@all", "-cluster|info")
-    async with looking(cluster_node, **POOR) as looked:
+    async with looking(cluster_node, user=POOR) as looked:
         await looked.look()
     assert Source.CLUSTER_INFO in denied_in(looked)
     assert "rtui acl --with cluster" in told(looked, denied_in(looked))["persistence"]
