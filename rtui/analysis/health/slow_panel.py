@@ -12,7 +12,7 @@ from rtui.analysis.health.logged_commands import LoggedGroup, NameFolding, first
 from rtui.analysis.health.panel import Line, Panel
 from rtui.analysis.health.sample import LatencyEvent, LoggedCommand, Source
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
 
@@ -171,9 +171,12 @@ def _history(events: Sequence[LatencyEvent]) -> Table:
     )
 
 
-def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[str, float, float, int, int], ...]:
+def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row each, the longest first; how often it was is not known where its history was not read."""
     highest = sorted(events, key=lambda one: -one.highest_ms)
-    return tuple((one.name, one.latest_ms / 1000, one.highest_ms / 1000, len(one.history), one.at_s) for one in highest)
+    return tuple(
+        (one.name, one.latest_ms / 1000, one.highest_ms / 1000, len(one.history) or None, one.at_s) for one in highest
+    )
 
 
 def client(entry: LoggedCommand) -> SafeText:
