@@ -9,13 +9,13 @@ import pytest
 import redis
 
 from rtui.analysis.health.panel import State
-from tests.server.health.driven import Looking, looking, number, raw_clients
-from tests.server.targets import eventually
-from tests.servers import Server
+from tests.server.health.driven import Given, Looking, looking, number, raw_clients
+from tests.servers import Server, running
 
 MIB: Final = 1 << 20
 
 VALUES: Final = 30_000
+ATTEMPTS: Final = 20
 
 ORDERS: Final = {
     "allkeys-lru": "keys go, those that nobody has used for longest first",
@@ -63,23 +63,26 @@ def shown_meaning(looked: Looking) -> str:
 
 @pytest.mark.slow
 async def test_fragmentation(server: Server) -> None:
-    """Of every four values three are deleted, so that hardly any page gets free."""
-    fill(server, VALUES, 1_000)
-    async with looking(server, {"memory-fragmented": {"least": 5 * MIB}}) as looked:
-        await looked.look()
-        assert looked.broken == []
-        with server.client() as client:
-            pipeline = client.pipeline(transaction=False)
-            for at in range(VALUES):
-                if at % 4:
-                    pipeline.delete(f"key:{at}")
-            pipeline.execute()
-        await looked.look()
-        assert looked.broken == ["memory-fragmented"]
-        found = looked.finding("memory-fragmented")
-        assert number(looked.wrong("memory", "mem_fragmentation_ratio")) > 1.5
+    """Of every four values three are deleted, so that hardly any page gets free; on a server without a past."""
+    given: Given = {"memory-fragmented": {"least": 5 * MIB}}
+    with running(server.binary) as own:
+        fill(own, VALUES, 1_000)
+        async with looking(own, given) as looked:
+            await looked.look()
+            assert looked.broken == []
+            with own.client() as client:
+                pipeline = client.pipeline(transaction=False)
+                for at in range(VALUES):
+                    if at % 4:
+                        pipeline.delete(f"key:{at}")
+                pipeline.execute()
+            await looked.look()
+        is_libc = str(own.admin.info("memory")["mem_allocator"]).startswith("libc")
+    assert looked.broken == ["memory-fragmented"]
+    found = looked.finding("memory-fragmented")
+    assert number(looked.wrong("memory", "mem_fragmentation_ratio")) > 1.5
     told = {one.id: one for one in looked.panel("memory").lines}
-    if str(server.admin.info("memory")["mem_allocator"]).startswith("libc"):
+    if is_libc:
         assert "allocator_frag_ratio" not in told, "this malloc tells nothing of itself"
         assert not [text for text in found.evidence if "activedefrag" in text]
     else:
@@ -182,11 +185,17 @@ async def test_no_limit(server: Server) -> None:
 
 
 async def test_memory_that_is_not_resident(server: Server) -> None:
-    """As when it was swapped out: the room for a large value has been asked for, and nothing was written there."""
-    with raw_clients(server, 1, b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$300000000\r\nx"):
-        await eventually(lambda: int(server.admin.info("memory")["used_memory"]) > 250 * MIB)
-        async with looking(server) as looked:
-            await looked.look()
+    """As when it was swapped out: the room for a large value has been asked for, and nothing was written there.
+
+    Redis 6.2 takes the room back once a second, so it may have to be asked for again.
+    """
+    async with looking(server) as looked:
+        for _ in range(ATTEMPTS):
+            with raw_clients(server, 1, b"PING\r\n*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$300000000\r\nx") as (client,):
+                assert client.recv(16) == b"+PONG\r\n", "what follows was read along with it"
+                await looked.look()
+            if looked.broken:
+                break
     assert looked.broken == ["memory-swapped"]
     looked.wrong("memory", "used_memory_rss")
 
