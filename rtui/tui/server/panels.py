@@ -179,10 +179,13 @@ def figures_table(content: Content, *, is_overview: bool = False) -> Table:
 
 
 def _summary(content: Content) -> str:
-    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`."""
+    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`.
+
+    Where nothing could be judged, nothing is said to be in order.
+    """
     states = Counter(figure.state for _, figure in content.figures)
     words = {State.BAD: "bad", State.WATCH: "to watch", State.UNKNOWN: "not known"}
     parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    if not states[State.BAD] + states[State.WATCH]:
+    if states[State.NORMAL] and not states[State.BAD] + states[State.WATCH]:
         parts.insert(0, "nothing wrong")
     return ", ".join(parts)
