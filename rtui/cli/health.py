@@ -42,7 +42,7 @@ ROUNDS: Final = 2
 _EPILOG: Final = """\
 A sample is what the server says of itself: INFO, the slow log and its like, delays, clients and settings. It takes
 less than 1 ms of the server's time a second. What the user may not ask is named in the sample; rtui acl --with health
---with settings prints a user who may.
+--with settings prints a user who may, and with --cluster one for the nodes of a cluster.
 
 \b
   rtui health prod:6379                                  what is wrong, and every figure

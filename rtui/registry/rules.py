@@ -510,6 +510,14 @@ RULES: Final[dict[str, Rule]] = {
             "choice.",
         ),
         Rule(
+            "hot-key-expiry-near", SERVER, WARN, "A hot key that expires in a moment",
+            "Everybody who reads it asks the database behind at once when it is gone.",
+            "Renew it before it expires, behind a lock, or answer with the old value meanwhile.",
+            {"left": Parameter(Kind.DURATION, "1m", "Less than this is left as of the last sample.")},
+            basis="Hot keys of a report by the server's own list or by access counters (hot-key-expiring), with the "
+            "time since it was made taken off their TTL: who has renewed one since is not known. Locks are left out.",
+        ),
+        Rule(
             "hit-ratio-fell", SERVER, WARN, "A hit ratio that fell",
             "What is not found is asked of the database behind: keys expired, were evicted, or never were there.",
             "Look which keys expire or are evicted, and cache also that something is not there (30 seconds).",
@@ -548,10 +556,18 @@ RULES: Final[dict[str, Rule]] = {
             "Find the slow client in CLIENT LIST; client-output-buffer-limit closes such connections.",
             {
                 "size": Parameter(Kind.SIZE, "32M", "Of one client."),
-                "share": Parameter(Kind.SHARE, 0.8, "Or of the limit of its class."),
+                "share": Parameter(Kind.SHARE, 0.8, "Or of the limit of its class; the lower limit counts as it is."),
             },
-            basis="By default normal clients have no limit, subscribers 32 MB and replicas 256 MB (redis.conf). CLIENT "
-            "LIST is not asked where very many clients are connected.",
+            basis="By default normal clients have no limit, subscribers 32 MB and replicas 256 MB, or 8 and 64 MB for "
+            "60 seconds (redis.conf). CLIENT LIST is not asked where very many clients are connected.",
+        ),
+        Rule(
+            "query-buffers", SERVER, WARN, "Requests that near the limit of their size",
+            "What a client sends is kept in the server's memory until it is whole; above the limit it is closed.",
+            "Send large values in parts, and shorter pipelines.",
+            {"share": Parameter(Kind.SHARE, 0.5, "Of client-query-buffer-limit.")},
+            basis="client-query-buffer-limit is 1 GB by default (redis.conf); the share is our own choice. CLIENT LIST "
+            "is not asked where very many clients are connected.",
         ),
         Rule(
             "persistence-failing", SERVER, ERROR, "Snapshots or the AOF can't be written",
@@ -585,9 +601,12 @@ RULES: Final[dict[str, Rule]] = {
             "replica-lagging", SERVER, WARN, "A replica that is behind",
             "What is read from it is old, and is lost if it takes over.",
             "Look at its network and load; raise repl-backlog-size, so that it need not begin from the start.",
-            {"lag": Parameter(Kind.DURATION, "10s", "Since its last acknowledgement, or not online.")},
+            {
+                "lag": Parameter(Kind.DURATION, "10s", "Since its last acknowledgement, or not online."),
+                "backlog": Parameter(Kind.SHARE, 1.0, "Or of the backlog not acknowledged, in the last two samples."),
+            },
             basis="By the list of replicas of the primary; replicas acknowledge each second. min-replicas-max-lag is "
-            "10 s by default.",
+            "10 s by default. What is further behind than repl-backlog-size can't go on after its link is lost.",
         ),
         Rule(
             "replica-missing", SERVER, WARN, "A primary that has lost all of its replicas",
@@ -609,6 +628,20 @@ RULES: Final[dict[str, Rule]] = {
             "Commands on keys of these slots fail with CLUSTERDOWN, by default those on all others, too.",
             "Look which nodes are down (CLUSTER NODES), and bring them back or let a replica take over.",
             basis="CLUSTER INFO: cluster_state, slots that are not assigned and slots that fail.",
+        ),
+        Rule(
+            "cluster-node-down", SERVER, WARN, "A node of a cluster that others do not reach",
+            "Its shard has one server less; the next one that dies may take slots with it.",
+            "Look whether it runs, and whether its bus port can be reached (CLUSTER NODES).",
+            basis="CLUSTER NODES of each node: fail, or fail? after cluster-node-timeout without an answer, or a link "
+            "that is disconnected; in clusters of up to 100 nodes.",
+        ),
+        Rule(
+            "sentinels-failing", SERVER, WARN, "Sentinels that could not fail over, or do not agree",
+            "When the primary dies, no replica takes over.",
+            "Look whether the Sentinels run and reach each other (SENTINEL CKQUORUM).",
+            basis="SENTINEL MASTERS of each Sentinel of the target: a failover takes the quorum, and a majority of all "
+            "that are known (documentation of Sentinel). rtui may not reach one that the others do reach.",
         ),
     )
 }  # fmt: skip

@@ -107,15 +107,19 @@ class SampledHealth(ABC):
         return panels
 
     def warning(self, node: SafeText) -> SafeText | None:
-        """Say that the server was restarted while the samples were taken."""
-        from rtui.analysis.humanize import SECOND_MS, short_duration  # noqa: PLC0415 - as above
+        """Say that the server was restarted while the samples were taken, or that another one answers."""
+        from rtui.analysis.humanize import SECOND_MS, moment, short_duration  # noqa: PLC0415 - as above
 
         samples = self.known.get(node)
         if not samples:
             return None
         view = self._view(samples)
-        if all(span.is_same_run for span in view.spans):
+        last = next((span for span in reversed(view.spans) if not span.is_same_run), None)
+        if last is None:
             return None
+        if last.is_other_server:
+            since = moment(last.after.at_ms / 1000)
+            return SafeText(f"Another server answers since {since} UTC, as after a failover: its counters are its own.")
         uptime_s = view.number("uptime_in_seconds")
         when = "" if uptime_s is None else f" {short_duration(int(uptime_s) * SECOND_MS)} ago"
         return SafeText(f"The server was restarted{when}: what it counts since its start began anew.")

@@ -18,7 +18,7 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.facts import Unknown
-from rtui.analysis.health.sample import Source
+from rtui.analysis.health.sample import ONLY_WITH_OTHERS, Source
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import AnalysisRun
@@ -309,7 +309,7 @@ async def health(proxy: FaultProxy, server: Server) -> None:
             assert failed.happened
             return
         assert not set(sample.sources) & set(sample.missing)
-        assert {*sample.sources, *sample.missing} >= set(Source) - {Source.CLUSTER_INFO}
+        assert {*sample.sources, *sample.missing} >= set(Source) - ONLY_WITH_OTHERS
 
 
 def delay(server: Server) -> None:

@@ -11,12 +11,15 @@ from rtui.analysis.health.sample import Source
 from rtui.server import server_watch
 from rtui.server.browsing import BrowsingSession
 from rtui.server.browsing_status import Trouble
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.health_session import HealthSession
 from rtui.server.wire.command_log import Purpose
 from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster
+from tests.proxy import DelayProxy
 from tests.server.targets import eventually, target_of
 from tests.server.test_browsing import browsing
-from tests.servers import Server
+from tests.servers import Server, running
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +92,32 @@ async def test_a_restart_is_told(valkey: Server, tmp_path: Path) -> None:
         valkey.restart()
         await eventually(lambda: session.health.warning(node) is not None)
         assert "restarted" in str(session.health.warning(node))
+
+
+@pytest.mark.slow
+async def test_another_server_at_the_address_is_no_restart(valkey: Server) -> None:
+    """As after a failover. The clock stands still, so the other one has run for longer than the time between."""
+
+    def is_told() -> bool:
+        deployment.home.retry_now()
+        health.ask_now()
+        return any(health.warning(node) is not None for node in health.nodes)
+
+    with running(valkey.binary) as other:
+        await eventually(lambda: other.admin.info("server")["uptime_in_seconds"] >= 3)
+        async with DelayProxy(valkey.port) as proxy:
+            deployment = Deployment(target_of(valkey, port=proxy.port))
+            await deployment.open()
+            health = HealthSession(deployment, clock=lambda: 1e9, report=lambda: None, registry=None)
+            health.begin()
+            await eventually(lambda: bool(health.nodes))
+            proxy.lead_to(other.port)
+            proxy.cut()
+            await eventually(is_told)
+            (node,) = health.nodes
+            assert str(health.warning(node)).startswith("Another server answers since 2001-09-09")
+            await health.close()
+            await deployment.close()
 
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)

@@ -10,10 +10,15 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings import server_durability, server_keys, server_load, server_memory
 from rtui.analysis.findings.finding import Finding, Found, Unjudged
 from rtui.analysis.findings.server_finding import ServerFinder
+from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.contents import panels
+from rtui.analysis.health.lines import About, Lines
+from rtui.analysis.health.load_panel import BANNED
 from rtui.analysis.health.panel import Line, Panel, State
+from rtui.analysis.health.sample import Source
+from rtui.analysis.health.slow_panel import BIG_SLOW
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import cell_reason
+from rtui.analysis.report.tables.table import Unit, cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import Severity
 
@@ -28,6 +33,21 @@ FINDERS: Final = (
 _WORDS: Final = {finder.rule: SafeText(finder.word) for finder in FINDERS}
 _RANKS: Final = {finder.rule: rank for rank, finder in enumerate(FINDERS)}
 _STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WATCH, Severity.OFF: State.PLAIN}
+
+
+_COUNTED: Final = {
+    "memory": ((EVICTS, "lasting_keys_evictable", "namespaces that must stay and can be evicted"),),
+    "load": (
+        (BANNED, "banned_commands", "commands in use that should not be"),
+        (CLIFF_LOAD, "cliffs_with_load", "expiry cliffs with more load"),
+        (HOT_EXPIRING, "hot_keys_expiring", "hot keys that expire soon"),
+    ),
+    "slow": ((BIG_SLOW, "slow_big_keys", "big keys with slow commands"),),
+}
+"""By panel the rules that no figure of the server is about, each with the line that says how much they have found."""
+
+MOST_SAID: Final = 3
+"""Findings that such a line names."""
 
 
 def server_findings(view: HealthView) -> Found:
@@ -80,7 +100,21 @@ class ServerHealth:
 def server_health(view: HealthView) -> ServerHealth:
     """Return the panels of a server and what is wrong with it."""
     found = server_findings(view)
-    return ServerHealth(tuple(judged(panel, found) for panel in panels(view)), found)
+    return ServerHealth(tuple(judged(_with_counts(panel, view, found), found) for panel in panels(view)), found)
+
+
+def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
+    """Return a panel with a line for each rule that counts, where it was looked at."""
+    lines = []
+    for rule, line_id, title in _COUNTED.get(panel.id, ()):
+        if rule in found.checked:
+            finder = next(one for one in FINDERS if one.rule == rule)
+            broken = [one for one in found.findings if one.rule == rule]
+            is_judged = rule not in {one.rule for one in found.unjudged}
+            value = len(broken) if is_judged else view.unknown(finder.source or Source.INFO_SERVER)
+            about = About(_joined(one.title for one in broken[1:MOST_SAID]), "none", rule)
+            lines.append(Lines(view, Source.INFO_SERVER).given(line_id, title, Unit.COUNT, value, about))
+    return replace(panel, lines=(*panel.lines, *lines))
 
 
 def headline(found: Found) -> SafeText:
@@ -101,7 +135,7 @@ def _judged(line: Line, found: Found) -> Line:
     if line.rule in {one.rule for one in found.unjudged}:
         return replace(line, state=State.UNKNOWN)
     broken = [one for one in found.findings if one.rule == line.rule]
-    if not broken:
+    if not broken or (line.normal and line.value == line.normal):  # such as a last RDB that is ok, where the AOF failed
         return replace(line, state=State.NORMAL)
     return replace(line, state=_STATES[broken[0].severity], said=_joined([broken[0].title, line.said]))
 

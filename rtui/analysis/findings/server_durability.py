@@ -15,10 +15,11 @@ from rtui.analysis.health.persistence_panel import (
     USUAL_FORK_S_A_GIB,
     fork_s_a_gib,
 )
+from rtui.analysis.health.quorum import CLUSTER, NODES, SENTINELS, needed_sentinels, out_of_reach, quorum_of
+from rtui.analysis.health.rates import number
 from rtui.analysis.health.replication_panel import (
     BACKLOG,
     BROKEN,
-    CLUSTER,
     LAGGING,
     LEAST_S,
     MISSING,
@@ -27,15 +28,20 @@ from rtui.analysis.health.replication_panel import (
     is_replica,
     replica_name,
 )
-from rtui.analysis.health.sample import Source
+from rtui.analysis.health.sample import Replica, Source
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import display
 
 _WHAT: Final = {
     "rdb_last_bgsave_status": "the last RDB",
     "aof_last_bgrewrite_status": "the last rewrite of the AOF",
     "aof_last_write_status": "the last write to the AOF",
 }
+MOST_NODES: Final = 5
+"""Nodes or Sentinels that a finding names."""
+
+_NAME_LIMIT: Final = 60
 _REPLICATION_LINE: Final = "redis-cli INFO replication"
 
 
@@ -44,13 +50,15 @@ def failing(view: HealthView) -> Iterator[Finding]:
     failed = [_WHAT[name] for name in _WHAT if view.text(name) not in ("", "ok")]
     if not failed:
         return
-    stops = view.setting("stop-writes-on-bgsave-error")
     evidence = []
     changes = view.number("rdb_changes_since_last_save")
     if changes is not None:
         evidence.append(f"{humanize.counted(round(changes), 'change')} since the last RDB that was written")
-    if stops is not None:
-        evidence.append(f"stop-writes-on-bgsave-error is {stops}")
+    stops, schedule = view.setting("stop-writes-on-bgsave-error"), view.setting("save")
+    if stops is not None and view.text("rdb_last_bgsave_status") == "err":
+        fail = stops == "yes" and schedule != ""
+        why = "save is empty" if stops == "yes" and not fail else f"stop-writes-on-bgsave-error is {stops}"
+        evidence.append(f"writes {'fail with MISCONF' if fail else 'go on'}: {why}")
     title = f"{' and '.join(failed)} failed"
     yield of_server(
         view, FAILING, f"{title[:1].upper()}{title[1:]}", command="redis-cli INFO persistence", evidence=evidence
@@ -88,18 +96,32 @@ def broken(view: HealthView) -> Iterator[Finding]:
 
 
 def lagging(view: HealthView) -> Iterator[Finding]:
-    """Find replicas that are not online, or have not acknowledged anything for long."""
+    """Find replicas that are not online, have not acknowledged anything for long, or miss more than the backlog has."""
     longest_s = view.levels.number(LAGGING, "lag") / 1000
     for one in view.latest.replicas:
         is_late = one.lag_s is not None and one.lag_s > longest_s
-        if one.state == "online" and not is_late:
+        size = behind(view.latest, one)
+        is_far = _is_far_behind(view, one)
+        if one.state == "online" and not is_late and not is_far:
             continue
         how = f"{humanize.seconds(one.lag_s or 0)} behind" if is_late else f"not online: {one.state}"
-        size = behind(view, one)
+        if is_far and not is_late:
+            share = humanize.share((size or 0) / (view.number("repl_backlog_size") or 1))
+            how = f"{humanize.size(size or 0)} behind, {share} of the backlog"
         evidence = [] if size is None else [f"{humanize.size(size)} of the stream not acknowledged"]
         name = replica_name(one)
         title = f"Replica {name} is {how}"
         yield of_server(view, LAGGING, title, where=name, command=_REPLICATION_LINE, memory=None, evidence=evidence)
+
+
+def _is_far_behind(view: HealthView, replica: Replica) -> bool:
+    """Whether a replica was further behind than the backlog reaches in two samples: in one it may be a large value."""
+    for sample in view.samples[-2:]:
+        size = next((behind(sample, one) for one in sample.replicas if one.address == replica.address), None)
+        backlog = number(sample, "repl_backlog_size")
+        if not backlog or size is None or size <= view.levels.number(LAGGING, "backlog") * backlog:
+            return False
+    return len(view.samples) > 1
 
 
 def missing(view: HealthView) -> Iterator[Finding]:
@@ -133,8 +155,53 @@ def failing_cluster(view: HealthView) -> Iterator[Finding]:
     )
 
 
+def nodes_down(view: HealthView) -> Iterator[Finding]:
+    """Find nodes of the cluster that the one which was asked does not reach."""
+    told = view.told(Source.CLUSTER_NODES)
+    lost = () if told is None else out_of_reach(told)
+    if told is None or not lost:
+        return
+    quorum = quorum_of(told)
+    evidence = [
+        f"{display(one.address, limit=_NAME_LIMIT)}: {one.state if one.state != 'ok' else 'no connection to it'}"
+        for one in lost[:MOST_NODES]
+    ]
+    evidence.append(quorum.words)
+    title = f"{len(lost)} of {humanize.counted(len(told.peers), 'node')} of the cluster not reached"
+    yield of_server(view, NODES, title, command="redis-cli CLUSTER NODES", evidence=evidence)
+
+
+def failing_sentinels(view: HealthView) -> Iterator[Finding]:
+    """Find Sentinels that are too few for a failover, name different primaries, or take the primary for dead."""
+    told = view.told(Source.SENTINELS)
+    if told is None or not told.sentinels:
+        return
+    answering = [one for one in told.sentinels if not one.failure]
+    needed, silent = needed_sentinels(told), [one for one in told.sentinels if one.failure]
+    named = {one.primary for one in answering}
+    doubts = [one for one in answering if "_down" in one.flags]
+    lacking = not answering or (needed is not None and len(answering) < needed)
+    if lacking:
+        takes = f", and a failover takes {needed}" if needed else ""
+        title = f"{len(answering)} of {humanize.counted(len(told.sentinels), 'Sentinel')} answer{takes}"
+    elif len(named) > 1:
+        title = f"The Sentinels name {len(named)} primaries: {' and '.join(sorted(named))}"
+    elif doubts:
+        title = f"{humanize.counted(len(doubts), 'Sentinel')} of {len(told.sentinels)} can't reach the primary"
+    else:
+        return
+    evidence = [f"{one.address}: {one.failure}" for one in silent[:MOST_NODES]]
+    evidence += [f"{one.address}: {one.primary} is {one.flags}" for one in answering[:MOST_NODES]]
+    yield of_server(view, SENTINELS, title, command="redis-cli -p 26379 SENTINEL MASTERS", evidence=evidence)
+
+
 def _is_primary_with_replicas(view: HealthView) -> bool:
     return not is_replica(view) and bool(view.number("connected_slaves"))
+
+
+def _has_asked(view: HealthView, source: Source) -> bool:
+    """Whether any sample has asked for what not every one asks for: INFO that is read anyway does not."""
+    return any(source in one.sources or source in one.missing for one in view.samples)
 
 
 def _can_tell_backlog(view: HealthView) -> bool:
@@ -152,6 +219,22 @@ FINDERS: Final = (
         ("cluster_state",),
         Source.CLUSTER_INFO,
         lambda view: view.number("cluster_enabled") == 1,
+    ),
+    ServerFinder(
+        NODES,
+        nodes_down,
+        "node down",
+        (),
+        Source.CLUSTER_NODES,
+        lambda view: view.number("cluster_enabled") == 1 and _has_asked(view, Source.CLUSTER_NODES),
+    ),
+    ServerFinder(
+        SENTINELS,
+        failing_sentinels,
+        "Sentinels",
+        (),
+        Source.SENTINELS,
+        lambda view: _has_asked(view, Source.SENTINELS),
     ),
     ServerFinder(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, is_replica),
     ServerFinder(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),

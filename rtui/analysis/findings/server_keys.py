@@ -1,4 +1,4 @@
-"""Rules that join a server and its keys: what a policy may evict, big keys that are slow, cliffs that load rises at."""
+"""Rules that join a server and its keys: what a policy may evict, slow big keys, cliffs, hot keys that expire soon."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rtui.analysis.findings.finding import Amount, Finding
 from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
 from rtui.analysis.findings.server_finding import ServerFinder, of_server
 from rtui.analysis.findings.server_load import slow_groups
+from rtui.analysis.findings.single_keys import HOT as HOT_KEY
 from rtui.analysis.health.eviction import eviction
 from rtui.analysis.health.logged_commands import first_key
 from rtui.analysis.health.rates import Span
@@ -18,13 +19,14 @@ from rtui.analysis.health.slow_panel import BIG_SLOW, group_name
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.query.behind import cliff_keys, keys_of
 from rtui.analysis.query.rows_behind import behind_key
-from rtui.analysis.report.document import KeyRecord, Node, Report
+from rtui.analysis.report.document import HotSource, KeyRecord, Node, Report
 from rtui.analysis.report.expiry import Cliff
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
 
 EVICTS: Final = "eviction-of-lasting"
 CLIFF_LOAD: Final = "expiry-cliff-load"
+HOT_EXPIRING: Final = "hot-key-expiry-near"
 
 MOST_PLACES: Final = 5
 """Namespaces and keys of one rule that are listed, the first ones."""
@@ -149,6 +151,41 @@ def _rate(spans: list[Span], counter: str) -> float | None:
     return sum(change for change, _ in known) / sum(seconds for _, seconds in known) if known else None
 
 
+def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
+    """Find the hot keys of the report that expire soon as of the last sample, or should have by then."""
+    if view.report is None:
+        return
+    left_s = view.levels.number(HOT_EXPIRING, "left") / 1000
+    counter = view.levels.number(HOT_KEY, "counter")
+    words = frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
+    told: set[bytes] = set()
+    for one in (hot.record for found in view.report.hot.lists for hot in found.keys):
+        if one.expires_at_s is None or one.key in told or is_lock(one.key, words):
+            continue
+        remains_s = one.expires_at_s - view.latest.at_ms / 1000
+        is_hot = one.frequency is None or one.frequency >= counter
+        if is_hot and 0 <= remains_s < left_s and len(told) < MOST_PLACES:
+            told.add(one.key)
+            name = display(one.key, limit=_NAME_LIMIT)
+            rate = None if view.session is None else view.session.rate("total_commands_processed")
+            yield of_server(
+                view,
+                HOT_EXPIRING,
+                f"Hot key {name} expires in {humanize.seconds(round(remains_s))}",
+                where=name,
+                command=key_line("PTTL", one.key),
+                keys=Amount(1),
+                memory=one.memory_bytes,
+                behind=behind_key(one.key),
+                evidence=[] if rate is None else [f"the server carries out {humanize.decimal(rate)} commands a second"],
+                example_keys=(one.key,),
+            )
+
+
+def _knows_hot_keys(view: HealthView) -> bool:
+    return view.report is not None and view.report.hot.source in (HotSource.SERVER, HotSource.FREQUENCY)
+
+
 def _has_report(view: HealthView) -> bool:
     return view.report is not None
 
@@ -156,6 +193,7 @@ def _has_report(view: HealthView) -> bool:
 FINDERS: Final = (
     ServerFinder(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
     ServerFinder(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
+    ServerFinder(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_knows_hot_keys, needs_more=True),
     ServerFinder(
         CLIFF_LOAD,
         cliff_load,

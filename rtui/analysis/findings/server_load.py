@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding
 from rtui.analysis.findings.places import key_line
 from rtui.analysis.findings.server_finding import ServerFinder, of_server
-from rtui.analysis.health.clients_panel import BUFFERS, class_of, client_name, limits, listed
+from rtui.analysis.health.clients_panel import (
+    BUFFERS,
+    QUERIES,
+    Limit,
+    class_of,
+    client_name,
+    limits,
+    listed,
+    query_limit,
+)
 from rtui.analysis.health.load_panel import BANNED, CHURN, CLIENTS_LIMIT, CPU, HIT_RATIO, MAIN_THREAD
 from rtui.analysis.health.logged_commands import LoggedGroup, first_key, grouped
 from rtui.analysis.health.rates import Span
 from rtui.analysis.health.replication_panel import LEAST_S
-from rtui.analysis.health.sample import LoggedCommand, Source
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.analysis.health.slow_panel import SLOW, client, folding, group_name, logged
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.query.behind import Behind
@@ -164,15 +173,15 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
     size, share, bounds = view.levels.number(BUFFERS, "size"), view.levels.number(BUFFERS, "share"), limits(view)
     found = []
     for one in listed(view) or ():
-        bound = bounds.get(class_of(one))
-        near = bound is not None and bound.hard_bytes > 0 and (one.output_bytes or 0) >= share * bound.hard_bytes
-        if (one.output_bytes or 0) >= size or near:
+        bound, waits = bounds.get(class_of(one)), one.output_bytes or 0
+        if waits >= size or (bound is not None and bound.is_near(waits, share)):
             found.append(one)
     closed = None if view.session is None else view.session.change("client_output_buffer_limit_disconnections")
     if not found and not closed:
         return
     evidence = [
-        f"{client_name(one)}: {humanize.size(one.output_bytes or 0)}, {class_of(one)}" for one in found[:MOST_EXAMPLES]
+        f"{client_name(one)}: {humanize.size(one.output_bytes or 0)}, {class_of(one)}{_closed_at(bounds, one)}"
+        for one in found[:MOST_EXAMPLES]
     ]
     if closed:
         evidence.append(f"{humanize.counted(round(closed), 'client')} closed for it in this session")
@@ -184,6 +193,33 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
     )
     memory = total if found else None
     yield of_server(view, BUFFERS, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
+
+
+def _closed_at(bounds: Mapping[str, Limit], one: ClientFigures) -> str:
+    """Return when a client is closed; empty where it never is."""
+    bound = bounds.get(class_of(one))
+    return f", closed {bound.words}" if bound is not None and bound.words else ""
+
+
+def large_requests(view: HealthView) -> Iterator[Finding]:
+    """Find clients that have sent nearly as much as is kept of a request."""
+    limit, share = query_limit(view), view.levels.number(QUERIES, "share")
+    clients = [one for one in listed(view) or () if limit and (one.query_bytes or 0) >= share * limit]
+    closed = None if view.session is None else view.session.change("client_query_buffer_limit_disconnections")
+    if not clients and not closed:
+        return
+    clients.sort(key=lambda one: -(one.query_bytes or 0))
+    evidence = [f"{client_name(one)}: {humanize.size(one.query_bytes or 0)}" for one in clients[:MOST_EXAMPLES]]
+    if closed:
+        evidence.append(f"{humanize.counted(round(closed), 'client')} closed for it in this session")
+    total = sum(one.query_bytes or 0 for one in clients)
+    title = (
+        f"{humanize.counted(len(clients), 'client')} with {humanize.size(total)} of requests under way"
+        if clients
+        else f"{humanize.counted(round(closed or 0), 'client')} closed for too large a request"
+    )
+    memory = total if clients else None
+    yield of_server(view, QUERIES, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
 
 
 def _lasts(view: HealthView) -> bool:
@@ -198,6 +234,7 @@ FINDERS: Final = (
     ServerFinder(CLIENTS_LIMIT, near_client_limit, "clients", ("connected_clients",), Source.INFO_CLIENTS),
     ServerFinder(CPU, saturated, "CPU", MAIN_THREAD, Source.INFO_CPU, _lasts, needs_more=True),
     ServerFinder(BUFFERS, unread_output, "buffers", (), Source.CLIENTS),
+    ServerFinder(QUERIES, large_requests, "large requests", (), Source.CLIENTS),
     ServerFinder(SLOW, slow, "slow", (), Source.SLOW_LOG),
     ServerFinder(BANNED, banned, "banned command", (), Source.COMMAND_STATS),
     ServerFinder(

@@ -14,26 +14,41 @@ from rtui.analysis.health.sample import Source
 from rtui.analysis.health.view import HealthView
 
 _LOOK: Final = "redis-cli INFO memory"
+OUT_OF_MEMORY: Final = "OOM"
+"""The error of commands that need more memory than there is."""
+
 _POLICY_LINE: Final = "redis-cli CONFIG GET 'maxmemory*'"
 
 
 def near_limit(view: HealthView) -> Iterator[Finding]:
     """Find memory that is nearly full, or will be soon, where the policy finds no key to evict."""
     found, used = eviction(view), view.number("used_memory")
-    limit, candidates = found.limit_bytes, found.candidates
-    if not limit or used is None or candidates is None or (candidates and found.keys):
+    limit, candidates, failed = found.limit_bytes, found.candidates, _failed(view)
+    if not limit or used is None or candidates is None or (candidates and found.keys and not failed):
         return
     counted = max(0.0, used - (view.number("mem_not_counted_for_evict") or 0))
     growth = view.trend("used_memory")
     left_s = (limit - counted) / growth if growth and growth > 0 else None
     is_soon = left_s is not None and left_s * 1000 < view.levels.number(NEAR_LIMIT, "left")
-    if counted < view.levels.number(NEAR_LIMIT, "share") * limit and not is_soon:
+    if counted < view.levels.number(NEAR_LIMIT, "share") * limit and not is_soon and not failed:
         return
     evidence = [f"{humanize.size(counted)} of {humanize.size(limit)} used, policy {found.policy}"]
     if left_s is not None:
         evidence.append(f"at the present growth it is full in {humanize.seconds(max(0, round(left_s)))}")
+    so_far = view.latest.errors.get(OUT_OF_MEMORY) if view.told(Source.ERROR_STATS) is not None else None
+    if so_far:
+        evidence.append(f"{humanize.counted(so_far, 'command')} failed with OOM since the statistics began")
     title = f"{humanize.share(counted / limit)} of maxmemory is used, and no key can be evicted"
+    if failed:
+        title = f"Memory is full: {humanize.counted(failed, 'command')} failed with OOM in this session"
     yield of_server(view, NEAR_LIMIT, title, command=_LOOK, memory=counted, evidence=evidence)
+
+
+def _failed(view: HealthView) -> int:
+    """Return how many commands have failed in the session since memory was full; 0 where that is not known."""
+    between = view.between(Source.ERROR_STATS)
+    errors = None if between is None else between.errors
+    return 0 if errors is None else errors.get(OUT_OF_MEMORY, 0)
 
 
 def unlimited(view: HealthView) -> Iterator[Finding]:
@@ -62,12 +77,15 @@ def fragmented(view: HealthView) -> Iterator[Finding]:
         return
     used, resident, ratio = found
     evidence = [f"{humanize.size(used)} used, {humanize.size(resident)} resident"]
+    tells_more = not view.text("mem_allocator").startswith("libc")  # its parts are made up, or of another kind
     parts = (
         ("allocator_frag_bytes", "free between values in pages that are in use: activedefrag gives it back"),
         ("allocator_rss_bytes", "in free pages that the allocator keeps: MEMORY PURGE returns them"),
         ("rss_overhead_bytes", "taken by the program beside the allocator"),
     )
-    evidence += [f"{humanize.size(size)} {what}" for name, what in parts if (size := view.number(name) or 0) > 0]
+    evidence += [
+        f"{humanize.size(size)} {what}" for name, what in parts if tells_more and (size := view.number(name) or 0) > 0
+    ]
     title = f"{humanize.ratio(ratio)} as much memory is resident as is used"
     yield of_server(view, FRAGMENTED, title, command=_LOOK, memory=resident - used, evidence=evidence)
 

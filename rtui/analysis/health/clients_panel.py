@@ -19,6 +19,7 @@ from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
 
 BUFFERS: Final = "output-buffers"
+QUERIES: Final = "query-buffers"
 
 _NAME_LIMIT: Final = 60
 _LIMITS: Final = re.compile(r"(normal|slave|replica|pubsub) (\d{1,18}) (\d{1,18}) (\d{1,18})", re.ASCII)
@@ -39,6 +40,8 @@ _IDLE: Final = Column("idle", "idle", Unit.DURATION, 7)
 _LAST: Final = Column("last", "last command", Unit.TEXT, 14)
 _STATE: Final = Column("state", "state", Unit.TEXT, 10)
 
+_SUBSCRIPTIONS: Final = Column("subscriptions", "subscribed", Unit.COUNT, 10, "Channels, patterns and shard channels")
+
 _CLIENTS: Final = Column("clients", "clients", Unit.COUNT, 8)
 _HARD: Final = Column("hard", "closed at", Unit.BYTES, 9)
 _SOFT: Final = Column("soft", "or above", Unit.BYTES, 9)
@@ -56,6 +59,19 @@ class Limit:
     hard_bytes: int
     soft_bytes: int
     soft_s: int
+
+    def is_near(self, output_bytes: int, share: float) -> bool:
+        """Whether so much is a share of the hard limit, or is already counted down by the soft one."""
+        is_over_soft = 0 < self.soft_bytes <= output_bytes
+        return is_over_soft or (self.hard_bytes > 0 and output_bytes >= share * self.hard_bytes)
+
+    @property
+    def words(self) -> str:
+        """When that is: `at 32.0 MiB, or after 1m above 8.0 MiB`; empty for never."""
+        parts = [f"at {humanize.size(self.hard_bytes)}"] if self.hard_bytes else []
+        if self.soft_bytes:
+            parts.append(f"after {humanize.seconds(self.soft_s)} above {humanize.size(self.soft_bytes)}")
+        return ", or ".join(parts)
 
 
 def clients_panel(view: HealthView) -> Panel:
@@ -78,6 +94,12 @@ def limits(view: HealthView) -> dict[str, Limit]:
     """Return the limits of output buffers by class; empty where they are not known."""
     text = view.setting("client-output-buffer-limit") or ""
     return {CLASSES[name]: Limit(int(hard), int(soft), int(time)) for name, hard, soft, time in _LIMITS.findall(text)}
+
+
+def query_limit(view: HealthView) -> int | None:
+    """Return how much of a request is kept at most; None where it is not known."""
+    text = view.setting("client-query-buffer-limit") or ""
+    return int(text) if text.isdigit() else None
 
 
 def listed(view: HealthView) -> tuple[ClientFigures, ...] | None:
@@ -112,6 +134,15 @@ def _lines(view: HealthView) -> Iterator[Line]:
         view.unknown(Source.CLIENTS) if found is None else max((one.output_bytes or 0 for one in found), default=None),
         About("", f"below {size}, and below the limit of the class", BUFFERS),
     )
+    limit_bytes, portion = query_limit(view), humanize.share(view.levels.number(QUERIES, "share"))
+    bound = f", of {humanize.size(limit_bytes)}" if limit_bytes else ""
+    yield lines.given(
+        "largest_query",
+        "largest query buffer",
+        Unit.BYTES,
+        view.unknown(Source.CLIENTS) if found is None else max((one.query_bytes or 0 for one in found), default=None),
+        About("", f"below {portion} of client-query-buffer-limit{bound}", QUERIES),
+    )
     memory = Lines(view, Source.INFO_MEMORY)
     yield memory.gauge("mem_clients_normal", "memory of normal clients", Unit.BYTES)
     yield stats.gauge(
@@ -126,6 +157,12 @@ def _tables(view: HealthView) -> Iterator[Table]:
     if found:
         columns = (_ADDRESS, _NAME, _LIBRARY, _USER, _CLASS, _OUTPUT, _QUERY, _TOTAL, _CONNECTED, _IDLE, _LAST, _STATE)
         yield Table("clients", "Clients, the largest buffers first", columns, tuple(map(_row, found)))
+        subscribers = [one for one in found if one.subscriptions]
+        if subscribers:
+            subscribers.sort(key=lambda one: -(one.subscriptions or 0))
+            of_one = (_ADDRESS, _NAME, _LIBRARY, _USER, _SUBSCRIPTIONS, _OUTPUT, _IDLE)
+            told = tuple((*_who(one), one.subscriptions, one.output_bytes, one.idle_s) for one in subscribers)
+            yield Table("subscribers", "Who is subscribed", of_one, told)
         libraries = Counter(one.library for one in found)
         yield Table("libraries", "Clients by library", (_LIBRARY, _CLIENTS), tuple(libraries.most_common()))
     bounds = limits(view)
@@ -142,13 +179,14 @@ def _tables(view: HealthView) -> Iterator[Table]:
         yield Table("keys_callers", "Who sends KEYS", of_call, callers, note=note)
 
 
+def _who(one: ClientFigures) -> tuple[Cell, ...]:
+    return one.address, one.name or None, one.library or None, one.user or None
+
+
 def _row(one: ClientFigures) -> tuple[Cell, ...]:
     words = [word for flag, word in (("b", "blocked"), ("x", "in MULTI"), ("t", "tracking")) if flag in one.flags]
     return (
-        one.address,
-        one.name or None,
-        one.library or None,
-        one.user or None,
+        *_who(one),
         class_of(one),
         one.output_bytes,
         one.query_bytes,

@@ -107,15 +107,28 @@ def _processor(view: HealthView) -> Iterator[Line]:
         )
     threads = view.setting("io-threads")
     if threads is not None:
-        yield lines.given("io_threads", "I/O threads", Unit.TEXT, threads, About("the main thread is one of them"))
+        said = ["the main thread is one of them", *_threaded(view)]
+        yield lines.given("io_threads", "I/O threads", Unit.TEXT, threads, About("; ".join(said)))
+
+
+def _threaded(view: HealthView) -> Iterator[str]:
+    """Yield how much of reading and writing threads have done since the statistics began, in words."""
+    for what, by_threads, all_of_it in (
+        ("reads", "io_threaded_reads_processed", "total_reads_processed"),
+        ("writes", "io_threaded_writes_processed", "total_writes_processed"),
+    ):
+        some, total = view.number(by_threads), view.number(all_of_it)
+        if some is not None and total:
+            yield f"threads have done {humanize.share(min(1.0, some / total))} of the {what}"
 
 
 def _since_start(view: HealthView) -> str:
-    """Return the hit ratio since the statistics began, in words; empty where it is not known."""
+    """Return the hit ratio since the statistics began without this session's reads of rtui; empty if not known."""
     hits, misses = view.number("keyspace_hits"), view.number("keyspace_misses")
-    if hits is None or misses is None or not hits + misses:
+    if hits is None or misses is None:
         return ""
-    return f"{humanize.share(hits / (hits + misses))} since the statistics began, with rtui's own reads"
+    hits, misses = max(0.0, hits - view.latest.own.hits), max(0.0, misses - view.latest.own.misses)
+    return f"{humanize.share(hits / (hits + misses))} since the statistics began" if hits + misses else ""
 
 
 def _tables(view: HealthView) -> Iterator[Table]:

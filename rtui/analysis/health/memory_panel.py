@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from rtui.analysis import humanize
@@ -14,7 +15,7 @@ from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.cells import KEYS
 from rtui.analysis.report.tables.table import Column, Table, Unit
-from rtui.analysis.report.tables.totals import key_sizes_table
+from rtui.analysis.report.tables.totals import key_sizes_table, types
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import Severity
 
@@ -64,7 +65,9 @@ def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     limit, used = found.limit_bytes, view.number("used_memory")
     yield lines.gauge("used_memory", "used", Unit.BYTES, About(_used_of(used, limit), _below(view), NEAR_LIMIT))
     yield lines.gauge("used_memory_peak", "highest so far", Unit.BYTES)
-    yield lines.gauge("used_memory_rss", "resident", Unit.BYTES, About("what the operating system has given"))
+    least = humanize.share(view.levels.number(SWAPPED, "ratio"))
+    resident = About("what the operating system has given", f"at least {least} of what is used", SWAPPED)
+    yield lines.gauge("used_memory_rss", "resident", Unit.BYTES, resident)
     total = view.number("total_system_memory")
     machine = f"the machine has {humanize.size(total)}" if total else ""
     yield lines.given(
@@ -144,6 +147,8 @@ def _tables(view: HealthView) -> Iterator[Table]:
         yield Table("memory_parts", "What memory is used for", (_PART, _BYTES, _OF_USED), found, note=note)
     if latest.key_sizes:
         yield key_sizes_table(latest.key_sizes, "of all databases")
+    if view.report is not None:
+        yield replace(types(view.report), title="Types, by the report of the keys")
 
 
 def _dataset_share(sample: Sample) -> float | None:

@@ -43,13 +43,13 @@ def _lines(view: HealthView) -> Iterator[Line]:
     yield lines.gauge("rdb_last_bgsave_status", "last RDB", Unit.TEXT, About(_rdb_took(view), "ok", FAILING))
     yield lines.computed("rdb_age", "since the last RDB", Unit.DURATION, _rdb_age)
     yield lines.gauge("rdb_changes_since_last_save", "changes since then", Unit.COUNT, About("lost if it ends now"))
-    yield lines.gauge("rdb_bgsave_in_progress", "RDBs being written", Unit.COUNT)
+    yield lines.gauge("rdb_bgsave_in_progress", "RDBs being written", Unit.COUNT, About(_child(view)))
     yield lines.gauge("aof_enabled", "AOF, 1 for on", Unit.NUMBER)
     if view.number("aof_enabled"):
         yield lines.gauge("aof_last_write_status", "last write to the AOF", Unit.TEXT, About("", "ok", FAILING))
         yield lines.gauge("aof_last_bgrewrite_status", "last AOF rewrite", Unit.TEXT, About("", "ok", FAILING))
         yield lines.gauge("aof_current_size", "size of the AOF", Unit.BYTES)
-        yield lines.gauge("aof_rewrite_in_progress", "AOF rewrites under way", Unit.COUNT)
+        yield lines.gauge("aof_rewrite_in_progress", "AOF rewrites under way", Unit.COUNT, About(_child(view)))
         yield lines.rate("aof_delayed_fsync", "writes that wait for the disk", Unit.COUNT, "aof_delayed_fsync")
     longest = humanize.seconds(view.levels.number(FORK, "longest") / 1000)
     yield stats.computed(
@@ -75,6 +75,15 @@ def _rdb_age(sample: Sample) -> float | None:
 def _rdb_took(view: HealthView) -> str:
     took = view.number("rdb_last_bgsave_time_sec")
     return f"it took {humanize.seconds(took)}" if took is not None and took >= 0 else "none since the start"
+
+
+def _child(view: HealthView) -> str:
+    """Return how far the child is that writes just now, and what it has cost in memory; empty where there is none."""
+    done, copied = view.number("current_fork_perc"), view.number("current_cow_size")
+    if not (view.number("rdb_bgsave_in_progress") or view.number("aof_rewrite_in_progress")) or done is None:
+        return ""
+    more = f", {humanize.size(copied)} copied on write so far" if copied else ""
+    return f"the child is {humanize.share(done / 100)} through{more}"
 
 
 def _fork_s(sample: Sample) -> float | None:

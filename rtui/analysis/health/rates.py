@@ -72,6 +72,12 @@ class Span:
         return not self._fell("uptime_in_seconds")
 
     @cached_property
+    def is_other_server(self) -> bool:
+        """Whether another server has taken the address, one that ran before already, as after a failover."""
+        uptime_s = number(self.after, "uptime_in_seconds")
+        return not self.is_same_run and uptime_s is not None and uptime_s > self.seconds + 1
+
+    @cached_property
     def is_continuous(self) -> bool:
         """Whether counters go on: the same run, without a reset of its statistics."""
         return self.is_same_run and not any(map(self._fell, _ALWAYS_GROWING))

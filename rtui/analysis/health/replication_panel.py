@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.panel import Line, Panel
-from rtui.analysis.health.sample import Replica, Source
+from rtui.analysis.health.quorum import cluster_lines, quorum_tables, sentinel_lines
+from rtui.analysis.health.rates import Span, number
+from rtui.analysis.health.sample import Replica, Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Column, Table, Unit
-from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display
 
 BROKEN: Final = "replication-broken"
 LAGGING: Final = "replica-lagging"
 MISSING: Final = "replica-missing"
 BACKLOG: Final = "backlog-short"
-CLUSTER: Final = "cluster-failing"
 
 ROLES: Final = {"master": "primary", "slave": "replica"}
 """What INFO calls the roles, and what they are."""
 
 LEAST_S: Final = 10.0
 """Rates of a shorter session say little of the usual load."""
+
+_NOT_PARTIAL: Final = "the backlog was too short, or a server that had other data became a replica"
 
 _REPLICA: Final = Column("replica", "replica", Unit.NAME)
 _STATE: Final = Column("state", "state", Unit.TEXT, 12)
@@ -42,10 +45,32 @@ def is_replica(view: HealthView) -> bool:
     return view.text("role") == "slave"
 
 
-def behind(view: HealthView, replica: Replica) -> float | None:
+def behind(sample: Sample, replica: Replica) -> float | None:
     """Return how many bytes of the stream a replica has not acknowledged."""
-    offset = view.number("master_repl_offset")
+    offset = number(sample, "master_repl_offset")
     return None if offset is None or replica.offset is None else max(0.0, offset - replica.offset)
+
+
+def changes(view: HealthView) -> Iterator[str]:
+    """Yield what has changed of role and primary in the samples, in words, oldest first: a failover."""
+    for before, after in pairwise(view.samples):
+        when = humanize.moment(after.at_ms / 1000)
+        was, now = (str(one.info.get("role", "")) for one in (before, after))
+        if Span(before, after).is_other_server:
+            yield f"another server answers since {when} UTC"
+        elif was and now and was != now:
+            yield f"{ROLES.get(was, was)} until {when} UTC"
+        elif now == "slave" and _primary_of(before) != _primary_of(after):
+            yield f"followed {_primary_of(before)} until {when} UTC"
+
+
+def _primary_of(sample: Sample) -> str:
+    return f"{sample.info.get('master_host', '')}:{sample.info.get('master_port', '')}"
+
+
+def most_behind(sample: Sample) -> float | None:
+    """Return how many bytes the replica has not acknowledged that is most behind; None where no offset is known."""
+    return max((size for one in sample.replicas if (size := behind(sample, one)) is not None), default=None)
 
 
 def backlog_s(view: HealthView) -> float | None:
@@ -60,7 +85,8 @@ def backlog_s(view: HealthView) -> float | None:
 def _lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_REPLICATION), Lines(view, Source.INFO_STATS)
     role = view.cell("role", Source.INFO_REPLICATION)
-    yield lines.given("role", "role", Unit.TEXT, ROLES.get(role, role) if isinstance(role, str) else role)
+    shown = ROLES.get(role, role) if isinstance(role, str) else role
+    yield lines.given("role", "role", Unit.TEXT, shown, About("; ".join(changes(view))))
     if is_replica(view):
         yield from _as_replica(view, lines)
     yield lines.gauge("connected_slaves", "replicas", Unit.COUNT, About("", "as many as there were", MISSING))
@@ -69,6 +95,7 @@ def _lines(view: HealthView) -> Iterator[Line]:
         lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None]
         lagging = About("of the replica that is most behind", f"up to {lag}", LAGGING)
         yield lines.given("replica_lag", "lag", Unit.DURATION, max(lags, default=None), lagging)
+        yield lines.computed("replica_behind", "not acknowledged", Unit.BYTES, most_behind, _behind_about(view))
     if view.number("repl_backlog_active"):
         yield lines.gauge("repl_backlog_size", "backlog", Unit.BYTES)
         least = f"at least {humanize.seconds(view.levels.number(BACKLOG, 'least') / 1000)}"
@@ -83,16 +110,25 @@ def _lines(view: HealthView) -> Iterator[Line]:
         yield lines.rate("replicated", "written to replicas", Unit.BYTES, "master_repl_offset")
         yield stats.gauge("sync_full", "full resyncs", Unit.COUNT, About("each takes a fork, and sends all data"))
         yield stats.gauge("sync_partial_ok", "partial resyncs", Unit.COUNT)
-        yield stats.gauge(
-            "sync_partial_err", "resyncs that could not be partial", Unit.COUNT, About("the backlog was too short")
-        )
+        yield stats.gauge("sync_partial_err", "resyncs that could not be partial", Unit.COUNT, About(_NOT_PARTIAL))
     if view.number("cluster_enabled"):
-        yield from _as_node(view)
+        yield from cluster_lines(view)
+    yield from sentinel_lines(view)
+
+
+def _behind_about(view: HealthView) -> About:
+    """Return what bytes that are not acknowledged mean: how long they take to send, and how much a replica may miss."""
+    size, session = most_behind(view.latest), view.session
+    written = None if session is None or session.seconds < LEAST_S else session.rate("master_repl_offset")
+    said = f"{humanize.seconds(round(size / written, 1))} of the present writes" if size and written else ""
+    share = humanize.share(view.levels.number(LAGGING, "backlog"))
+    return About(said, f"up to {share} of the backlog", LAGGING)
 
 
 def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
     down_s = view.number("master_link_down_since_seconds")
     said = f"for {humanize.seconds(down_s)}" if down_s is not None and down_s > 0 else ""
+    yield lines.given("primary", "primary", Unit.TEXT, SafeText(_primary_of(view.latest)))
     yield lines.gauge("master_link_status", "link to the primary", Unit.TEXT, About(said, "up", BROKEN))
     yield lines.gauge("master_last_io_seconds_ago", "primary last heard of", Unit.DURATION)
     if view.number("master_sync_in_progress"):
@@ -100,20 +136,13 @@ def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
         yield lines.gauge("master_sync_read_bytes", "full resync, bytes received", Unit.BYTES)
 
 
-def _as_node(view: HealthView) -> Iterator[Line]:
-    lines = Lines(view, Source.CLUSTER_INFO)
-    yield lines.gauge("cluster_state", "cluster", Unit.TEXT, About("", "ok", CLUSTER))
-    yield lines.gauge("cluster_slots_assigned", "slots that have a node", Unit.NUMBER, About(normal=f"{SLOTS}"))
-    yield lines.gauge("cluster_slots_pfail", "slots whose node may be down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_slots_fail", "slots whose node is down", Unit.NUMBER, About(normal="0"))
-    yield lines.gauge("cluster_known_nodes", "nodes", Unit.COUNT)
-    yield lines.gauge("cluster_size", "primaries with slots", Unit.COUNT)
-
-
 def _tables(view: HealthView) -> Iterator[Table]:
-    rows = tuple((one.address, SafeText(one.state), behind(view, one), one.lag_s) for one in view.latest.replicas)
+    rows = tuple(
+        (one.address, SafeText(one.state), behind(view.latest, one), one.lag_s) for one in view.latest.replicas
+    )
     if rows:
         yield Table("replicas", "Replicas", (_REPLICA, _STATE, _BEHIND, _LAG), rows)
+    yield from quorum_tables(view)
 
 
 def replica_name(replica: Replica) -> SafeText:

@@ -37,12 +37,18 @@ class Source(StrEnum):
     ERROR_STATS = "INFO errorstats"
     KEY_SIZES = "INFO keysizes"
     CLUSTER_INFO = "CLUSTER INFO"
+    CLUSTER_NODES = "CLUSTER NODES"
+    SENTINELS = "SENTINEL MASTERS"
     SLOW_LOG = "SLOWLOG GET"
     LARGE_REQUESTS = "COMMANDLOG GET large-request"
     LARGE_REPLIES = "COMMANDLOG GET large-reply"
     LATENCY_EVENTS = "LATENCY LATEST"
     CLIENTS = "CLIENT LIST"
     SETTINGS = "CONFIG GET"
+
+
+ONLY_WITH_OTHERS: Final = frozenset({Source.CLUSTER_INFO, Source.CLUSTER_NODES, Source.SENTINELS})
+"""What is asked of nodes of a cluster, and of Sentinels, only."""
 
 
 class Missing(Struct, frozen=True):
@@ -87,6 +93,36 @@ class Replica(Struct, frozen=True):
     """Seconds since its last acknowledgement."""
 
 
+class Peer(Struct, frozen=True):
+    """A node of a cluster as the node that was asked sees it, by CLUSTER NODES."""
+
+    address: Name
+    is_replica: bool = False
+    state: str = "ok"
+    """`ok`, `suspect` where this node has not heard of it, `down` where the cluster has given it up, or `joining`."""
+    is_linked: bool = True
+    """Whether this node has a connection to it."""
+    slots: int = 0
+    is_self: bool = False
+
+
+class SentinelView(Struct, frozen=True):
+    """A Sentinel and what it says of the service, by SENTINEL MASTERS."""
+
+    address: str
+    """`host:port`; all texts are safe."""
+    primary: str = ""
+    flags: str = ""
+    """What it says of the primary: `master`, with `s_down` and `o_down` where it takes it for dead."""
+    quorum: int | None = None
+    """How many have to agree that it is dead."""
+    sentinels: int | None = None
+    """How many Sentinels it knows, itself among them."""
+    replicas: int | None = None
+    failure: str = ""
+    """Why it says nothing; empty where it does."""
+
+
 class LoggedCommand(Struct, frozen=True):
     """An entry of SLOWLOG or COMMANDLOG."""
 
@@ -101,6 +137,8 @@ class LoggedCommand(Struct, frozen=True):
     client_name: Name = b""
     is_own: bool = False
     """Whether rtui sent it."""
+    argument_count: int | None = None
+    """Words of the whole command, also where `argv` is cut; from Redis 8.10 on."""
 
     @property
     def name(self) -> str:
@@ -168,6 +206,8 @@ class Sample(Struct, frozen=True):
     errors: dict[str, int] = field(default_factory=dict)
     """How often each error code was replied: `WRONGTYPE` …"""
     replicas: tuple[Replica, ...] = ()
+    peers: tuple[Peer, ...] = ()
+    sentinels: tuple[SentinelView, ...] = ()
     slow: tuple[LoggedCommand, ...] = ()
     """Latest first, like the two that follow."""
     large_requests: tuple[LoggedCommand, ...] = ()
@@ -191,6 +231,8 @@ FIGURES: Final[Mapping[Source, str]] = {
     Source.COMMAND_STATS: "commands",
     Source.ERROR_STATS: "errors",
     Source.INFO_REPLICATION: "replicas",
+    Source.CLUSTER_NODES: "peers",
+    Source.SENTINELS: "sentinels",
     Source.SLOW_LOG: "slow",
     Source.LARGE_REQUESTS: "large_requests",
     Source.LARGE_REPLIES: "large_replies",

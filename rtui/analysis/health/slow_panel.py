@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from rtui.analysis import humanize
@@ -11,7 +12,7 @@ from rtui.analysis.health.logged_commands import LoggedGroup, NameFolding, first
 from rtui.analysis.health.panel import Line, Panel
 from rtui.analysis.health.sample import LatencyEvent, LoggedCommand, Source
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import Column, Table, Unit
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
 
@@ -35,6 +36,15 @@ _EVENT: Final = Column("event", "event", Unit.TEXT, 24)
 _NOW: Final = Column("last", "last", Unit.DURATION, 8)
 _HIGHEST: Final = Column("highest", "highest", Unit.DURATION, 8)
 _TIMES: Final = Column("times", "times", Unit.COUNT, 6, "As far as the server remembers: 160 of each event")
+
+_WHEN: Final = Column("when", "when, UTC", Unit.TIME, 19)
+_TOOK_ONE: Final = Column("took", "took", Unit.DURATION, 8)
+_LINE: Final = Column("line", "command", Unit.TEXT, 0, "Cut by the server after 32 arguments of 128 bytes")
+_ARGUMENTS: Final = Column("arguments", "words", Unit.COUNT, 6, "Of the whole command, from Redis 8.10 on")
+_NUMBER: Final = Column("id", "id", Unit.NUMBER, 8)
+
+MOST_MOMENTS: Final = 200
+"""Latency events that are listed one by one, the latest."""
 
 _LOGS: Final = (
     ("slow", Source.SLOW_LOG, "Slow commands", (_LONGEST, _TOOK), 1e6),
@@ -131,20 +141,53 @@ def _tables(view: HealthView) -> Iterator[Table]:
                 ),
                 tuple(first_key(one.largest) for one in groups),
             )
+    for field, source, title, columns, divisor in _LOGS:
+        entries = logged(view, source)
+        if entries:
+            one_of = replace(columns[0], title="took" if source is Source.SLOW_LOG else "bytes", id="amount")
+            yield Table(
+                f"{field}_entries",
+                f"{title}, the latest first",
+                (_WHEN, one_of, _LINE, _ARGUMENTS, _CLIENT, _NUMBER),
+                tuple(
+                    (one.at_s, one.amount / divisor, command_line(one), one.argument_count, client(one), one.id)
+                    for one in entries
+                ),
+                tuple(map(first_key, entries)),
+            )
     told = view.told(Source.LATENCY_EVENTS)
     if told is not None and told.latency:
         yield Table("latency", "Latency events", (_EVENT, _NOW, _HIGHEST, _TIMES, _LATEST), _events(told.latency))
+        yield _history(told.latency)
 
 
-def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[str, float, float, int, int], ...]:
+def _history(events: Sequence[LatencyEvent]) -> Table:
+    """Return the events one by one, the latest first."""
+    moments = sorted(((at_s, one.name, ms / 1000) for one in events for at_s, ms in one.history), reverse=True)
+    note = f"The latest {MOST_MOMENTS} of {len(moments):,}." if len(moments) > MOST_MOMENTS else ""
+    columns = (_WHEN, _EVENT, _TOOK_ONE)
+    return Table(
+        "latency_history", "Latency events, the latest first", columns, tuple(moments[:MOST_MOMENTS]), note=note
+    )
+
+
+def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[Cell, ...], ...]:
+    """Return a row each, the longest first; how often it was is not known where its history was not read."""
     highest = sorted(events, key=lambda one: -one.highest_ms)
-    return tuple((one.name, one.latest_ms / 1000, one.highest_ms / 1000, len(one.history), one.at_s) for one in highest)
+    return tuple(
+        (one.name, one.latest_ms / 1000, one.highest_ms / 1000, len(one.history) or None, one.at_s) for one in highest
+    )
 
 
 def client(entry: LoggedCommand) -> SafeText:
     """Return who has sent a command: its name and address, as far as they are known."""
     parts = [display(one, limit=_NAME_LIMIT) for one in (entry.client_name, entry.address) if one]
     return SafeText(" ".join(parts))
+
+
+def command_line(entry: LoggedCommand) -> SafeText:
+    """Return a command with its arguments as far as the server keeps them."""
+    return SafeText(" ".join(display(one, limit=_NAME_LIMIT) or '""' for one in entry.argv))
 
 
 def _text(name: str) -> SafeText:

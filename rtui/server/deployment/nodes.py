@@ -48,6 +48,7 @@ from rtui.server.wire.supervised_tasks import failure_of, for_each
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.analysis.health.sample import SentinelView
     from rtui.server.deployment.cluster import ClusterWatch
 
 
@@ -287,6 +288,13 @@ class Deployment:
     def _node(self, node_id: str) -> Node | None:
         nodes = () if self.topology is None else self.topology.nodes
         return next((node for node in nodes if node.id == node_id), None)
+
+    async def ask_sentinels(self) -> tuple[SentinelView, ...]:
+        """Ask the Sentinels of the service how it is; none where the target has none."""
+        from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
+
+        locator = self.home.locator
+        return await locator.views() if isinstance(locator, PrimaryFinder) else ()
 
     async def scanned(self, *, only_primaries: bool = False) -> tuple[ServerNode, ...]:
         """Return the servers to ask for all keys, those of shards without slots left out; no replicas, if so wanted.

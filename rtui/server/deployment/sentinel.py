@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.sentinel import Sentinel
 from redis.exceptions import RedisError
 
+from rtui.analysis.health.sample import SentinelView
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.wire.command_log import CommandLog, Purpose
@@ -24,6 +25,11 @@ from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target
+
+ANSWER_TIMEOUT_S: Final = 1.0
+"""How long a Sentinel may take to say how its service is: samples wait for it."""
+
+MAX_TEXT: Final = 300
 
 
 class PrimaryFinder:
@@ -79,6 +85,31 @@ class PrimaryFinder:
             "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state.",
         ) from (found if isinstance(found, BaseException) else None)
 
+    async def views(self) -> tuple[SentinelView, ...]:
+        """Ask each Sentinel how the service is, and return what they say in their order; raises nothing."""
+        return tuple(await asyncio.gather(*(self._view(who, client) for who, client in self._clients.items())))
+
+    async def _view(self, who: SafeText, client: Redis) -> SentinelView:
+        try:
+            async with asyncio.timeout(ANSWER_TIMEOUT_S):
+                services = await cast("Awaitable[dict[str, Any]]", client.execute_command("SENTINEL MASTERS"))
+        except TimeoutError:
+            return SentinelView(who, failure=f"no answer within {ANSWER_TIMEOUT_S:g} s")
+        except (RedisError, ConnectFailure) as error:
+            return SentinelView(who, failure=_as_text(error))
+        said = services.get(self._sentinels.service) if isinstance(services, dict) else None
+        if not isinstance(said, dict):
+            return SentinelView(who, failure=_as_text(None))
+        others = _number(said.get("num-other-sentinels"))
+        return SentinelView(
+            who,
+            primary=display_text(f"{said.get('ip', '')}:{said.get('port', '')}", limit=MAX_TEXT),
+            flags=display_text(str(said.get("flags", "")), limit=MAX_TEXT),
+            quorum=_number(said.get("quorum")),
+            sentinels=None if others is None else others + 1,
+            replicas=_number(said.get("num-slaves")),
+        )
+
     def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
         """Return a failure for a replica: a failover may be under way."""
         return demoted_failure(self._found) if server.role == "replica" else None
@@ -92,6 +123,10 @@ class PrimaryFinder:
         """Close the connections to the Sentinels."""
         for client in self._clients.values():
             await client.connection_pool.disconnect()
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < 1 << 31 else None
 
 
 def _as_text(answer: object) -> SafeText:

@@ -124,8 +124,8 @@ MAX_WINDOW_BYTES: Final = 64 * 1024
 MAX_CURSOR: Final = (1 << 64) - 1
 MAX_ARRAY_INDEX: Final = (1 << 64) - 2
 _TYPE_NAME: Final = re.compile(rb"[!-~]{1,%d}\Z" % MAX_TYPE_BYTES)
-EVENT_NAME: Final = re.compile(rb"[a-z][a-z0-9_-]{0,31}\Z")
-"""Names of classes of delays."""
+EVENT_NAME: Final = re.compile(rb"[a-z][A-Za-z0-9_-]{0,31}\Z")
+"""Names of classes of delays: `expire-cycle`, `module-acquire-GIL`."""
 
 _STREAM_ID: Final = re.compile(rb"(?:[-+]|\(?[0-9]{1,20}(?:-[0-9]{1,20})?)\Z")
 

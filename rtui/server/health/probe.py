@@ -3,7 +3,8 @@
 What is cheap is asked for every sample: most sections of INFO, together 60 to 100 µs of the server's time. What costs
 more with the number of clients or of used commands is asked less often, so that none of it takes more than a share of
 each second: CLIENT LIST about 3 µs a client, INFO latencystats 4 µs a used command, INFO commandstats 0.6 µs. Settings
-are read once a minute. Of the slow log and of its like the latest entry is read, and more only where that is new.
+are read once a minute, the nodes of a cluster and what Sentinels say every ten seconds. Of the slow log and of its like
+the latest entry is read, and more only where that is new.
 
 What a server refuses or does not have is not asked again on the same connection, and is named in each sample.
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final
@@ -20,7 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.analysis.health.sample import Missing, OwnUse, Sample, Source, with_earlier
+from rtui.analysis.health.sample import Missing, OwnUse, Sample, SentinelView, Source, with_earlier
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.closed_list import SETTINGS
@@ -28,12 +29,15 @@ from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import ClientsEvidence
 from rtui.server.health import info
 from rtui.server.health.clients import parse_clients, too_many
+from rtui.server.health.peers import MAX_PEERS, parse_peers
 from rtui.server.health.slow_log import LatencyReader, LogReader
 from rtui.server.wire.capability import refuses_command, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.replies import Reply, ServerError
+
+AskSentinels = Callable[[], Awaitable[tuple[SentinelView, ...]]]
 
 SHARE_US_PER_S: Final = 200.0
 """Most of the server's time that one source may take on average."""
@@ -49,6 +53,8 @@ COMMAND_US: Final = 0.7
 
 EVERY_S: Final[Mapping[Source, float]] = {
     Source.KEY_SIZES: 10.0,
+    Source.CLUSTER_NODES: 10.0,
+    Source.SENTINELS: 10.0,
     Source.LATENCY_STATS: 30.0,
     Source.CLIENTS: 5.0,
     Source.SETTINGS: 60.0,
@@ -114,9 +120,13 @@ class HealthProbe:
         *,
         clock: Callable[[], float] = time.time,
         monotonic: Callable[[], float] = time.monotonic,
+        ask_sentinels: AskSentinels | None = None,
     ) -> None:
-        """`node` is what the samples call the server; `clock` gives seconds since the epoch."""
-        self.connection, self._node = connection, node
+        """`node` is what the samples call the server; `clock` gives seconds since the epoch.
+
+        `ask_sentinels` returns what the Sentinels of its service say; None where it has none.
+        """
+        self.connection, self._node, self._ask_sentinels = connection, node, ask_sentinels
         self._clock, self._monotonic = clock, monotonic
         self._begin()
 
@@ -156,6 +166,8 @@ class HealthProbe:
             self._read_latency(found, replies.get(Source.LATENCY_EVENTS)),
             self._read_settings(found, replies.get(Source.SETTINGS)),
             self._list_clients(found),
+            self._list_peers(found),
+            self._hear_sentinels(found),
         )
         for name, took_us in found.percentiles.items():
             stats = found.figures.get("commands", {})
@@ -325,3 +337,23 @@ class HealthProbe:
                 return
             found.figures["clients"] = clients
             self._told(found, Source.CLIENTS, CLIENT_US * len(clients))
+
+    async def _list_peers(self, found: _Found) -> None:
+        """List the nodes of the cluster, where they are few."""
+        known = found.info.get("cluster_known_nodes")
+        if not isinstance(known, int) or not self._is_wanted(found, Source.CLUSTER_NODES):
+            return
+        if known > MAX_PEERS:
+            why = Unknown(Reason.TOO_LARGE, SafeText(f"nodes are listed in clusters of up to {MAX_PEERS}"))
+            self._note(found, Source.CLUSTER_NODES, why, for_good=False)
+            return
+        replies = await self._ask(found, {Source.CLUSTER_NODES: guard.cluster_nodes()})
+        if Source.CLUSTER_NODES in replies:
+            found.figures["peers"] = parse_peers(replies[Source.CLUSTER_NODES])
+            self._told(found, Source.CLUSTER_NODES)
+
+    async def _hear_sentinels(self, found: _Found) -> None:
+        """Ask the Sentinels of the service."""
+        if self._ask_sentinels is not None and self._is_wanted(found, Source.SENTINELS):
+            found.figures["sentinels"] = await self._ask_sentinels()
+            self._told(found, Source.SENTINELS)

@@ -44,8 +44,14 @@ def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
                 who = [one[:MAX_ARGUMENT_BYTES] if isinstance(one, bytes) else b"" for one in (*more, b"", b"")[:2]]
                 if texts and abs(number) <= MAX_NUMBER and abs(at_s) <= MAX_NUMBER:
                     is_own = who[1] == CLIENT_NAME.encode()
-                    found.append(LoggedCommand(number, at_s, amount, redacted(texts), who[0], who[1], is_own))
+                    words = _count(more[2]) if len(more) > 2 else None
+                    found.append(LoggedCommand(number, at_s, amount, redacted(texts), who[0], who[1], is_own, words))
     return tuple(found)
+
+
+def _count(reply: Reply) -> int | None:
+    """Return the number of words of a command; None for what is none."""
+    return reply if isinstance(reply, int) and 0 < reply <= MAX_NUMBER else None
 
 
 REDACTED: Final = b"(redacted)"

@@ -142,7 +142,8 @@ class HealthWatch:
             if found is None or found[1].connection is not server.connection:
                 node = NodeHealth(server.label, server.id) if found is None else found[0]
                 clocks = {"clock": self._clock, "monotonic": self._monotonic}
-                found = node, HealthProbe(server.connection, server.label, **clocks)
+                ask = self._deployment.ask_sentinels if self._deployment.home.target.sentinels is not None else None
+                found = node, HealthProbe(server.connection, server.label, ask_sentinels=ask, **clocks)
             found[0].history.most = most
             self._known[server.id] = found
         self.nodes = tuple(node for node, _ in self._known.values())

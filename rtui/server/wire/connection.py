@@ -120,6 +120,8 @@ class Connection:
         """How many runs have a turn to work on the lane for bulk work."""
         self._heartbeat_s = heartbeat_s
         rng = rng if rng is not None else Random()
+        self.locator = locator
+        """What knows where the server is, of a service."""
         if logins is not None:
             logins.on_renewed = self._log_in_again
         self._main: Lane | None = None

@@ -78,7 +78,7 @@ PANELS: Final = (
     ServerPanel(
         "persistence", literal("Persistence & replication"), literal("Persistence"), "5",
         "Show saving, forks and their cost, replicas and how far they are behind.", ("persistence", "replication"),
-        (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO),
+        (Source.INFO_PERSISTENCE, Source.INFO_REPLICATION, Source.CLUSTER_INFO, Source.CLUSTER_NODES),
     ),
     ServerPanel(
         "clients", literal("Clients"), literal("Clients"), "6",
@@ -142,12 +142,18 @@ def _since(compared: NodeComparison) -> tuple[SafeText, ...]:
     return (SafeText(f"then is {when_text(compared.then)}; findings: {told or 'none'}{named}"),)
 
 
+_GROUPS: Final = {Source.SETTINGS: "settings", Source.CLUSTER_INFO: "cluster", Source.CLUSTER_NODES: "cluster"}
+"""What `rtui acl --with` calls the commands of sources; those of the others are `health`."""
+
+_ORDER: Final = ("health", "settings", "cluster")
+
+
 def _rights(denied: Sequence[Source]) -> tuple[SafeText, ...]:
     """Return which rights are lacking, and how to get them."""
     if not denied:
         return ()
-    others = [source for source in denied if source is not Source.SETTINGS]
-    rights = [*(["--with health"] if others else []), *(["--with settings"] if len(others) < len(denied) else [])]
+    groups = {_GROUPS.get(source, "health") for source in denied}
+    rights = [f"--with {group}" for group in sorted(groups, key=_ORDER.index)]
     names = ", ".join(sorted(denied))
     return (SafeText(f"denied: {names}; rtui acl {' '.join(rights)} prints a user who may ask for this"),)
 
@@ -216,10 +222,13 @@ def _compared_cells(
 
 
 def _summary(content: Content) -> str:
-    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`."""
+    """Return how many figures are wrong and how many to watch: `1 bad, 2 to watch`.
+
+    Where nothing could be judged, nothing is said to be in order.
+    """
     states = Counter(figure.state for _, figure in content.figures)
     words = {State.BAD: "bad", State.WATCH: "to watch", State.UNKNOWN: "not known"}
     parts = [f"{states[state]} {word}" for state, word in words.items() if states[state]]
-    if not states[State.BAD] + states[State.WATCH]:
+    if states[State.NORMAL] and not states[State.BAD] + states[State.WATCH]:
         parts.insert(0, "nothing wrong")
     return ", ".join(parts)

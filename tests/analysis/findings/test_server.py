@@ -9,24 +9,26 @@ from typing import Any, Final
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.facts import Reason
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.findings.server import FINDERS, headline, server_findings, server_health
-from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS
-from rtui.analysis.health.panel import State
+from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.sample import (
     ClientFigures,
     CommandStats,
     Database,
     LoggedCommand,
     Missing,
+    Peer,
     Replica,
     Sample,
+    SentinelView,
     Source,
 )
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource, KeyRecord, Report
 from rtui.registry.rules import RULES, Family, RuleLevels, Severity
 from tests.made_report import MADE_AT_S, made_report
 from tests.made_sample import GIB, MIB, made_sample
@@ -73,11 +75,17 @@ def test_every_rule_of_the_family_is_looked_for() -> None:
 
 FULL: Final = {"maxmemory_policy": "noeviction", "maxmemory": 2 * GIB + 100 * MIB}
 PRIMARY: Final = {"connected_slaves": 1, "repl_backlog_active": 1}
+CLUSTER: Final = {"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_384}
+SELF: Final = Peer(b"10.0.0.5:6379", slots=16_384, is_self=True)
+WELL: Final = SentinelView("a", "10.0.0.5:6379", "master", quorum=2, sentinels=3, replicas=1)
+FAR: Final = (Replica(b"10.0.0.6:6379", "online", MIB, 0),)
+QUERIES: Final = {"client-query-buffer-limit": str(GIB)}
 REPLICA: Final = {"role": "slave", "master_link_status": "up"}
 BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "memory-near-limit": [
         session(FULL),
         session({**FULL, "maxmemory_policy": "volatile-lru", "databases": {0: Database(9, 0)}}),
+        session({}, {"errors": {"OOM": 3}}),
         session(
             *(
                 {"maxmemory_policy": "noeviction", "used_memory": 2 * GIB + at * 100 * MIB, "used_memory_rss": 3 * GIB}
@@ -103,8 +111,23 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "replica-lagging": [
         session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "online", 0, 40),)}),
         session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "wait_bgsave"),)}),
+        session(*[{**PRIMARY, "replicas": FAR, "master_repl_offset": 9 * MIB}] * 2, every_s=1),
     ],
     "replica-missing": [session({"repl_backlog_active": 1})],
+    "cluster-node-down": [
+        session({**CLUSTER, "peers": (SELF, Peer(HOSTILE, state="down"))}),
+        session({**CLUSTER, "peers": (SELF, Peer(b"10.0.0.7:6379", is_linked=False))}),
+    ],
+    "sentinels-failing": [
+        session({"sentinels": (WELL, SentinelView("c", failure="refused"), SentinelView("d", failure="refused"))}),
+        session({"sentinels": (SentinelView("c", failure="refused"),)}),
+        session({"sentinels": (WELL, WELL, replace(WELL, primary="10.0.0.9:6379"))}),
+        session({"sentinels": (WELL, WELL, replace(WELL, flags="master,s_down"))}),
+    ],
+    "query-buffers": [
+        session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=600 * MIB),), "settings": QUERIES}),
+        session({"client_query_buffer_limit_disconnections": 1}, {"client_query_buffer_limit_disconnections": 3}),
+    ],
     "backlog-short": [session({**PRIMARY}, {**PRIMARY, "master_repl_offset": 10 * MIB})],
     "cluster-failing": [
         session({"cluster_enabled": 1, "cluster_state": "fail", "cluster_slots_assigned": 16_384}),
@@ -127,7 +150,13 @@ BROKEN: Final[dict[str, list[tuple[Sample, ...]]]] = {
         session(
             {
                 "clients": (ClientFigures(7, b"10.0.0.9:1", flags="P", output_bytes=9 * MIB),),
-                "settings": {"client-output-buffer-limit": "normal 0 0 0 pubsub 10485760 8388608 60"},
+                "settings": {"client-output-buffer-limit": "normal 0 0 0 pubsub 10485760 0 0"},
+            }
+        ),
+        session(
+            {
+                "clients": (ClientFigures(7, b"10.0.0.9:1", flags="P", output_bytes=9 * MIB),),
+                "settings": {"client-output-buffer-limit": "normal 0 0 0 pubsub 33554432 8388608 60"},
             }
         ),
         session({"client_output_buffer_limit_disconnections": 1}, {"client_output_buffer_limit_disconnections": 3}),
@@ -139,6 +168,7 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "memory-near-limit": [
         session({**FULL, "maxmemory_policy": "allkeys-lru"}),
         session({**FULL, "mem_not_counted_for_evict": 300 * MIB}),
+        session({"errors": {"OOM": 3}}, {"errors": {"OOM": 3}}),
         session({"maxmemory_policy": "noeviction"}),
     ],
     "memory-unlimited": [session({"maxmemory": 0})],
@@ -152,10 +182,24 @@ KEPT: Final[dict[str, list[tuple[Sample, ...]]]] = {
     "fork-slow": [session({"latest_fork_usec": 500_000})],
     "huge-pages": [session({"settings": {"disable-thp": "yes"}})],
     "replication-broken": [session(REPLICA)],
-    "replica-lagging": [session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "online", 0, 1),)})],
+    "replica-lagging": [
+        session({**PRIMARY, "replicas": (Replica(b"10.0.0.6:6379", "online", 0, 1),)}),
+        session({**PRIMARY, "replicas": FAR, "master_repl_offset": 9 * MIB}),
+        session({**PRIMARY, "replicas": FAR}, {**PRIMARY, "replicas": FAR, "master_repl_offset": 9 * MIB}, every_s=1),
+    ],
+    "query-buffers": [
+        session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=400 * MIB),), "settings": QUERIES}),
+        session({"clients": (ClientFigures(7, b"10.0.0.9:1", query_bytes=900 * MIB),)}),
+    ],
     "replica-missing": [session(PRIMARY), session({**REPLICA, "repl_backlog_active": 1})],
     "backlog-short": [session(PRIMARY, PRIMARY), session(PRIMARY, {**PRIMARY, "master_repl_offset": 10_000})],
-    "cluster-failing": [session({"cluster_enabled": 1, "cluster_state": "ok", "cluster_slots_assigned": 16_384})],
+    "cluster-failing": [session(CLUSTER)],
+    "cluster-node-down": [session({**CLUSTER, "peers": (SELF, Peer(b"10.0.0.7:6379"))}), session(CLUSTER)],
+    "sentinels-failing": [
+        session({"sentinels": (WELL, WELL, WELL)}),
+        session({"sentinels": (WELL, WELL, SentinelView("c", failure="refused"))}),
+        session({}),
+    ],
     "command-banned": [session({"commands": {"KEYS": CommandStats(9, 900_000)}})],
     "command-slow": [
         (slow((b"SMEMBERS", b"shop:tags:42"), number=2),),
@@ -199,7 +243,7 @@ def test_kept(rule: str, samples: tuple[Sample, ...]) -> None:
 
 
 def test_every_rule_that_needs_no_report_has_samples_that_break_it() -> None:
-    of_reports = {"eviction-of-lasting", "key-big-slow", "expiry-cliff-load"}
+    of_reports = {"eviction-of-lasting", "key-big-slow", "expiry-cliff-load", "hot-key-expiry-near"}
     assert set(BROKEN) == {finder.rule for finder in FINDERS} - of_reports - {"eviction-policy"}
 
 
@@ -258,16 +302,23 @@ def test_the_worst_is_the_headline() -> None:
     assert headline(found(made_sample(repl_backlog_active=1))) == "no replica"
 
 
-def test_lines_of_panels_have_the_state_of_their_rule() -> None:
-    def states(*samples: Sample) -> dict[str, State]:
-        return {line.id: line.state for panel in server_health(HealthView(samples)).panels for line in panel.lines}
+def test_a_hot_key_that_expires_by_the_time_of_the_last_sample() -> None:
+    record = KeyRecord(b"shop:home", ttl_ms=600_000, frequency=200, asked_at_s=MADE_AT_S)
+    hot = HotReport(HotSource.FREQUENCY, lists=(HotList("frequency", "accesses/min", (HotKey(record, 200),)),))
+    report = replace(made_report(), hot=hot)
+    soon = found(made_sample(570), report=report).findings
+    assert [one.title for one in soon if one.rule == HOT_EXPIRING] == ["Hot key shop:home expires in 30s"]
+    assert HOT_EXPIRING not in rules(made_sample(500), report=report)
+    assert HOT_EXPIRING not in rules(made_sample(601), report=report)
 
-    assert states(made_sample())["mem_fragmentation_ratio"] is State.NORMAL
-    assert states(made_sample(used_memory_rss=4 * GIB))["mem_fragmentation_ratio"] is State.WATCH
-    assert states(made_sample(rdb_last_bgsave_status="err"))["rdb_last_bgsave_status"] is State.BAD
-    assert states(made_sample(total_system_memory=None))["maxmemory"] is State.UNKNOWN
-    assert states(made_sample())["used_memory_rss"] is State.PLAIN
-    assert states(made_sample(mem_fragmentation_ratio=None))["mem_fragmentation_ratio"] is State.UNKNOWN
+
+def test_parts_of_fragmentation_are_told_where_the_allocator_tells_them() -> None:
+    def evidence(**changed: Any) -> str:
+        (one,) = found(made_sample(used_memory_rss=4 * GIB, allocator_frag_bytes=GIB, **changed)).findings
+        return "; ".join(one.evidence)
+
+    assert "activedefrag" in evidence()
+    assert "activedefrag" not in evidence(mem_allocator="libc")
 
 
 def texts(one: Finding) -> Iterator[str]:

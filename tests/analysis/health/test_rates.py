@@ -113,3 +113,12 @@ def test_what_happened_in_all_spans_is_what_happened_in_the_whole(start: int, ad
     changes = [Span(*pair).change(COUNTER) for pair in pairwise(samples)]
     assert changes == added
     assert Span(samples[0], samples[-1]).change(COUNTER) == sum(added)
+
+
+def test_another_server_at_the_address_is_no_restart() -> None:
+    """As after a failover: it ran before the last sample of the one before it."""
+    before = made_sample(0)
+    restarted, other = (made_sample(60, run_id="f" * 40, uptime_in_seconds=uptime_s) for uptime_s in (61, 62))
+    assert not Span(before, restarted).is_other_server
+    assert Span(before, other).is_other_server
+    assert not Span(before, made_sample(60)).is_other_server

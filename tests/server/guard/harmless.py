@@ -78,7 +78,7 @@ def _of_load(words: tuple[bytes, ...]) -> bool:  # noqa: PLR0911 - a rule a line
         case (b"COMMANDLOG", b"GET", count, b"slow" | b"large-request" | b"large-reply"):
             return between(count, 1, 128)
         case (b"LATENCY", b"HISTORY", event):
-            return re.fullmatch(rb"[a-z0-9_-]{1,32}", event) is not None
+            return re.fullmatch(rb"[A-Za-z0-9_-]{1,32}", event) is not None
         case (b"CONFIG", b"GET", *names):
             return 1 <= len(names) <= 100 and all(map(_is_open_setting, names))
         case (b"COMMAND", b"INFO", *names):

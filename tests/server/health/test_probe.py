@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.analysis.health.sample import Sample, Source, only_new, with_earlier
+from rtui.analysis.health.sample import ONLY_WITH_OTHERS, Sample, Source, only_new, with_earlier
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.acl import acl_line, parse_release
@@ -71,7 +71,7 @@ async def test_every_version_tells_all_that_it_has(server: Server) -> None:
         sample = await probe_of(connection).sample()
     assert set(sample.missing) == absent(server)
     assert all(one.reason is Reason.UNSUPPORTED and one.detail for one in sample.missing.values())
-    assert set(sample.sources) == set(Source) - absent(server) - {Source.CLUSTER_INFO}
+    assert set(sample.sources) == set(Source) - absent(server) - ONLY_WITH_OTHERS
     assert sample.info["uptime_in_seconds"] == server.admin.info("server")["uptime_in_seconds"]
     assert isinstance(sample.info["used_cpu_user"], float)
     assert sample.databases[0].keys == 2
@@ -214,7 +214,7 @@ async def test_everything_is_denied(server: Server) -> None:
         samples = [await probe.sample() for _ in range(3)]
     for sample in samples:
         assert (sample.sources, sample.info, sample.commands, sample.clients) == ((), {}, {}, ())
-        assert set(sample.missing) >= set(Source) - absent(server) - {Source.CLUSTER_INFO}
+        assert set(sample.missing) >= set(Source) - absent(server) - ONLY_WITH_OTHERS
     assert max(logged(server).values()) == 1
 
 
@@ -253,7 +253,7 @@ async def test_a_compatible_server_tells_what_it_has(kind: type[FakeServer]) -> 
     async with kind({b"a": FakeKey()}) as fake, connected(fake.target) as connection:
         probe = probe_of(connection)
         first, second = await probe.sample(), await probe.sample()
-    assert set(first.missing) | set(first.sources) >= set(Source) - {Source.CLUSTER_INFO}
+    assert set(first.missing) | set(first.sources) >= set(Source) - ONLY_WITH_OTHERS
     assert set(second.missing) == set(first.missing)
     assert not set(first.missing) & set(first.sources)
     refused = Counter(argv[0] for argv in fake.asked if argv[0] in (b"SLOWLOG", b"LATENCY", b"COMMANDLOG"))

@@ -171,7 +171,8 @@ def test_a_log_that_is_read_in_steps_is_the_log(grown: list[int], kept: int) -> 
 
 def test_histories_of_delays_that_are_not_new_are_kept() -> None:
     reader = LatencyReader()
-    assert reader.to_ask([[b"command", 10, 5, 5], [b"\x1b[31m", 10, 5, 5]]) == ("command",)
+    latest: Reply = [[b"command", 10, 5, 5], [b"\x1b[31m", 10, 5, 5], [b"module-acquire-GIL", 10, 1, 1]]
+    assert reader.to_ask(latest) == ("command", "module-acquire-GIL")
     reader.add(("command",), [[[10, 5]]])
     assert reader.to_ask([[b"command", 10, 5, 5], [b"fork", 12, 9, 9]]) == ("fork",)
     command, fork = reader.add(("fork",), [[[12, 9]]])

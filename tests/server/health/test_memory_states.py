@@ -1,0 +1,219 @@
+"""Memory that is driven into each state, and found: fragmented, full by each policy, growing, unlimited, swapped."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Final
+
+import pytest
+import redis
+
+from rtui.analysis.health.panel import State
+from tests.server.health.driven import Given, Looking, looking, number, raw_clients
+from tests.servers import Server, running
+
+MIB: Final = 1 << 20
+
+VALUES: Final = 30_000
+ATTEMPTS: Final = 20
+
+ORDERS: Final = {
+    "allkeys-lru": "keys go, those that nobody has used for longest first",
+    "allkeys-lfu": "keys go, those that are used least first",
+    "allkeys-lrm": "keys go, those that nobody has changed for longest first",
+    "allkeys-random": "keys go, any of them",
+    "volatile-lru": "keys with a TTL go, those that nobody has used for longest first",
+    "volatile-lfu": "keys with a TTL go, those that are used least first",
+    "volatile-lrm": "keys with a TTL go, those that nobody has changed for longest first",
+    "volatile-random": "keys with a TTL go, any of them",
+    "volatile-ttl": "keys with a TTL go, those that expire soonest first",
+    "noeviction": "commands that need more memory fail with OOM",
+}
+"""What each policy means."""
+
+
+def fill(server: Server, count: int, size: int, *, first: int = 0) -> None:
+    with server.client() as client:
+        pipeline = client.pipeline(transaction=False)
+        for at in range(first, first + count):
+            pipeline.set(f"key:{at}", "x" * size)
+        pipeline.execute()
+
+
+def policies(server: Server) -> list[str]:
+    """The policies that this version knows."""
+    known = []
+    for policy in ORDERS:
+        with contextlib.suppress(redis.ResponseError):
+            server.admin.config_set("maxmemory-policy", policy)
+            known.append(policy)
+    return known
+
+
+def fill_up(server: Server) -> None:
+    """Set a limit a little above what is used, and write until a write fails."""
+    server.admin.config_set("maxmemory", int(server.admin.info("memory")["used_memory"]) + 2 * MIB)
+    with pytest.raises(redis.ResponseError, match="maxmemory"):
+        fill(server, 1_000, 10_000, first=100_000)
+
+
+def shown_meaning(looked: Looking) -> str:
+    return str(looked.line("memory", "maxmemory_policy").said)
+
+
+@pytest.mark.slow
+async def test_fragmentation(server: Server) -> None:
+    """Of every four values three are deleted, so that hardly any page gets free; on a server without a past."""
+    given: Given = {"memory-fragmented": {"least": 5 * MIB}}
+    with running(server.binary) as own:
+        fill(own, VALUES, 1_000)
+        async with looking(own, given) as looked:
+            await looked.look()
+            assert looked.broken == []
+            with own.client() as client:
+                pipeline = client.pipeline(transaction=False)
+                for at in range(VALUES):
+                    if at % 4:
+                        pipeline.delete(f"key:{at}")
+                pipeline.execute()
+            await looked.look()
+        is_libc = str(own.admin.info("memory")["mem_allocator"]).startswith("libc")
+    assert looked.broken == ["memory-fragmented"]
+    found = looked.finding("memory-fragmented")
+    assert number(looked.wrong("memory", "mem_fragmentation_ratio")) > 1.5
+    told = {one.id: one for one in looked.panel("memory").lines}
+    if is_libc:
+        assert "allocator_frag_ratio" not in told, "this malloc tells nothing of itself"
+        assert not [text for text in found.evidence if "activedefrag" in text]
+    else:
+        assert number(told["allocator_frag_ratio"]) > 1.5
+        assert any("activedefrag gives it back" in text for text in found.evidence)
+
+
+async def test_the_ratio_of_a_small_dataset_means_nothing(server: Server) -> None:
+    async with looking(server) as looked:
+        await looked.look()
+    line = looked.line("memory", "mem_fragmentation_ratio")
+    assert number(line) > 1.5
+    assert (line.state, line.said) == (State.NORMAL, "means nothing below 100 MiB used")
+
+
+async def test_what_each_policy_means_for_keys_without_a_ttl(server: Server) -> None:
+    fill(server, 1_200, 10)
+    server.admin.config_set("maxmemory", 500 * MIB)
+    known = policies(server)
+    assert len(known) == (10 if server.product == "redis" and server.version >= (8, 6) else 8)
+    async with looking(server) as looked:
+        for policy in known:
+            server.admin.config_set("maxmemory-policy", policy)
+            await looked.look()
+            assert looked.line("memory", "maxmemory_policy").value == policy
+            assert ORDERS[policy] in shown_meaning(looked)
+            if policy.startswith("volatile-"):
+                assert "no key has one, so nothing can be evicted" in shown_meaning(looked)
+                assert looked.broken == ["eviction-impossible"]
+                assert looked.wrong("memory", "evictable_keys_share").value == 0
+                assert looked.finding("eviction-impossible").title == f"{policy} can evict none of 1,200 keys"
+            else:
+                assert looked.broken == []
+        with server.client() as client:
+            for at in range(300):
+                client.expire(f"key:{at}", 10_000)
+        server.admin.config_set("maxmemory-policy", "volatile-ttl")
+        await looked.look()
+        assert looked.broken == []
+        assert looked.line("memory", "evictable_keys_share").value == 0.25
+        assert shown_meaning(looked).endswith("75% of the keys have none and stay")
+    assert looked.table("memory", "databases").rows[0][:4] == (0, 1_200, 300, 0.25)
+
+
+async def test_a_full_server_whose_policy_evicts_nothing(server: Server) -> None:
+    fill(server, 100, 10)
+    known = policies(server)
+    async with looking(server) as looked:
+        for policy in (one for one in known if not one.startswith("allkeys-")):
+            server.admin.config_set("maxmemory-policy", policy)
+            fill_up(server)
+            await looked.look()
+            assert "memory-near-limit" in looked.broken
+            assert any("failed with OOM since" in text for text in looked.finding("memory-near-limit").evidence)
+            with pytest.raises(redis.ResponseError, match="maxmemory"):
+                fill(server, 500, 10_000, first=200_000)
+            await looked.look()
+            title = looked.finding("memory-near-limit").title
+            assert title.startswith("Memory is full: ")
+            assert "failed with OOM in this session" in title
+            looked.wrong("memory", "used_memory")
+            server.admin.config_set("maxmemory", 0)
+            server.admin.flushall()
+            await looked.look()
+            assert looked.line("memory", "used_memory").state is State.NORMAL
+
+
+async def test_a_full_server_that_evicts(server: Server) -> None:
+    server.admin.config_set("maxmemory-policy", "allkeys-lru")
+    server.admin.config_set("maxmemory", int(server.admin.info("memory")["used_memory"]) + 2 * MIB)
+    async with looking(server) as looked:
+        await looked.look()
+        fill(server, 1_000, 10_000)
+        await looked.look()
+    assert looked.broken == []
+    assert number(looked.line("memory", "evicted_keys")) > 10
+
+
+async def test_memory_that_will_be_full_soon(server: Server) -> None:
+    server.admin.config_set("maxmemory", int(server.admin.info("memory")["used_memory"]) + 60 * MIB)
+    async with looking(server) as looked:
+        for turn in range(9):
+            fill(server, 100, 10_000, first=turn * 100)
+            await looked.look()
+            assert turn > 4 or looked.broken == []
+        assert looked.broken == ["memory-near-limit"]
+    assert any("at the present growth it is full in" in text for text in looked.finding("memory-near-limit").evidence)
+    assert "% of the limit" in looked.wrong("memory", "used_memory").said
+
+
+async def test_no_limit(server: Server) -> None:
+    async with looking(server, {"memory-unlimited": {"share": 1e-6}}) as looked:
+        await looked.look()
+    assert looked.broken == ["memory-unlimited"]
+    assert looked.wrong("memory", "maxmemory").value == "no limit"
+    assert shown_meaning(looked) == "there is no maxmemory, so no key is ever evicted"
+    async with looking(server) as looked:
+        await looked.look()
+    assert looked.broken == [], "of this machine's memory it takes next to nothing"
+
+
+async def test_memory_that_is_not_resident(server: Server) -> None:
+    """As when it was swapped out: the room for a large value has been asked for, and nothing was written there.
+
+    Redis 6.2 takes the room back once a second, so it may have to be asked for again.
+    """
+    async with looking(server) as looked:
+        for _ in range(ATTEMPTS):
+            with raw_clients(server, 1, b"PING\r\n*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$300000000\r\nx") as (client,):
+                assert client.recv(16) == b"+PONG\r\n", "what follows was read along with it"
+                await looked.look()
+            if looked.broken:
+                break
+    assert looked.broken == ["memory-swapped"]
+    looked.wrong("memory", "used_memory_rss")
+
+
+async def test_keys_that_must_stay_and_may_be_evicted(server: Server) -> None:
+    server.admin.config_set("maxmemory", 500 * MIB)
+    with server.client() as client:
+        client.mset({f"lock:order:{at}": "x" for at in range(30)})
+        client.mset({f"shop:product:{at}": "x" for at in range(30)})
+    async with looking(server) as looked:
+        server.admin.config_set("maxmemory-policy", "allkeys-random")
+        await looked.look()
+        assert looked.broken == []
+        await looked.analyse()
+        await looked.look()
+        assert looked.broken == ["eviction-of-lasting"]
+        assert looked.finding("eviction-of-lasting").title == "allkeys-random may evict the 30 locks of lock:"
+        assert looked.wrong("memory", "lasting_keys_evictable").value == 1
+        server.admin.config_set("maxmemory-policy", "noeviction")
+        await looked.look()
+        assert looked.broken == []
