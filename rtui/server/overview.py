@@ -144,8 +144,8 @@ class Overviews:
         return self._spent + self.latest.cost
 
     def forget(self) -> None:
-        """Have none: the store was emptied."""
-        self.latest = Overview(self._store)
+        """Have none: the store was emptied. What they have cost stays."""
+        self._begin_another()
 
     @for_purpose(Purpose.SAMPLE)
     async def take(self, nodes: Sequence[ScanNode], size: int | None) -> list[ScanNode]:
@@ -187,7 +187,8 @@ class Overviews:
     async def _prove(self, node: ScanNode) -> None:
         """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
         with contextlib.suppress(ConnectionLost):
-            self._spent += Cost(commands=await prove_cursors(node.connection, node.size))
+            commands = await prove_cursors(node.connection, node.size)
+            self._spent += Cost(commands=commands)  # read after the wait: nodes are asked side by side
 
     async def _sample_node(self, node: ScanNode, size: int | None) -> bool:
         """Take a node's part of the sample; return whether that could be had."""

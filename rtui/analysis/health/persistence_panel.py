@@ -35,7 +35,7 @@ def persistence_panel(view: HealthView) -> Panel:
 def fork_s_a_gib(sample: Sample) -> float | None:
     """Return how long the last fork took for each GiB that is used; None where there was none."""
     took_us, used = number(sample, "latest_fork_usec"), number(sample, "used_memory")
-    return took_us / 1e6 / (used / GIB) if took_us and used else None
+    return took_us / 1e6 * GIB / used if took_us and used is not None and used >= 1 else None
 
 
 def _lines(view: HealthView) -> Iterator[Line]:

@@ -22,10 +22,10 @@ from rtui.server.chance import new_random
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.deployment.topology import Node, Topology, TopologyChange, read_topology, topology_change
 from rtui.server.wire.command_log import CommandLog, Purpose
-from rtui.server.wire.connection import Logins
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
+from rtui.server.wire.opening import Logins
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Address

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from rtui.server.wire.command_log import CommandLog
-from rtui.server.wire.connection import Connection, Locator, Logins
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.opening import Locator, Logins
 from rtui.server.wire.target import Target
 
 

@@ -20,10 +20,10 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from rtui.server.guard.command import build_command
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
-from rtui.server.wire.connection import Logins
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, Lane
+from rtui.server.wire.opening import Logins
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
 

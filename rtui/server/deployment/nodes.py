@@ -39,10 +39,11 @@ from rtui.server.deployment.topology import (
 )
 from rtui.server.files import allow_open_files
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
-from rtui.server.wire.connection import Connection, Logins, State
+from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.opening import Logins
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 from rtui.server.wire.target import Target

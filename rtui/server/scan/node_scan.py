@@ -27,7 +27,7 @@ from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
 from rtui.server.scan.slot_passes import SlotPasses
-from rtui.server.wire.connection import backoff_s
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

@@ -24,7 +24,7 @@ from rtui.server.chance import new_random
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import UNKNOWN_FACTOR, key_count, scan_page
 from rtui.server.scan.run_control import YIELD_S, RunControl
-from rtui.server.wire.connection import backoff_s
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply

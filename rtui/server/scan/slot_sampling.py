@@ -28,7 +28,7 @@ from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.scan.page import is_temporary, scan_page
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import CALL_KEYS, CALL_US, MAX_BATCH, WRITES_UNDER_WAY
-from rtui.server.wire.connection import backoff_s
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError

@@ -18,7 +18,7 @@ from typing import Any, Final, TypeAlias
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
-from rtui.server.wire.backoff import HEALTHY_S, Backoff, Pause, backoff_s, longest_pause_s
+from rtui.server.wire.backoff import HEALTHY_S, Backoff, Pause, longest_pause_s
 from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
 from rtui.server.wire.handshake import identify
@@ -30,8 +30,6 @@ from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.supervised_tasks import start_supervised
 from rtui.server.wire.target import Target
-
-__all__ = ["Closed", "Connection", "Locator", "Logins", "Lost", "Online", "State", "backoff_s"]
 
 HEARTBEAT_S: Final = 5.0
 """An idle lane sends PING this often, so that a vanished server is noticed without a request of the user."""
