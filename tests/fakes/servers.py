@@ -151,13 +151,17 @@ class TencentProxy(_Sharded):
     def __init__(self, keys: Mapping[bytes, FakeKey]) -> None:
         super().__init__(keys)
         self.fails_over_at: int | None = None
-        """The shard before whose scan the failover comes, once."""
+        """The shard before whose scan the failover comes, once; cursors that were made up do not count as one."""
+        self._given: set[int] = set()
 
     def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
-        if cursor and self._parted(cursor)[0] == self.fails_over_at:
+        if cursor in self._given and self._parted(cursor)[0] == self.fails_over_at:
             self.fails_over_at = None
             return ServerError("ERR invalid cursor")
-        return super().page(cursor, count)
+        found = super().page(cursor, count)
+        if isinstance(found, tuple) and found[0]:
+            self._given.add(found[0])
+        return found
 
 
 class HuaweiProxy(_Sharded):
