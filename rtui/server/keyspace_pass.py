@@ -30,7 +30,7 @@ from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.overview import Overview, samples_slots
 from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.cursor_proof import as_proven, prove_cursors
-from rtui.server.scan.node import Primary, ScanNode, SplitSink, owned_slots
+from rtui.server.scan.node import Primary, ScanNode, SplitSink, with_slots
 from rtui.server.scan.node_scan import MAX_LOSSES
 from rtui.server.scan.page import (
     BeginAgainError,
@@ -250,8 +250,8 @@ class KeyspacePass:
         if not nodes:
             await self._complete()
             return
-        if not is_cluster and nodes[0].dialect is Dialect.SLOTTED:
-            nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
+        if not is_cluster:
+            nodes = [await with_slots(nodes[0])]
         nodes = await self._take_overview(nodes)
         only, self._begun_at = self.only, nodes[0].run_id
         store = self.store
