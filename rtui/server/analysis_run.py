@@ -424,13 +424,16 @@ class AnalysisRun:
             self._settle()
             if self._work is None or self._findings.revision == seen:
                 continue
+            if not self._findings.keys:  # nothing to add up, but a while until the next time
+                pause_s = FIRST_REPORT_S
+                continue
             seen = self._findings.revision
             began = loop.time()
-            await self._publish(is_final=False)
-            pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
+            waited_s = await self._publish(is_final=False)
+            pause_s = max(REPORT_EVERY_S, (loop.time() - began - waited_s) / REPORT_SHARE)
 
-    async def _publish(self, *, is_final: bool) -> None:
-        """Sum up in slices, ask for the hot keys, and make the report of it."""
+    async def _publish(self, *, is_final: bool) -> float:
+        """Sum up in slices, ask for the hot keys, and make the report of it; return how long servers took for that."""
         work, findings, progress = self._work, self._findings, self.progress
         sampled = (
             SampledKeyspace(work.population, self._most_bytes)
@@ -440,8 +443,10 @@ class AnalysisRun:
         summary = await _in_slices(findings.summary(sampled))
         counted = findings.counted
         self.hot.lfu = self._nodes.all[0].lfu_settings
+        asked_at_s = asyncio.get_running_loop().time()
         with contextlib.suppress(RtuiError):
             await self.hot.refresh(summary, at_last=is_final)
+        waited_s = asyncio.get_running_loop().time() - asked_at_s
         if is_final:
             self._is_ended = True
             progress = self.progress
@@ -449,7 +454,8 @@ class AnalysisRun:
         if scan is not None:
             self._nodes.assign(scan.owners)
         size = self._nodes.size if self._only.is_open else None
-        slots = structs.replace(summary.slots, owned=self._nodes.slots)
+        listed = None if scan is None else self._nodes.listed(scan.unlisted)
+        slots = structs.replace(summary.slots, owned=self._nodes.slots, listed=listed)
         cluster = None
         if self._nodes.is_cluster:
             ttl_counts = findings.slots.ttl_counts()
@@ -470,6 +476,7 @@ class AnalysisRun:
         summary = structs.replace(summary, slots=slots)
         self.report = Report(heading, summary, self.hot.report, self._nodes.key_sizes, cluster)
         self._revision += 1
+        return waited_s
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

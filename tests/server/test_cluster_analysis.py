@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -12,7 +13,8 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.keyspace.slots import key_slot
+from rtui.keyspace.slots import SLOTS, each_slot, key_slot
+from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
 from rtui.server.analysis_run import SLOT_BY_SLOT, AnalysisRun
 from rtui.server.deployment.nodes import Deployment
@@ -214,6 +216,29 @@ async def test_slots_that_lose_their_node_in_the_middle_are_named(
     assert elsewhere <= report.head.coverage.keys < len(names)
 
 
+@pytest.mark.parametrize("cluster", ["redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_part_of_the_keys_says_which_slots_are_listed(cluster: TestCluster) -> None:
+    names = [b"key:%d" % number for number in range(30_000)]
+    cluster.fill(names)
+    held = Counter(map(key_slot, names))
+    async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE) as analysis:
+        running_analysis = asyncio.create_task(analysis.run())
+        await eventually(lambda: analysis.progress.keys > 5_000)
+        analysis.control.stop(SafeText("That is enough"))
+        await running_analysis
+    report = analysis.report
+    assert report is not None
+    slots = report.summary.slots
+    assert slots.listed is not None
+    listed = set(each_slot(slots.listed))
+    assert 0 < len(listed) < SLOTS
+    assert all(slots.keys[slot] <= held[slot] for slot in range(SLOTS))
+    short = sum(held[slot] - slots.keys[slot] for slot in listed)
+    assert short < 1_000  # of the last pages, about which not all was asked
+    assert sum(slots.keys) - sum(slots.keys[slot] for slot in listed) < 1_000
+    assert (await report_of(target_of(cluster.members[0].server))).summary.slots.listed is None
+
+
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
 async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
@@ -233,6 +258,7 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
     assert found is not None
     assert [(one.slots, one.node) for one in found.uncovered] == [(((0, 5460),), found.nodes[0].label)]
     assert found.nodes[0].keys == 0
+    assert report.summary.slots.listed == ((5461, 16_383),)
 
 
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final, Literal
 
+from rtui.keyspace.slots import each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of
+from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of, slots_between
 from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.node import KeyQueries, Primary, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_COUNT, PRIOR_KEY_US, Pacer
@@ -220,6 +221,15 @@ class NodeScan:
         if by_cursor is not None or not size or not self._only.is_open:
             return by_cursor
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
+
+    @property
+    def unlisted(self) -> set[int]:
+        """Where cursors go slot by slot: the slots of the node of which not all keys are listed yet."""
+        ranges = self.ranges
+        if ranges.dialect is not Dialect.SLOTTED:
+            return set()
+        ahead = set[int]().union(*(slots_between(span.start, span.end)[0] for span in ranges.remaining()))
+        return ahead.intersection(*([each_slot(ranges.slots)] if ranges.slots is not None else []))
 
     @property
     def was_resized(self) -> bool:
