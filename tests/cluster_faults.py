@@ -187,6 +187,8 @@ class FaultyCluster:
         """A range of slots moves in one piece where the server can do that."""
         source, target = await self._two_primaries()
         slots = sorted((await self._view(source))[source.id].slots)
+        if not slots:
+            return f"{source.server.port} has no slots any more"
         first = self.random.randrange(len(slots))
         await self._hand_over(slots[first : first + self.random.randint(1, 2000)], source, target)
         return f"migrated slots from {source.server.port} to {target.server.port}"

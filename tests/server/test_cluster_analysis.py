@@ -216,6 +216,26 @@ async def test_slots_that_lose_their_node_in_the_middle_are_named(
     assert elsewhere <= report.head.coverage.keys < len(names)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_a_cluster_that_is_down_is_said_to_be(cluster: TestCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody takes over from a node, the others answer no more questions about keys by default."""
+    monkeypatch.setattr(SETTLE, 3.0)
+    cluster.fill(b"key:%d" % number for number in range(600))
+    for member in cluster.members[3:]:
+        member.server.admin.config_set("cluster-replica-no-failover", "yes")
+    lost, other, third, *_ = (member.server for member in cluster.members)
+    lost.stop()
+    for server in (other, third):
+        await eventually(lambda server=server: server.admin.cluster("INFO")["cluster_state"] == "fail")
+    report = await report_of(target_of(other))
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.cluster is not None
+    reasons = {one.node: one.reason for one in report.cluster.uncovered}
+    assert set(reasons) == {f"127.0.0.1:{server.port}" for server in (lost, other, third)}
+    assert all("cluster is down" in reasons[f"127.0.0.1:{server.port}"] for server in (other, third))
+
+
 @pytest.mark.parametrize("cluster", ["redis-8.10", "valkey-9.1"], indirect=True)
 async def test_a_part_of_the_keys_says_which_slots_are_listed(cluster: TestCluster) -> None:
     names = [b"key:%d" % number for number in range(30_000)]

@@ -120,7 +120,7 @@ class ClusterScan:
         found = []
         for node_id, slots in self.slots.uncovered().items():
             node = by_id.get(node_id)
-            why: SafeText | None = NOBODY if node is None else node.waits_for
+            why: SafeText | None = NOBODY if node is None else node.waits_for or node.waited_for
             if node is not None and node.failure is not None:
                 why = node.failure.happened
             elif self._control.is_stopped:

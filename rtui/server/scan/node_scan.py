@@ -28,7 +28,7 @@ from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
 from rtui.server.scan.slot_passes import SlotPasses
-from rtui.server.wire.connection import backoff_s
+from rtui.server.wire.connection import Lost, backoff_s
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
@@ -114,6 +114,9 @@ class NodeScan:
     """`host:port` of the server that answers on the lane."""
     _is_view_due = False
     """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
+
+    waited_for: SafeText | None = None
+    """What it has waited for, if it has not come to an end since: it may just be trying again."""
 
     def __init__(
         self,
@@ -307,10 +310,14 @@ class NodeScan:
         """
         attempt = losses = 0
         while not (self.is_done or self._control.is_stopped):
+            state = self.node.connection.state
+            if isinstance(state, Lost) and state.reason is not None:
+                self.waits_for = self.waited_for = state.reason.happened
             await self._control.unless_stopped(self.node.connection.bulk_due())
             answered = self._answers
             try:
                 await self._take_turn()
+                self.waited_for = None
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
                     attempt = losses = 0
@@ -318,7 +325,7 @@ class NodeScan:
                 losses += isinstance(trouble, ConnectionLost)
                 if losses >= MAX_LOSSES:
                     raise
-                self.waits_for = trouble.happened
+                self.waits_for = self.waited_for = trouble.happened
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:
