@@ -226,8 +226,7 @@ async def test_a_cluster_that_is_down_is_said_to_be(cluster: TestCluster, monkey
         member.server.admin.config_set("cluster-replica-no-failover", "yes")
     lost, other, third, *_ = (member.server for member in cluster.members)
     lost.stop()
-    for server in (other, third):
-        await eventually(lambda server=server: server.admin.cluster("INFO")["cluster_state"] == "fail")
+    await eventually(lambda: {one.admin.cluster("INFO")["cluster_state"] for one in (other, third)} == {"fail"})
     report = await report_of(target_of(other))
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     assert report.cluster is not None

@@ -20,7 +20,7 @@ from redis.maint_notifications import MaintNotificationsConfig
 
 from rtui.server.guard.command import build_command
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
-from rtui.server.wire.connection import Logins
+from rtui.server.wire.connection import REFUSING_USER, Logins
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, Lane
@@ -79,6 +79,8 @@ class GuardedConnection(RedisConnection):
                 )
                 await handshake(self._lane, target, HandshakeOutcome())
             except (ConnectFailure, ConnectionLost) as failed:
+                if self._logins is not None and isinstance(failed, ConnectFailure) and failed.kind in REFUSING_USER:
+                    self._logins.refused()
                 await self.disconnect()
                 raise RedisConnectionError(str(failed)) from failed
             except BaseException:  # also when cancelled: nobody else would close the lane
@@ -122,6 +124,8 @@ class GuardedConnection(RedisConnection):
             await self.disconnect()
             raise RedisConnectionError(str(lost)) from lost
         if isinstance(reply, ServerError):
+            if self._logins is not None and reply.code == "NOAUTH":
+                self._logins.refused()
             raised: Exception = DefaultParser.parse_error(str(reply))  # type: ignore[no-untyped-call]
             raise raised from reply
         return reply

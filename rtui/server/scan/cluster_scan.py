@@ -291,6 +291,7 @@ class ClusterScan:
     async def _look(self) -> None:
         async def found() -> None:
             self._owners = await self._cluster.owners()
+            self.slots.ledger.keep(self._cluster.members)
             known = {node.node.id for node in self._nodes if node.failure is None}
             for node_id in {*self._owners.values()} - known:
                 await failure_of(self._add(node_id), name="rtui node that has come")

@@ -160,6 +160,11 @@ class Cluster(Protocol):
         ...
 
     @property
+    def members(self) -> AbstractSet[str]:
+        """The ids of all of its nodes, as it said last."""
+        ...
+
+    @property
     def given_up(self) -> AbstractSet[str]:
         """The ids of the primaries that the cluster has given up with all of their replicas, as it said last."""
         ...

@@ -114,7 +114,6 @@ class NodeScan:
     """`host:port` of the server that answers on the lane."""
     _is_view_due = False
     """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
-
     waited_for: SafeText | None = None
     """What it has waited for, if it has not come to an end since: it may just be trying again."""
 

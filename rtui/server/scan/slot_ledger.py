@@ -96,11 +96,14 @@ class SlotLedger:
 
     @property
     def sought(self) -> frozenset[int]:
-        """Slots that are not covered, and that no node which answers serves."""
+        """Slots not covered that no node which answers serves, or that one takes in which does not answer."""
         heard: set[int] = set()
         for node in self._nodes.values():
             if node.is_heard:
                 heard |= node.open
+        for node_id, node in self._nodes.items():
+            if not node.is_heard:
+                heard.difference_update(slot for slot, target in node.moves.items() if target == node_id)
         return frozenset(range(SLOTS)) - self.covered - heard
 
     def open_slots(self, node_id: str) -> frozenset[int]:
@@ -151,6 +154,12 @@ class SlotLedger:
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
         self._nodes[node_id].is_heard = False
+
+    def keep(self, members: AbstractSet[str]) -> None:
+        """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
+        for node_id, node in self._nodes.items():
+            if node_id not in members and not node.is_heard:
+                node.moves = {}
 
     def observe(
         self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE

@@ -45,7 +45,7 @@ LONGEST_LOADING_PAUSE_S: Final = 2.0
 LONGEST_REFUSED_PAUSE_S: Final = 120.0
 """A server that refuses the user logs each attempt, and somebody has to change that first."""
 
-_REFUSING_USER: Final = frozenset(
+REFUSING_USER: Final = frozenset(
     {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM, FailureKind.PROTECTED, FailureKind.DATABASE}
 )
 
@@ -457,7 +457,7 @@ class Connection:
             if isinstance(error, TimeoutError):
                 happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
                 raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
-            if self.logins is not None and isinstance(error, ConnectFailure) and error.kind in _REFUSING_USER:
+            if self.logins is not None and isinstance(error, ConnectFailure) and error.kind in REFUSING_USER:
                 self.logins.refused()
             if isinstance(error, ConnectionLost):
                 raise lost_failure(self.target, error.happened, error.kind) from None
@@ -467,7 +467,14 @@ class Connection:
             lane.close()
             raise refused
         lane.mark_ready()
+        lane.closed.add_done_callback(self._ask_for_another_password)
         return lane
+
+    def _ask_for_another_password(self, closed: asyncio.Future[ConnectionLost]) -> None:
+        """Have another password made where the one of a lane that has ended does not count any more."""
+        error = closed.result().last_error
+        if self.logins is not None and error is not None and error.code == "NOAUTH":
+            self.logins.refused()
 
     def _log_in_again(self, target: Target) -> None:
         """Have the open lanes go on as a user whose password is new; one that is refused is made anew."""
@@ -528,7 +535,7 @@ class Connection:
         longest_s = LONGEST_PAUSE_S
         if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
             longest_s = LONGEST_LOADING_PAUSE_S
-        elif isinstance(reason, ConnectFailure) and reason.kind in _REFUSING_USER:
+        elif isinstance(reason, ConnectFailure) and reason.kind in REFUSING_USER:
             longest_s = LONGEST_REFUSED_PAUSE_S
         pause_s = self._main_backoff.pause_s(longest_s)
         self._set_state(Lost(reason, attempt, asyncio.get_running_loop().time() + pause_s))

@@ -60,6 +60,10 @@ class Primaries:
         return self._watch.topology.owners
 
     @property
+    def members(self) -> frozenset[str]:
+        return frozenset(node.id for node in self._watch.topology.nodes)
+
+    @property
     def given_up(self) -> frozenset[str]:
         return self._watch.topology.given_up
 
