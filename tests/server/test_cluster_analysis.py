@@ -21,7 +21,8 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
-from tests.clusters import TestCluster
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
 from tests.examples import examples
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
@@ -108,6 +109,21 @@ async def test_a_registry_counts_the_keys_of_all_nodes(cluster: TestCluster) -> 
     assert report.summary.registry is not None
     (entry,) = report.summary.registry.entries
     assert (entry.keys, [one.keys for one in entry.expectations]) == (900, [900])
+
+
+@pytest.mark.slow
+async def test_a_numbered_database_of_a_cluster_is_a_keyspace_of_its_own() -> None:
+    with cluster_of(require("valkey-9.1"), "--cluster-databases", "16") as cluster:
+        cluster.fill(b"first:%d" % number for number in range(300))
+        for member in cluster.members:
+            member.server.admin.execute_command("SELECT", 3)
+        cluster.fill(b"third:%d" % number for number in range(200))
+        report = await report_of(target_of(cluster.members[0].server, db=3))
+    assert (report.head.coverage.kind, report.head.coverage.keys) == (CoverageKind.EXACT, 200)
+    assert report.head.server.db == 3
+    assert {one.name for one in report.summary.root.children} == {b"third"}
+    assert report.cluster is not None
+    assert sum(node.keys for node in report.cluster.nodes if isinstance(node.keys, int)) == 200
 
 
 @pytest.mark.parametrize("engine", ["compiled", "pure"])
