@@ -7,10 +7,11 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 from typing import Final, Literal
 
-from rtui.keyspace.slots import each_slot
+from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
@@ -54,6 +55,9 @@ MAX_LOSSES: Final = 10
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
+
+OUT_OF_ORDER: Final = 2_000
+"""So many keys at most are under way, of which a later one may be answered before an earlier one."""
 
 QUEUED: Final = SafeText("other nodes are scanned first")
 """What a node waits for that is not scanned yet."""
@@ -114,6 +118,10 @@ class NodeScan:
     """`host:port` of the server that answers on the lane."""
     _is_view_due = False
     """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
+    _looked: tuple[int, set[int]] | None = None
+    """How many keys were listed when somebody looked, and in which slots some were not; see `unlisted`."""
+    _unasked: frozenset[int] | set[int] = frozenset()
+    """The slots that were not done at the look before that."""
     waited_for: SafeText | None = None
     """What it has waited for, if it has not come to an end since: it may just be trying again."""
 
@@ -226,12 +234,22 @@ class NodeScan:
 
     @property
     def unlisted(self) -> set[int]:
-        """Where cursors go slot by slot: the slots of the node of which not all keys are listed yet."""
+        """Where cursors go slot by slot: the slots of the node of which not all keys are listed, and asked about.
+
+        Keys are asked about in the order in which they are listed, but for a few: once so many more are than were
+        listed when somebody looked, all slots are done that were listed then.
+        """
         ranges = self.ranges
         if ranges.dialect is not Dialect.SLOTTED:
             return set()
-        ahead = set[int]().union(*(slots_between(span.start, span.end)[0] for span in ranges.remaining()))
-        return ahead.intersection(*([each_slot(ranges.slots)] if ranges.slots is not None else []))
+        own = set(range(SLOTS) if ranges.slots is None else each_slot(ranges.slots))
+        ahead = own.intersection(chain(*(slots_between(one.start, one.end)[0] for one in ranges.remaining())))
+        if not self.waiting:
+            return ahead
+        if self._looked is None or self.delivered - self.waiting >= self._looked[0] + OUT_OF_ORDER:
+            self._unasked = own if self._looked is None else self._looked[1]
+            self._looked = self.delivered, ahead
+        return own & self._unasked
 
     @property
     def was_resized(self) -> bool:
@@ -292,7 +310,7 @@ class NodeScan:
             self._server_name = self._lane.server.full_name
             dialect = dialect_of(self._lane.server)
         self.ranges = self._new_ranges(self.node.whole(dialect))
-        self.delivered = 0
+        self.delivered, self._looked = 0, None
         self.table = self._new_table()
         self._beginning = BeginningWatch()
         self._was_resized = False
