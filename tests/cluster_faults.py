@@ -15,7 +15,7 @@ from typing import Any
 import redis
 
 from rtui.keyspace.slots import key_slot
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import Target, Tls
 from rtui.server.wire.ways import AddressMap, Way
 from tests.clusters import Member, TestCluster, new_member, set_slots, start_cluster, stop_cluster, wait_ok
 from tests.proxy import DelayProxy
@@ -108,7 +108,8 @@ class FaultyCluster:
             f"{one.server.host}:{one.server.port}=127.0.0.1:{self.proxies[one.id].port}"
             for one in (*self.cluster.members, self.spare)
         ]
-        return Target(port=seed.port, way=Way(addresses=AddressMap(tuple(rules))), **changes)
+        tls = None if seed.tls is None else Tls(cacert=str(seed.tls.ca))
+        return Target(port=seed.port, tls=tls, way=Way(addresses=AddressMap(tuple(rules))), **changes)
 
     async def happen(self, fault: str) -> None:
         """Have something happen; what fails because of another fault is given up."""
@@ -187,6 +188,8 @@ class FaultyCluster:
         """A range of slots moves in one piece where the server can do that."""
         source, target = await self._two_primaries()
         slots = sorted((await self._view(source))[source.id].slots)
+        if not slots:
+            return f"{source.server.port} has no slots any more"
         first = self.random.randrange(len(slots))
         await self._hand_over(slots[first : first + self.random.randint(1, 2000)], source, target)
         return f"migrated slots from {source.server.port} to {target.server.port}"
@@ -413,10 +416,15 @@ def _pairs(slots: list[int]) -> list[tuple[int, int]]:
 
 
 @asynccontextmanager
-async def faulty_cluster(binary: Binary, random: Random, stable: Sequence[bytes]) -> AsyncIterator[FaultyCluster]:
-    """A cluster with these keys, with a writer and with proxies whose delay is drawn; stopped at the end."""
-    cluster = start_cluster(binary, replicas=1)
-    spare = new_member(binary)
+async def faulty_cluster(
+    binary: Binary, random: Random, stable: Sequence[bytes], *, tls: bool = False
+) -> AsyncIterator[FaultyCluster]:
+    """A cluster with these keys, with a writer and with proxies whose delay is drawn; stopped at the end.
+
+    With `tls` its nodes talk to each other, and to clients, in TLS only.
+    """
+    cluster = start_cluster(binary, replicas=1, tls=tls)
+    spare = new_member(binary, tls=tls)
     async with AsyncExitStack() as stack:
         stack.callback(stop, spare.server)
         stack.callback(stop_cluster, cluster)

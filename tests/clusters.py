@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import redis
 from redis.cluster import ClusterNode, RedisCluster
@@ -71,7 +72,10 @@ class TestCluster:
 
     def client(self) -> RedisCluster:
         """An independent client of the whole cluster; close it."""
-        return RedisCluster(startup_nodes=[ClusterNode(one.server.host, one.server.port) for one in self.members])
+        nodes = [ClusterNode(one.server.host, one.server.port) for one in self.members]
+        tls = self.members[0].server.tls
+        options: dict[str, Any] = {"ssl": True, "ssl_ca_certs": str(tls.ca)} if tls else {}
+        return RedisCluster(startup_nodes=nodes, **options)
 
     def wait_ok(self) -> None:
         """Wait until every node says that the cluster is whole, and replicas are in sync."""

@@ -50,10 +50,14 @@ def _key(file: Path) -> None:
 
 @contextmanager
 def ssh_host() -> Iterator[SshHost]:
-    """Start a host; `bastion` is reached with the right key, `stranger` is one whose key is not known."""
+    """Start a host.
+
+    `bastion` and `inner` are reached with the right key, `locked` is with a wrong one; the key of `stranger` is not
+    known, and the name of `nowhere` does not resolve.
+    """
     folder = Path(tempfile.mkdtemp(prefix="rtui-ssh-"))
     port = free_port()
-    for name in ("host", "user"):
+    for name in ("host", "user", "other"):
         _key(folder / name)
     (folder / "authorized").write_text((folder / "user.pub").read_text())
     (folder / "known").write_text(f"[127.0.0.1]:{port} {(folder / 'host.pub').read_text()}")
@@ -68,10 +72,13 @@ def ssh_host() -> Iterator[SshHost]:
         "PidFile": "none",
     }
     (folder / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
-    common = f"HostName 127.0.0.1\nPort {port}\nUser {getpass.getuser()}\nIdentityFile {folder / 'user'}\n"
+    here = f"HostName 127.0.0.1\nPort {port}\nUser {getpass.getuser()}\n"
+    key, known = f"IdentityFile {folder / 'user'}\n", f"UserKnownHostsFile {folder / 'known'}\n"
     (folder / "config").write_text(
-        f"Host bastion inner\n{common}UserKnownHostsFile {folder / 'known'}\n"
-        f"Host stranger\n{common}UserKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n"
+        f"Host bastion inner\n{here}{key}{known}"
+        f"Host locked\n{here}IdentityFile {folder / 'other'}\nIdentitiesOnly yes\nIdentityAgent none\n{known}"
+        f"Host stranger\n{here}{key}UserKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n"
+        f"Host nowhere\nHostName nowhere.invalid\n"
     )
     (folder / "bin").mkdir()
     wrapper = folder / "bin" / "ssh"

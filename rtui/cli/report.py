@@ -105,7 +105,8 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with an unfinished analysis of this server; when it is ended, save it instead of a partial report.",
+    help="Go on with an unfinished analysis of this server; when it is ended, save it instead of a partial report. Not "
+    "of a whole cluster.",
 )
 @keep_option
 @log_option

@@ -17,7 +17,7 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import AnalysisRun, analysis_bill
+from rtui.server.analysis_run import NOT_IN_A_CLUSTER, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
@@ -105,6 +105,8 @@ async def run_analysis(
             bill = analysis_bill(connection, options)
             if bill is not None:
                 click.echo(f"rtui: {bill}.", err=True)
+            if file is not None and deployment.is_cluster:
+                click.echo(f"rtui: this analysis can't be saved to go on later. {NOT_IN_A_CLUSTER}", err=True)
             interrupts.stop = partial(end_analysis, analysis, file)
             watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")

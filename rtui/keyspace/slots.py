@@ -7,7 +7,7 @@ that `{user:1}:cart` and `{user:1}:orders` share a slot.
 from __future__ import annotations
 
 from binascii import crc_hqx
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
@@ -80,6 +80,11 @@ def explain(key: bytes) -> SlotExplanation:
     hashed = hashed_bytes(key)
     crc = crc16(hashed)
     return SlotExplanation(slot=crc % SLOTS, crc=crc, hashed=hashed, rule=rule, tag=tag)
+
+
+def each_slot(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
+    """Yield the slots of ranges, given as first and last ones."""
+    return (slot for first, last in ranges for slot in range(first, last + 1))
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:

@@ -223,19 +223,24 @@ class AnalysisRun:
             self._pass.settle()
             if self._pass.work is None or self._pass.findings.revision == seen:
                 continue
+            if not self._pass.findings.keys:  # nothing to add up, but a while until the next time
+                pause_s = FIRST_REPORT_S
+                continue
             seen = self._pass.findings.revision
             began = loop.time()
-            await self._publish(is_final=False)
-            pause_s = max(REPORT_EVERY_S, (loop.time() - began) / REPORT_SHARE)
+            waited_s = await self._publish(is_final=False)
+            pause_s = max(REPORT_EVERY_S, (loop.time() - began - waited_s) / REPORT_SHARE)
 
-    async def _publish(self, *, is_final: bool) -> None:
-        """Sum up in slices, ask for the hot keys, and make the report of it."""
+    async def _publish(self, *, is_final: bool) -> float:
+        """Sum up in slices, ask for the hot keys, and make the report of it; return how long servers took for that."""
         work, nodes, findings, progress = self._pass.work, self._pass.nodes, self._pass.findings, self.progress
         summary = await in_slices(findings.summary(self._pass.sampled))
         counted = findings.counted
         self.hot.lfu = nodes.all[0].lfu_settings
+        asked_at_s = asyncio.get_running_loop().time()
         with contextlib.suppress(RtuiError):
             await self.hot.refresh(summary, at_last=is_final)
+        waited_s = asyncio.get_running_loop().time() - asked_at_s
         if is_final:
             self._is_ended = True
             progress = self.progress
@@ -243,7 +248,8 @@ class AnalysisRun:
         if scan is not None:
             nodes.assign(scan.owners)
         size = nodes.size if self._pass.only.is_open else None
-        slots = structs.replace(summary.slots, owned=nodes.slots)
+        listed = None if scan is None else nodes.listed(scan.unlisted)
+        slots = structs.replace(summary.slots, owned=nodes.slots, listed=listed)
         cluster = None
         if nodes.is_cluster:
             ttl_counts = findings.slots.ttl_counts()
@@ -264,3 +270,4 @@ class AnalysisRun:
         summary = structs.replace(summary, slots=slots)
         self.report = Report(heading, summary, self.hot.report, nodes.key_sizes, cluster)
         self._revision += 1
+        return waited_s

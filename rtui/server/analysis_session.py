@@ -21,7 +21,7 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
-from rtui.server.inspection.report_head import server_report
+from rtui.server.inspection.report_head import WHOLE_CLUSTER, server_report
 from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
@@ -180,8 +180,11 @@ class AnalysisSession:
         now, now_s, connection = self._analysis, self._clock(), self._connection
         stamp = self._stamp if now is not None and now.report is not None and now.progress.state.is_over else None
         asked_at_s = None if now is None else now.hot.asked_at_s
+        server = server_report(connection)
+        if self._deployment is not None and self._deployment.is_cluster:
+            server = structs.replace(server, role=WHOLE_CLUSTER)
         return AnalysisStatus(
-            server=server_report(connection),
+            server=server,
             progress=self._progress(),
             cost=Cost() if now is None else now.cost,
             pace=self.control.pace,

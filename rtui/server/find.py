@@ -33,7 +33,7 @@ from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
 from rtui.server.scan.cluster_scan import repeats_note
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import ScanNode, owned_slots
+from rtui.server.scan.node import ScanNode, with_slots
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
@@ -238,8 +238,8 @@ class FindRun:
         cluster = ScannedCluster(self._deployment, finders, only_primaries=prepared.only_primaries)
         nodes = cluster.scan_nodes(asked, prepared.sizes)
         whole = cluster if self._deployment.is_cluster else None
-        if whole is None and nodes[0].dialect is Dialect.SLOTTED:
-            nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
+        if whole is None:
+            nodes = [await with_slots(nodes[0])]
         match, key_type = plan.server.match, plan.server.key_type
         self._scan = Scan(
             *(nodes, lambda keys: None, self.control),

@@ -28,8 +28,8 @@ from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.first_page import FirstPage
 from rtui.server.overview import Overviews
-from rtui.server.scan.cursor import Dialect, dialect_of
-from rtui.server.scan.node import Primary, ScanNode, SplitSink, owned_slots
+from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.node import Primary, ScanNode, SplitSink, with_slots
 from rtui.server.scan.page import (
     ScanFilter,
     SizeSnapshot,
@@ -217,8 +217,8 @@ class KeyspacePass:
         if not nodes:
             await self._complete()
             return
-        if not is_cluster and nodes[0].dialect is Dialect.SLOTTED:
-            nodes = [replace(nodes[0], slots=await owned_slots(self._connection))]
+        if not is_cluster:
+            nodes = [await with_slots(nodes[0])]
         nodes = await self.overviews.take(nodes, self.size)
         only, store = self.only, self.store
         self._position.begun_on = nodes[0].run_id

@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.analysis.facts import NOT_ASKED, KeyFacts, RowFacts
@@ -31,8 +31,7 @@ from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import FIRST, Page
 from rtui.server.facts.references import PAGE_NOTE, PageValues, source_text
 from rtui.server.key_questions import KeyQuestions
-from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.node import owned_slots
+from rtui.server.scan.node import with_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -195,8 +194,8 @@ class ReferenceCheck:
         cluster = ScannedCluster(self._deployment)
         nodes = cluster.scan_nodes(await self._deployment.scanned(), {})
         whole = cluster if self._deployment.is_cluster else None
-        if whole is None and nodes[0].dialect is Dialect.SLOTTED:
-            nodes = [replace(nodes[0], slots=await owned_slots(nodes[0].connection))]
+        if whole is None:
+            nodes = [await with_slots(nodes[0])]
         options, again = self._options, self._begin_again
         scan = Scan(nodes, self._add, self.control, match=options.match, on_restart=again, cluster=whole)
         await scan.run()

@@ -205,6 +205,17 @@ async def test_a_node_that_is_down_costs_its_own_rows_and_what_has_to_be_listed_
         assert all(row.type == b"string" for row in rows if row not in down)
 
 
+@pytest.mark.slow
+async def test_a_scan_says_which_node_it_waits_for(tmp_path: Path) -> None:
+    with cluster_of(require("valkey-9.1")) as cluster:
+        cluster.fill(KEYS)
+        dead = cluster.members[2].server
+        dead.stop()
+        async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
+            await eventually(lambda: session.status.progress.state is ScanState.WAITING)
+            assert f"Nothing listens on 127.0.0.1:{dead.port}" in str(session.status.progress.reason)
+
+
 async def test_numbered_databases_of_a_cluster(tmp_path: Path) -> None:
     with cluster_of(require("valkey-9.1"), "--cluster-databases", "16") as cluster:
         for member in cluster.members:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,7 +14,8 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json, write_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.keyspace.slots import key_slot
+from rtui.keyspace.slots import SLOTS, each_slot, key_slot
+from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
 from rtui.server.analysis_pass import SLOT_BY_SLOT
 from rtui.server.analysis_run import AnalysisRun
@@ -21,7 +23,8 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
-from tests.clusters import TestCluster
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
 from tests.examples import examples
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
@@ -108,6 +111,21 @@ async def test_a_registry_counts_the_keys_of_all_nodes(cluster: TestCluster) -> 
     assert report.summary.registry is not None
     (entry,) = report.summary.registry.entries
     assert (entry.keys, [one.keys for one in entry.expectations]) == (900, [900])
+
+
+@pytest.mark.slow
+async def test_a_numbered_database_of_a_cluster_is_a_keyspace_of_its_own() -> None:
+    with cluster_of(require("valkey-9.1"), "--cluster-databases", "16") as cluster:
+        cluster.fill(b"first:%d" % number for number in range(300))
+        for member in cluster.members:
+            member.server.admin.execute_command("SELECT", 3)
+        cluster.fill(b"third:%d" % number for number in range(200))
+        report = await report_of(target_of(cluster.members[0].server, db=3))
+    assert (report.head.coverage.kind, report.head.coverage.keys) == (CoverageKind.EXACT, 200)
+    assert report.head.server.db == 3
+    assert {one.name for one in report.summary.root.children} == {b"third"}
+    assert report.cluster is not None
+    assert sum(node.keys for node in report.cluster.nodes if isinstance(node.keys, int)) == 200
 
 
 @pytest.mark.parametrize("engine", ["compiled", "pure"])
@@ -216,6 +234,50 @@ async def test_slots_that_lose_their_node_in_the_middle_are_named(
     assert elsewhere <= report.head.coverage.keys < len(names)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
+async def test_a_cluster_that_is_down_is_said_to_be(cluster: TestCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where nobody takes over from a node, the others answer no more questions about keys by default."""
+    monkeypatch.setattr(SETTLE, 3.0)
+    cluster.fill(b"key:%d" % number for number in range(600))
+    for member in cluster.members[3:]:
+        member.server.admin.config_set("cluster-replica-no-failover", "yes")
+    lost, other, third, *_ = (member.server for member in cluster.members)
+    lost.stop()
+    await eventually(lambda: {one.admin.cluster("INFO")["cluster_state"] for one in (other, third)} == {"fail"})
+    report = await report_of(target_of(other))
+    assert report.head.coverage.kind is CoverageKind.PARTIAL
+    assert report.cluster is not None
+    reasons = {one.node: one.reason for one in report.cluster.uncovered}
+    assert set(reasons) == {f"127.0.0.1:{server.port}" for server in (lost, other, third)}
+    assert all("cluster is down" in reasons[f"127.0.0.1:{server.port}"] for server in (other, third))
+
+
+@pytest.mark.parametrize("cluster", ["redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_part_of_the_keys_says_which_slots_are_listed(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in (("FIRST_REPORT_S", 0.02), ("REPORT_EVERY_S", 0.02), ("REPORT_SHARE", 1.0)):
+        monkeypatch.setattr(f"rtui.server.analysis_run.{name}", value)
+    names = [b"key:%d" % number for number in range(30_000)]
+    cluster.fill(names)
+    held = Counter(map(key_slot, names))
+    async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE) as analysis:
+        running_analysis = asyncio.create_task(analysis.run())
+        await eventually(lambda: analysis.report is not None and bool(analysis.report.summary.slots.listed))
+        analysis.control.stop(SafeText("That is enough"))
+        await running_analysis
+    report = analysis.report
+    assert report is not None
+    slots = report.summary.slots
+    assert slots.listed is not None
+    listed = set(each_slot(slots.listed))
+    assert 0 < len(listed) < SLOTS
+    assert all(slots.keys[slot] <= held[slot] for slot in range(SLOTS))
+    assert not [slot for slot in listed if slots.keys[slot] != held[slot]]
+    assert (await report_of(target_of(cluster.members[0].server))).summary.slots.listed is None
+
+
 @pytest.mark.parametrize("cluster", ["redis-7.0"], indirect=True)
 async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not_exact(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
@@ -235,6 +297,7 @@ async def test_a_node_that_is_gone_is_named_with_its_slots_and_the_report_is_not
     assert found is not None
     assert [(one.slots, one.node) for one in found.uncovered] == [(((0, 5460),), found.nodes[0].label)]
     assert found.nodes[0].keys == 0
+    assert report.summary.slots.listed == ((5461, 16_383),)
 
 
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)

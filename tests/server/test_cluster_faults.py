@@ -28,6 +28,9 @@ KEYS = 8_000
 
 MOST_FAULTS = 4
 
+TLS_VERSION, TLS_SHARE = "redis-7.0", 0.5
+"""Of so many clusters of this version, which was built with it, the nodes talk in TLS, to each other and to clients."""
+
 LIMIT_S = 90.0
 """No scan takes so long, whatever happens."""
 
@@ -118,7 +121,8 @@ async def test_no_key_is_missing_or_counted_twice_or_its_slot_is_named(
     for at in range(examples(3)):
         random = Random(f"{version} {seed} {at}")
         monkeypatch.setenv("RTUI_ENGINE", random.choice(("", "", "pure")))
-        async with faulty_cluster(require(version), random, stable_keys(KEYS)) as faulty:
+        tls = version == TLS_VERSION and random.random() < TLS_SHARE
+        async with faulty_cluster(require(version), random, stable_keys(KEYS), tls=tls) as faulty:
             read_all, pace = random.choice((read_tree, read_report)), random.choice((Pace.GENTLE, Pace.NORMAL))
             async with asyncio.timeout(LIMIT_S):
                 read = await read_all(faulty, tmp_path / str(at), pace)

@@ -32,7 +32,7 @@ from rtui.analysis.report.members import (
 )
 from rtui.analysis.report.registered import NamingReport, RegistryReport
 from rtui.analysis.report.strings import StringReport
-from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.identifiers import ANY_NAMES
 
 
@@ -430,8 +430,17 @@ class SlotsReport(Struct, frozen=True, gc=False):
     """The heaviest hash tags, most keys first."""
     owned: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="owned_slots")
     """Slots of the nodes that were asked, as inclusive pairs; None outside a cluster."""
+    listed: tuple[tuple[SlotNumber, SlotNumber], ...] | None = field(default=None, name="listed_slots")
+    """Where nodes list slot by slot and have not listed all: the slots that are done, others can't be compared yet.
+
+    None elsewhere: all of the keys, or an even part of those of each slot."""
     unmeasured: SlotCounts | None = field(default=None, name="keys_without_memory")
     """Keys of each slot that its bytes leave out, since nobody knows theirs; None where there is no such key."""
+
+    @property
+    def compared(self) -> tuple[tuple[int, int], ...] | None:
+        """The slots whose loads can be compared, as inclusive pairs; None for all."""
+        return self.owned if self.listed is None else self.listed
 
     def bytes_in(self, first: int, last: int) -> tuple[int | None, bool]:
         """The bytes of slots `first` … `last`, None where nobody knows any, and whether that is of all their keys."""
@@ -479,7 +488,7 @@ class ClusterNode(Struct, frozen=True, gc=False):
     @property
     def served(self) -> Iterator[int]:
         """The slots one by one."""
-        return (slot for first, last in self.slots for slot in range(first, last + 1))
+        return each_slot(self.slots)
 
 
 class UncoveredSlots(Struct, frozen=True, gc=False):

@@ -19,6 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from rtui.server.guard.command import build_command
+from rtui.server.wire.backoff import REFUSING_USER
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
@@ -79,6 +80,8 @@ class GuardedConnection(RedisConnection):
                 )
                 await handshake(self._lane, target, HandshakeOutcome())
             except (ConnectFailure, ConnectionLost) as failed:
+                if self._logins is not None and isinstance(failed, ConnectFailure) and failed.kind in REFUSING_USER:
+                    self._logins.refused()
                 await self.disconnect()
                 raise RedisConnectionError(str(failed)) from failed
             except BaseException:  # also when cancelled: nobody else would close the lane
@@ -122,6 +125,8 @@ class GuardedConnection(RedisConnection):
             await self.disconnect()
             raise RedisConnectionError(str(lost)) from lost
         if isinstance(reply, ServerError):
+            if self._logins is not None and reply.code == "NOAUTH":
+                self._logins.refused()
             raised: Exception = DefaultParser.parse_error(str(reply))  # type: ignore[no-untyped-call]
             raise raised from reply
         return reply

@@ -253,11 +253,15 @@ class ReplicaConnections:
                 return
 
     def _leave(self, primary_id: str, why: SafeText) -> ConnectionLost:
-        """Ask another server in place of a replica from now on; return the error that says so."""
+        """Ask another server in place of a replica from now on; return the error that says so.
+
+        A primary that was still a replica when it was connected to is asked again what it is.
+        """
         found = self._asked.get(primary_id)
-        if found is not None and found.finder.asked is not None:
-            self._note(f"The replica {found.connection.target.label} {why}: it is not asked any more.")
-            found.finder.leave(why)
+        if found is not None:
+            if found.finder.asked is not None:
+                self._note(f"The replica {found.connection.target.label} {why}: it is not asked any more.")
+                found.finder.leave(why)
             found.connection.reconnect(SafeText(f"The replica {why}."))
         return ConnectionLost(SafeText(f"The replica {why}."))
 

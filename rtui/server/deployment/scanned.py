@@ -46,6 +46,12 @@ class ScannedCluster:
         return {} if topology is None else topology.owners
 
     @property
+    def members(self) -> frozenset[str]:
+        """The ids of all nodes of the cluster, as it was looked at last."""
+        topology = self._deployment.topology
+        return frozenset() if topology is None else frozenset(node.id for node in topology.nodes)
+
+    @property
     def given_up(self) -> frozenset[str]:
         """The ids of the primaries that the cluster has given up, with all of their replicas."""
         topology = self._deployment.topology

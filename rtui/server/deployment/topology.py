@@ -20,6 +20,7 @@ from typing import Final
 
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.server.scan.slot_views import moving_slots, own_line, served_slots
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import MAX_PORT
 
@@ -32,9 +33,6 @@ _LINE: Final = re.compile(
     rb" ([^ ]*) ([^ ]*) [^ ]* [^ ]* [^ ]* [^ ]*(?: (.*))?"
 )
 """Groups: id, host, port, flags, primary's id, slots."""
-_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
-_MOVING: Final = re.compile(rb"\[([0-9]{1,5})-([<>])-([0-9a-f]{40})\]")
-_LEAST_FIELDS: Final = 8
 _DOWN: Final = frozenset({b"fail", b"noaddr", b"handshake"})
 
 
@@ -166,7 +164,7 @@ def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") ->
     for node, served in found.values():
         if node.is_replica:
             continue
-        ranges, others = _served(served), tuple(replicas.get(node.id, ()))
+        ranges, others = tuple(served_slots(served)), tuple(replicas.get(node.id, ()))
         for first, last in ranges:
             owners.update(dict.fromkeys(range(first, last + 1), node.id))
         if ranges or others or not node.is_down:
@@ -177,10 +175,8 @@ def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") ->
 
 def own_node_id(nodes: Reply) -> str | None:
     """Return the id of the node that has answered CLUSTER NODES; None where it does not say."""
-    lines = [line.split(b" ") for line in nodes.splitlines()] if isinstance(nodes, bytes) else []
-    own = (one[0] for one in lines if len(one) >= _LEAST_FIELDS and b"myself" in one[2].split(b","))
-    found = next(own, b"")
-    return found.decode() if _ID.match(found) else None
+    own = own_line(nodes) if isinstance(nodes, bytes) else None
+    return own[0].decode() if own is not None and _ID.match(own[0]) else None
 
 
 def slot_ranges(slots: Iterator[int]) -> SlotRanges:
@@ -241,16 +237,7 @@ def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[str, int]]]:
                     yield node_id.decode("utf-8", "replace"), ((host or b"").decode("utf-8", "surrogateescape"), port)
 
 
-def _served(fields: list[bytes]) -> SlotRanges:
-    found = [match for one in fields if (match := _SLOTS.fullmatch(one))]
-    pairs = sorted((int(match[1]), int(match[2] or match[1])) for match in found)
-    return tuple((first, last) for first, last in pairs if first <= last < SLOTS)
-
-
 def _moves(node_id: str, fields: list[bytes]) -> Iterator[SlotMove]:
-    for one in fields:
-        match = _MOVING.fullmatch(one)
-        if match is not None and int(match[1]) < SLOTS:
-            other = match[3].decode()
-            pair = (node_id, other) if match[2] == b">" else (other, node_id)
-            yield SlotMove(int(match[1]), *pair)
+    for slot, is_leaving, other in moving_slots(fields):
+        if _ID.match(other.encode()):
+            yield SlotMove(slot, *((node_id, other) if is_leaving else (other, node_id)))

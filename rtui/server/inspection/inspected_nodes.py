@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import KeySizes
-from rtui.keyspace.slots import joined_ranges
+from rtui.keyspace.slots import each_slot, joined_ranges
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
@@ -76,6 +76,11 @@ class InspectedNodes:
         return await self._cluster.owners()
 
     @property
+    def members(self) -> frozenset[str]:
+        """The ids of all nodes of the cluster, as it was looked at last."""
+        return self._cluster.members
+
+    @property
     def given_up(self) -> frozenset[str]:
         """The ids of the primaries that the cluster has given up, with all of their replicas."""
         return self._cluster.given_up
@@ -132,6 +137,15 @@ class InspectedNodes:
         found = [node.slots for node in self.all]
         return None if None in found else joined_ranges(one for of_node in found for one in of_node or ())
 
+    def listed(self, unlisted: set[int]) -> SlotRanges | None:
+        """Return the slots but for these and those of nodes that could not be asked; None where there is no other."""
+        if self.slots is None:
+            return None
+        left_out = unlisted.union(*(_slots(node.slots) for node in self.all if node.failure is not None))
+        owned = _slots(self.slots)
+        listed = [slot for slot in owned if slot not in left_out]
+        return None if len(listed) == len(owned) else joined_ranges((slot, slot) for slot in listed)
+
     @property
     def size(self) -> int | None:
         """Keys that the nodes count in all; None where one does not tell."""
@@ -155,4 +169,4 @@ class InspectedNodes:
 
 
 def _slots(ranges: SlotRanges | None) -> list[int]:
-    return [slot for first, last in ranges or () for slot in range(first, last + 1)]
+    return list(each_slot(ranges or ()))

@@ -26,7 +26,7 @@ from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import key_sizes, memory_bound
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import known_dialect
-from rtui.server.scan.node import EngineQueries, ScanNode, owned_slots
+from rtui.server.scan.node import EngineQueries, ScanNode, with_slots
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
 from rtui.server.scan.turns import Turns
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
@@ -125,16 +125,17 @@ class NodeInspection:
 
     async def scan_node(self) -> ScanNode:
         """Return what a scan of all of its keys begins with; raises ConnectionLost."""
-        if self.slots is None and self.dialect is Dialect.SLOTTED:
-            found = await owned_slots(self.connection)
-            self.slots = None if found is None else tuple(found)
-        return ScanNode(
-            *(self.connection, self.dialect, self.node.id or None),
-            slots=self.slots,
-            size=self.size,
-            queries=self.pipeline,
-            primary=self.node.primary,
+        node = await with_slots(
+            ScanNode(
+                *(self.connection, self.dialect, self.node.id or None),
+                slots=self.slots,
+                size=self.size,
+                queries=self.pipeline,
+                primary=self.node.primary,
+            )
         )
+        self.slots = None if node.slots is None else tuple(node.slots)
+        return node
 
     async def read_memory_bound(self) -> int | None:
         """Ask how many bytes its keys have at most; None where INFO is denied. Raises ConnectionLost."""

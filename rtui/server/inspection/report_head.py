@@ -78,6 +78,10 @@ ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on dis
 """The note on sizes of a server that keeps its keys on disk."""
 
 
+WHOLE_CLUSTER: Final = "cluster"
+"""The role of a server that stands for all nodes of a cluster."""
+
+
 def server_report(connection: Connection, plan: InspectionPlan | None = None) -> ServerReport:
     """Return what is known of the server; with a plan, of the one that the plan is for."""
     server, target, no_touch = connection.server, connection.target, connection.no_touch
@@ -117,7 +121,7 @@ def head(
     is_one, plan = len(plans) == 1, plans[0]
     server, columns = server_report(connection, plan if is_one else None), joined_columns(plans)
     if not is_one:
-        server = structs.replace(server, **_sums([one.server for one in plans]), role="cluster")
+        server = structs.replace(server, **_sums([one.server for one in plans]), role=WHOLE_CLUSTER)
     texts = [*dict.fromkeys(str(change) for one in plans for change in one.changes), *map(str, notes)]
     unread: Counter[str] = sum((pipeline.unread for pipeline in pipelines), Counter())
     for name, count in sorted(unread.items()):

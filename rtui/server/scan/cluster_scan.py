@@ -120,7 +120,7 @@ class ClusterScan:
         found = []
         for node_id, slots in self.slots.uncovered().items():
             node = by_id.get(node_id)
-            why: SafeText | None = NOBODY if node is None else node.waits_for
+            why: SafeText | None = NOBODY if node is None else node.waits_for or node.waited_for
             if node is not None and node.failure is not None:
                 why = node.failure.happened
             elif self._control.is_stopped:
@@ -271,7 +271,8 @@ class ClusterScan:
             passes = node.passes
             if passes is None or node.node.id is None:
                 continue
-            is_open = node.node.id in serving or self.slots.ledger.open_count(node.node.id) > 0
+            ledger, node_id = self.slots.ledger, node.node.id
+            is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id)
             if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
                 passes.looked_at = now
                 passes.is_due = True
@@ -290,6 +291,7 @@ class ClusterScan:
     async def _look(self) -> None:
         async def found() -> None:
             self._owners = await self._cluster.owners()
+            self.slots.ledger.keep(self._cluster.members)
             known = {node.node.id for node in self._nodes if node.failure is None}
             for node_id in {*self._owners.values()} - known:
                 await failure_of(self._add(node_id), name="rtui node that has come")

@@ -334,5 +334,7 @@ def _read_odd(event: Event, lane: Lane, reply: bytes) -> None:
     if event is Event.UNASKED:
         lane.handle_unexpected(parsed)
         return
+    if isinstance(parsed, ServerError) and lane.end_if_logged_out([parsed]):
+        return
     scan_page(parsed)
     raise ScanRefusedError("What the server answers to SCAN is not a page of keys.")

@@ -160,6 +160,11 @@ class Cluster(Protocol):
         ...
 
     @property
+    def members(self) -> AbstractSet[str]:
+        """The ids of all of its nodes, as it said last."""
+        ...
+
+    @property
     def given_up(self) -> AbstractSet[str]:
         """The ids of the primaries that the cluster has given up with all of their replicas, as it said last."""
         ...
@@ -232,17 +237,17 @@ class ScanNode:
         return ranges(self.dialect, cut, first_keys=self.first_keys)
 
 
-async def owned_slots(connection: Connection) -> Slots | None:
-    """Ask the node for the slots it serves; None when it does not answer or serves none."""
-    lane = await connection.bulk()
+async def with_slots(node: ScanNode) -> ScanNode:
+    """Return a node with the slots it serves; it is asked where cursors go slot by slot, and nobody has told them.
+
+    They stay None where it does not answer or serves none.
+    """
+    if node.slots is not None or node.dialect is not Dialect.SLOTTED:
+        return node
+    lane = await node.connection.bulk()
     try:
         (reply,) = await lane.run(guard.cluster_nodes())
     except ConnectionLost:
-        return None
-    return parse_owned_slots(reply)
-
-
-def parse_owned_slots(reply: Reply) -> Slots | None:
-    """Read the slots of the node that answered CLUSTER NODES, a replica's being those of its primary."""
+        return node
     view = read_slot_view(reply)
-    return None if view is None else view.slots or None
+    return node if view is None or not view.slots else replace(node, slots=view.slots)

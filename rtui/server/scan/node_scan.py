@@ -7,15 +7,17 @@ import contextlib
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import chain
 from random import Random
 from typing import Final, Literal
 
+from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of
+from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of, slots_between
 from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.node import KeyQueries, Primary, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_COUNT, PRIOR_KEY_US, Pacer
@@ -28,6 +30,7 @@ from rtui.server.scan.server_time import ScanProbe, ServerClock
 from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
 from rtui.server.scan.slot_passes import SlotPasses
 from rtui.server.wire.backoff import backoff_s
+from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost, RtuiError, ScanRefusedError, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply
@@ -53,6 +56,9 @@ MAX_LOSSES: Final = 10
 
 TABLE_PROBES: Final = 12
 """Tiny SCANs at the end of a scan that ask for the size of the table: all too short by chance once in 2^12."""
+
+OUT_OF_ORDER: Final = 2_000
+"""So many keys at most are under way, of which a later one may be answered before an earlier one."""
 
 QUEUED: Final = SafeText("other nodes are scanned first")
 """What a node waits for that is not scanned yet."""
@@ -113,6 +119,12 @@ class NodeScan:
     """`host:port` of the server that answers on the lane."""
     _is_view_due = False
     """Whether the primary, whose replica is scanned, is to be asked for its view, once nothing is under way."""
+    _looked: tuple[int, set[int]] | None = None
+    """How many keys were listed when somebody looked, and in which slots some were not; see `unlisted`."""
+    _unasked: frozenset[int] | set[int] = frozenset()
+    """The slots that were not done at the look before that."""
+    waited_for: SafeText | None = None
+    """What it has waited for, if it has not come to an end since: it may just be trying again."""
 
     def __init__(
         self,
@@ -222,6 +234,25 @@ class NodeScan:
         return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
 
     @property
+    def unlisted(self) -> set[int]:
+        """Where cursors go slot by slot: the slots of the node of which not all keys are listed, and asked about.
+
+        Keys are asked about in the order in which they are listed, but for a few: once so many more are than were
+        listed when somebody looked, all slots are done that were listed then.
+        """
+        ranges = self.ranges
+        if ranges.dialect is not Dialect.SLOTTED:
+            return set()
+        own = set(range(SLOTS) if ranges.slots is None else each_slot(ranges.slots))
+        ahead = own.intersection(chain(*(slots_between(one.start, one.end)[0] for one in ranges.remaining())))
+        if not self.waiting:
+            return ahead
+        if self._looked is None or self.delivered - self.waiting >= self._looked[0] + OUT_OF_ORDER:
+            self._unasked = own if self._looked is None else self._looked[1]
+            self._looked = self.delivered, ahead
+        return own & self._unasked
+
+    @property
     def was_resized(self) -> bool:
         """Whether a key may have been delivered twice since the server resized its one table."""
         is_now = self.ranges.repeats_possible or self.table.has_shrunk
@@ -280,7 +311,7 @@ class NodeScan:
             self._server_name = self._lane.server.full_name
             dialect = dialect_of(self._lane.server)
         self.ranges = self._new_ranges(self.node.whole(dialect))
-        self.delivered = 0
+        self.delivered, self._looked = 0, None
         self.table = self._new_table()
         self._beginning = BeginningWatch()
         self._was_resized = False
@@ -297,10 +328,14 @@ class NodeScan:
         """
         attempt = losses = 0
         while not (self.is_done or self._control.is_stopped):
+            state = self.node.connection.state
+            if isinstance(state, Lost) and state.reason is not None:
+                self.waits_for = self.waited_for = state.reason.happened
             await self._control.unless_stopped(self.node.connection.bulk_due())
             answered = self._answers
             try:
                 await self._take_turn()
+                self.waited_for = None
             except (ConnectionLost, ServerBusyError) as trouble:
                 if self._answers > answered:
                     attempt = losses = 0
@@ -308,7 +343,7 @@ class NodeScan:
                 losses += isinstance(trouble, ConnectionLost)
                 if losses >= MAX_LOSSES:
                     raise
-                self.waits_for = trouble.happened
+                self.waits_for = self.waited_for = trouble.happened
                 if isinstance(trouble, ServerBusyError):  # a lane that was lost comes back after a pause by itself
                     await self._control.wait_for_stop(backoff_s(attempt, Random()))
             except CursorOrderError:

@@ -23,7 +23,7 @@ from rtui.server.wire.errors import ScanRefusedError, ServerBusyError
 from rtui.server.wire.identity import ServerIdentity, parse_info, parse_number
 from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
-_TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "CLUSTERDOWN"})
+_TEMPORARY: Final = frozenset({"LOADING", "BUSY", "MASTERDOWN", "TRYAGAIN", "NOAUTH", "CLUSTERDOWN"})
 """Codes of errors that are temporary."""
 
 _UNSERVED: Final = "slot not served"

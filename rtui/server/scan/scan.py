@@ -213,6 +213,11 @@ class Scan:
         """How the first node counts its cursors."""
         return self._nodes[0].ranges.dialect
 
+    @property
+    def unlisted(self) -> set[int]:
+        """Where cursors go slot by slot: the slots of which not all keys are listed yet."""
+        return set[int]().union(*(node.unlisted for node in self._nodes))
+
     def saved_ranges(self) -> SavedRanges:
         """Return for a file where the first node goes on in a later run; once it is over."""
         return self._nodes[0].saved_ranges()

@@ -9,7 +9,8 @@ that of the other, or on both. So what a node lists counts by this book:
    each slot whether its visit, all SCANs that list it, lies before a view, behind it or around it.
 3. A slot is covered when its visit lies between two views of its node, and by these and all between them the node has
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
-   away and back between two views.
+   away and back between two views. Nor may another node be taking it in: one that was promoted in the middle of that
+   need not know of it, and keys of the slot are on the other node.
 4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
    of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
 
@@ -95,11 +96,14 @@ class SlotLedger:
 
     @property
     def sought(self) -> frozenset[int]:
-        """Slots that are not covered, and that no node which answers serves."""
+        """Slots not covered that no node which answers serves, or that one takes in which does not answer."""
         heard: set[int] = set()
         for node in self._nodes.values():
             if node.is_heard:
                 heard |= node.open
+        for node_id, node in self._nodes.items():
+            if not node.is_heard:
+                heard.difference_update(slot for slot, target in node.moves.items() if target == node_id)
         return frozenset(range(SLOTS)) - self.covered - heard
 
     def open_slots(self, node_id: str) -> frozenset[int]:
@@ -111,9 +115,19 @@ class SlotLedger:
         return len(self._nodes[node_id].open)
 
     def is_moving(self, slot: int) -> bool:
-        """Whether a slot is being moved, by the view of the node that serves it."""
+        """Whether a slot is being moved, by the view of the node that serves it, or of one that takes it in."""
         node = self._nodes.get(self.owners[slot] or "")
-        return node is not None and slot in node.moves
+        return node is not None and (slot in node.moves or slot in self._taken_in_but_by(node))
+
+    def takes_in(self, node_id: str) -> bool:
+        """Whether a node is taking in slots that are not covered: what becomes of them, only its next view tells."""
+        moves = self._nodes[node_id].moves
+        return any(target == node_id and slot not in self.covered for slot, target in moves.items())
+
+    def _taken_in_but_by(self, node: _Node) -> set[int]:
+        """The slots that other nodes are taking in, by their last views."""
+        others = ((node_id, one) for node_id, one in self._nodes.items() if one.moves and one is not node)
+        return {slot for node_id, one in others for slot, target in one.moves.items() if target == node_id}
 
     @property
     def moves(self) -> dict[int, str]:
@@ -132,14 +146,20 @@ class SlotLedger:
         there is one table for all slots only when none of them is.
         """
         node = self._nodes[node_id]
-        fresh = node.open - node.visited
+        fresh, moving = node.open - node.visited, node.moves.keys() | self._taken_in_but_by(node)
         if node.is_by_slot:
-            return frozenset(fresh | (node.open - node.moves.keys()))
-        return frozenset(node.open) if fresh or not node.open & node.moves.keys() else NONE
+            return frozenset(fresh | (node.open - moving))
+        return frozenset(node.open) if fresh or not node.open & moving else NONE
 
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
         self._nodes[node_id].is_heard = False
+
+    def keep(self, members: AbstractSet[str]) -> None:
+        """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
+        for node_id, node in self._nodes.items():
+            if node_id not in members and not node.is_heard:
+                node.moves = {}
 
     def observe(
         self, node_id: str, view: SlotView, *, begun: AbstractSet[int] = NONE, ended: AbstractSet[int] = NONE
@@ -148,7 +168,7 @@ class SlotLedger:
         node = self._nodes[node_id]
         owned = view.owned if view.served_by == node_id else NONE
         is_other_epoch = node.epoch != view.epoch and (node.is_by_slot or owned <= node.owned)
-        stable = owned - view.moving
+        stable = owned - view.moving - self._taken_in_but_by(node)
         node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
         lost, node.owned = node.owned - owned, owned
         node.moves, node.epoch, node.is_heard = view.moves, view.epoch, True

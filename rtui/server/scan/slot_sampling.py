@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from rtui.keyspace.slots import SLOTS, key_slot
+from rtui.keyspace.slots import SLOTS, each_slot, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.chance import new_random
@@ -158,7 +158,7 @@ async def sample_slots(
     taken = SlotSample()
     asking = _Asking(lane, control, on_wait)
     try:
-        numbers = [slot for first, last in slots for slot in range(first, last + 1)]
+        numbers = list(each_slot(slots))
         sizes: list[Reply] = []
         for some in (numbers[:1], numbers[1:]):  # one that is denied is enough: the server notes each
             sizes += await asking.ask([guard.count_keys_in_slot(slot) for slot in some], COUNTS_AT_ONCE, COUNT_US)

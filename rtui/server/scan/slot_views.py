@@ -4,17 +4,18 @@ A view is read from the node's reply to CLUSTER NODES, of which only its own lin
 
     <id> <address> myself,master - 0 0 <epoch> connected 0-5460 7000 [5461->-<id>] [9000-<-<id>]
 
-A node alone knows which of its slots are being moved. A replica tells the slots of its primary, without that.
+A node alone knows which of its slots are being moved. A replica tells the slots of its primary, without that. What
+stands in the last fields of a line is read here for whoever reads other lines, too (`deployment.topology`).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.server.scan.ranges import Slots
 from rtui.server.wire.replies import Reply
 
@@ -45,31 +46,48 @@ class SlotView:
     @property
     def owned(self) -> frozenset[int]:
         """The slots that are served, one by one."""
-        return frozenset(slot for first, last in self.slots for slot in range(first, last + 1))
+        return frozenset(each_slot(self.slots))
 
 
 def read_slot_view(reply: Reply) -> SlotView | None:
     """Read the view of the node that answered CLUSTER NODES; None for anything else."""
     if not isinstance(reply, bytes):
         return None
-    lines = [line.split(b" ") for line in reply.splitlines() if b"myself" in line]
-    own = next((fields for fields in lines if len(fields) >= _FIRST_SLOT_FIELD and _is_own(fields)), None)
+    own = own_line(reply)
     if own is not None and b"slave" in own[2].split(b","):
         others = (line.split(b" ") for line in reply.splitlines() if own is not None and line.startswith(own[3] + b" "))
         own = next((fields for fields in others if len(fields) >= _FIRST_SLOT_FIELD), None)
     if own is None:
         return None
-    served = own[_FIRST_SLOT_FIELD:]
-    found = [match for one in served if (match := _SLOTS.fullmatch(one))]
-    pairs = [(int(match[1]), int(match[2] or match[1])) for match in found]
-    moving = [match for one in served if (match := _MOVING.fullmatch(one)) and int(match[1]) < SLOTS]
+    served, own_id = own[_FIRST_SLOT_FIELD:], _text(own[0])
     return SlotView(
-        served_by=own[0].decode("utf-8", "replace"),
-        slots=[(first, last) for first, last in pairs if first <= last < SLOTS],
-        moves={int(one[1]): (one[3] if one[2] == b">" else own[0]).decode("utf-8", "replace") for one in moving},
+        served_by=own_id,
+        slots=served_slots(served),
+        moves={slot: other if is_leaving else own_id for slot, is_leaving, other in moving_slots(served)},
         epoch=int(own[6]) if _EPOCH.fullmatch(own[6]) else 0,
     )
 
 
-def _is_own(fields: list[bytes]) -> bool:
-    return b"myself" in fields[2].split(b",")
+def own_line(reply: bytes) -> list[bytes] | None:
+    """Return the fields of the node itself in its reply to CLUSTER NODES; None where none is its own."""
+    lines = (line.split(b" ") for line in reply.splitlines() if b"myself" in line)
+    return next((one for one in lines if len(one) >= _FIRST_SLOT_FIELD and b"myself" in one[2].split(b",")), None)
+
+
+def served_slots(fields: Sequence[bytes]) -> Slots:
+    """Read the slots that a line's last fields name, as inclusive pairs in order; what are no slots is left out."""
+    found = [match for one in fields if (match := _SLOTS.fullmatch(one))]
+    pairs = ((int(match[1]), int(match[2] or match[1])) for match in found)
+    return sorted((first, last) for first, last in pairs if first <= last < SLOTS)
+
+
+def moving_slots(fields: Sequence[bytes]) -> Iterator[tuple[int, bool, str]]:
+    """Yield the slots that are being moved, whether they leave the node, and the id of the other node."""
+    for one in fields:
+        match = _MOVING.fullmatch(one)
+        if match is not None and int(match[1]) < SLOTS:
+            yield int(match[1]), match[2] == b">", _text(match[3])
+
+
+def _text(raw: bytes) -> str:
+    return raw.decode("utf-8", "replace")

@@ -17,7 +17,7 @@ import math
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -366,15 +366,16 @@ class Lane(asyncio.BufferedProtocol):
                 self.log.answered(replies, self.traffic.bytes_in)
                 for report in self.log.on_replies:
                     report(write.commands, replies, self._loop.time() - write.sent_s)
-                if len(write.commands) == write.expected:  # one reply each
-                    for command, reply in zip(write.commands, replies, strict=True):
-                        if isinstance(reply, ServerError) and reply.denies_command:
-                            self._denied[command.name] = reply
+                errors = [reply for reply in replies if isinstance(reply, ServerError)]
+                if errors:
+                    self._remember_denied(write, replies)
                 if self.protocol == 3:
                     names = [command.name for command in write.commands for _ in range(command.replies)]
                     replies = list(map(as_resp2, names, replies))
                 if not write.done.done():
                     write.done.set_result(replies)
+                if errors and self.end_if_logged_out(errors):
+                    return
             self.handle_unexpected(gets())
         except hiredis.ProtocolError as error:
             self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
@@ -390,6 +391,24 @@ class Lane(asyncio.BufferedProtocol):
         if self.names and isinstance(reply, ServerError):
             reply = ServerError(self.names.known(str(reply.args[0])))
         return cast(Reply, reply)
+
+    def _remember_denied(self, write: _PendingWrite, replies: Sequence[Reply]) -> None:
+        """Learn which commands this user may not run."""
+        if len(write.commands) == write.expected:  # one reply each
+            for command, reply in zip(write.commands, replies, strict=True):
+                if isinstance(reply, ServerError) and reply.denies_command:
+                    self._denied[command.name] = reply
+
+    def end_if_logged_out(self, errors: Iterable[ServerError]) -> bool:
+        """End the connection where the server wants a password after the handshake; return whether that is so.
+
+        The password has run out, or was taken back.
+        """
+        error = next((one for one in errors if one.code == "NOAUTH"), None)
+        if error is None or self._ready_s is None:
+            return False
+        self._end(ConnectionLost("The server wants the password once more.", last_error=error))
+        return True
 
     def handle_unexpected(self, reply: object) -> None:
         """End the connection over a reply without a request: an error says why the server closes it."""

@@ -150,7 +150,14 @@ class LaneOpener:
             lane.close()
             raise refused
         lane.mark_ready()
+        lane.closed.add_done_callback(self._ask_for_another_password)
         return lane
+
+    def _ask_for_another_password(self, closed: asyncio.Future[ConnectionLost]) -> None:
+        """Have another password made where the one of a lane that has ended does not count any more."""
+        error = closed.result().last_error
+        if self.logins is not None and error is not None and error.code == "NOAUTH":
+            self.logins.refused()
 
     def stop(self, why: str) -> None:
         """Give up all attempts, and make no more; `why` is a sentence."""

@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import sqrt
+from operator import mul
 from typing import Final, LiteralString
 
 from rtui.keyspace.slots import SLOTS
@@ -58,7 +59,7 @@ SHADES: Final = (
 MEAN: Final = SHADES[2]
 
 NOT_OWNED: Final = Span(literal(" "))
-"""A cell none of whose slots belongs to the node that was scanned."""
+"""A cell none of whose slots belongs to the node that was scanned, or has been listed."""
 
 CURSOR: Final = Span(literal("┼"), Role.HEAT_ON)
 """The cell under the cursor."""
@@ -103,14 +104,19 @@ def fitting_map(width: int, height: int) -> SlotMap:
     return SlotMap(columns, rows)
 
 
-def owned_slots(ranges: Sequence[tuple[int, int]] | None) -> bytes:
-    """Return a flag for each slot: 1 where it is in a range (first, last) of the scanned node; all 1 for None."""
+def flagged(ranges: Sequence[tuple[int, int]] | None) -> bytes:
+    """Return a flag for each slot: 1 where it is in one of the ranges (first, last); all 1 for None."""
     if ranges is None:
         return bytes([1]) * SLOTS
     flags = bytearray(SLOTS)
     for first, last in ranges:
         flags[first : last + 1] = bytes([1]) * (last + 1 - first)
     return bytes(flags)
+
+
+def masked(loads: Sequence[int], flags: bytes) -> Sequence[int]:
+    """Return the loads of slots, 0 where the flag is."""
+    return loads if all(flags) else list(map(mul, loads, flags))
 
 
 def shade_of(load: float, even: float, *, is_count: bool) -> Shade:
@@ -138,7 +144,7 @@ def shaded(_cell: range, shade: Shade | None) -> Span:
 def map_lines(
     slot_map: SlotMap,
     loads: Sequence[int],
-    owned: bytes,
+    compared: bytes,
     cursor: int,
     *,
     is_count: bool,
@@ -146,10 +152,10 @@ def map_lines(
 ) -> list[Line]:
     """Return the rows of the map; neighbouring cells of one colour are one span, the cursor's cell is its own.
 
-    `drawn` makes a cell of its slots and their shade.
+    The loads of slots whose flag in `compared` is 0 are left out. `drawn` makes a cell of its slots and their shade.
     """
-    per_cell, owned_count = slot_map.slots_per_cell, sum(owned)
-    even = sum(loads) / owned_count if owned_count else 0.0
+    per_cell, slots, loads = slot_map.slots_per_cell, sum(compared), masked(loads, compared)
+    even = sum(loads) / slots if slots else 0.0
     cursor_row, cursor_column = slot_map.place(cursor)
     lines: list[Line] = []
     for row in range(slot_map.rows):
@@ -157,7 +163,7 @@ def map_lines(
         spans: list[Span] = []
         for column in range(slot_map.columns):
             start = row_start + column * per_cell
-            own_slots = sum(owned[start : start + per_cell])
+            own_slots = sum(compared[start : start + per_cell])
             if (row, column) == (cursor_row, cursor_column):
                 cell = CURSOR
             else:

@@ -29,9 +29,10 @@ from rtui.tui.analyse.slot_map import (
     SHADES,
     SlotMap,
     fitting_map,
+    flagged,
     legend,
     map_lines,
-    owned_slots,
+    masked,
     shaded,
 )
 from rtui.tui.analyse.slot_owners import SlotOwners
@@ -66,6 +67,8 @@ MAX_TAGS: Final = 3
 
 MIN_CLUSTER_LINES: Final = 5
 """With fewer lines left the nodes are left out."""
+
+NOT_LISTED: Final = literal("not listed yet")
 
 UNEVEN: Final = 1.25
 """A node with this many times the mean is highlighted."""
@@ -161,7 +164,7 @@ class SlotsPanel(Panel[SlotsState]):
         loads = texts.loads
         owners = texts.owners
         drawn, shades = (shaded, SHADES) if owners is None else (owners.drawn, owners.legend())
-        rows = map_lines(slot_map, loads.values, texts.owned, texts.cursor, is_count=not loads.is_bytes, drawn=drawn)
+        rows = map_lines(slot_map, loads.values, texts.compared, texts.cursor, is_count=not loads.is_bytes, drawn=drawn)
         beside = width - GUTTER_CELLS - slot_map.columns - BETWEEN_CELLS
         if beside < SIDE_CELLS:
             summary = texts.summary(width, size.height - len(rows) - 3)
@@ -235,7 +238,8 @@ class SlotTexts:
     def __init__(self, report: Report, slot_map: SlotMap, state: SlotsState) -> None:
         self.loads = loads_of(report, by_bytes=state.by_bytes)
         self.owners = None if report.cluster is None else SlotOwners(report.cluster)
-        self.owned = owned_slots(report.summary.slots.owned)
+        self.owned = flagged(report.summary.slots.owned)
+        self.compared = flagged(report.summary.slots.compared)
         self.cursor = cursor_slot(report, state)
         self._report, self._map, self._state = report, slot_map, state
         self._cell = cell = slot_map.cell(self.cursor)
@@ -264,7 +268,8 @@ class SlotTexts:
     def cursor_line(self, width: int) -> Line:
         """Return what is under the cursor in one line that points at it."""
         load, ratio = self._load_of_cell(self.loads)
-        parts = [self._cell_text, self.loads.text(load), SafeText(f"{ratio} the mean")]
+        parts = [self._cell_text]
+        parts += [NOT_LISTED] if ratio is None else [self.loads.text(load), SafeText(f"{ratio} the mean")]
         parts += [SafeText(f"{tag_name(tag, 16)} {tag_keys(tag, self.loads.coverage)}") for tag in self._tags[:1]]
         lines: list[Line] = [(Span(part),) for part in parts]
         if self.owners is not None:
@@ -285,7 +290,10 @@ class SlotTexts:
         elif not sum(self.owned[self._cell.start : self._cell.stop]):
             return [*lines, (Span(literal("belongs to another node"), Role.MUTED),)]
         load, ratio = self._load_of_cell(self.loads)
-        compared = SafeText(f" · {ratio} the mean of all slots")
+        if ratio is None:
+            return [*lines, (Span(NOT_LISTED, Role.MUTED),)]
+        others = "all slots" if self.compared == self.owned else "those listed"
+        compared = SafeText(f" · {ratio} the mean of {others}")
         lines.append((Span(self.loads.text(load), Role.STRONG), Span(compared, Role.MUTED)))
         other = loads_of(self._report, by_bytes=not self.loads.is_bytes)
         if other.is_bytes is not self.loads.is_bytes:
@@ -337,12 +345,18 @@ class SlotTexts:
             bars.append(HorizontalBar(name, (loads.text(one.load), part), one.load, Role.MUTED, role))
         return [(), tuple(head), *bar_lines(bars, width)]
 
-    def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText]:
-        """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys."""
-        cell, owned = self._cell, self.owned
-        own_slots, total = sum(owned[cell.start : cell.stop]), sum(loads.values)
-        load = sum(loads.values[cell.start : cell.stop])
-        factor = sum(owned) / own_slots if total and own_slots else 0.0
+    def _load_of_cell(self, loads: Loads) -> tuple[int, SafeText | None]:
+        """Return what the cell holds, and its ratio to an even spread: estimated where it is of a sample's keys.
+
+        The ratio is None for a cell none of whose slots has been listed.
+        """
+        cell, compared = self._cell, self.compared
+        values = masked(loads.values, compared)
+        own_slots = sum(compared[cell.start : cell.stop])
+        if not own_slots and any(self.owned[cell.start : cell.stop]):
+            return 0, None
+        total, load = sum(values), sum(values[cell.start : cell.stop])
+        factor = sum(compared) / own_slots if total and own_slots else 0.0
         if loads.coverage is CoverageKind.ESTIMATE and factor and not loads.is_bytes:
             return load, fmt.written(wilson(load, total).scaled(factor), ratio_text)
         return load, ratio_text(load / total * factor if factor else 0.0)
@@ -363,13 +377,14 @@ def tag_keys(tag: SlotTag, coverage: CoverageKind) -> SafeText:
 def skew_text(report: Report) -> SafeText:
     """Return in words how far the fullest slot is above the mean, and whether chance explains it."""
     slots = report.summary.slots
-    found = skew(slots.keys, slots.owned)
+    found = skew(slots.keys, slots.compared)
     if not found.keys:
-        return literal("There are no keys.")
+        return literal("There are no keys.") if slots.listed is None else literal("No slot is listed to its end yet.")
+    so_far = "" if slots.listed is None else " of those listed so far"
     sampled = " of the sample" if report.head.coverage.kind is CoverageKind.ESTIMATE else ""
     text = (
         f"The fullest slot{sampled} is {found.slot:,} with {counted(found.keys, 'key')}, "
-        f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}."
+        f"{ratio_text(found.ratio)} the mean of {decimal(found.mean)}{so_far}."
     )
     if found.is_chance:
         return SafeText(f"{text} Chance explains it: as many keys spread at random look the same.")

@@ -51,7 +51,7 @@ def title_line(status: BrowsingStatus, width: int, label: SafeText | None = None
     if server.product_name:
         words = [server.product_name, *([display_text(server.version_text)] if server.version_text else [])]
         pieces.append(Piece(5, (Span(joined(words, " "), Role.MUTED),)))
-    if server.role:
+    if server.role and not status.nodes:  # else that of one node
         pieces.append(Piece(4, (Span(display_text(server.role), Role.MUTED),)))
     if status.nodes:
         pieces.append(Piece(1, (_cluster_span(status),)))

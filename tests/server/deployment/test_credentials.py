@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import sys
@@ -18,15 +19,19 @@ import redis
 from redis.auth.token import SimpleToken
 from redis.credentials import StreamingCredentialProvider
 
+from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment import credentials
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
+from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Target
-from tests.server.targets import eventually
+from tests.faults import Fault, FaultProxy, Words
+from tests.server.targets import connected, eventually
 from tests.servers import Server
 
 
@@ -72,6 +77,49 @@ async def test_a_command_is_run_again_when_its_password_is_refused(
     await connection.online()
     assert await who(connection) == "b'PONG'"
     await connection.close()
+
+
+LOGGED_OUT = Fault("logged out", b"-NOAUTH Authentication required.\r\n")
+
+
+async def test_a_server_that_wants_the_password_once_more_gets_another_one(
+    valkey: Server, secured: Callable[[str], None], tmp_path: Path
+) -> None:
+    """As a proxy, or a service whose tokens run out, answers on a connection that was logged in."""
+    secured("one")
+    runs = tmp_path / "runs"
+    login = Login(command=Secret(f"echo run >> {runs}; echo one"))
+    async with FaultProxy(valkey.port) as proxy:
+        connection = connection_to(Target(port=proxy.port, user="app", login=login))
+        await connection.open()
+        proxy.strike((b"PING",), LOGGED_OUT)
+        assert "NOAUTH" in await who(connection)
+        proxy.heal()
+        await eventually(lambda: connection.generation == 2)
+        assert runs.read_text() == "run\nrun\n"
+        assert await who(connection) == "b'PONG'"
+        await connection.close()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("words", [(b"SCAN",), (b"TYPE",)], ids=lambda words: words[0].decode())
+async def test_an_analysis_goes_on_after_the_server_wanted_the_password_once_more(
+    valkey: Server, words: Words, engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", engine)
+    valkey.admin.mset({f"key:{number}": number for number in range(3_000)})
+    async with FaultProxy(valkey.port) as proxy, connected(Target(port=proxy.port)) as connection:
+        run = AnalysisRun(connection, AnalysisOptions())
+        running_analysis = asyncio.create_task(run.run())
+        await eventually(lambda: run.progress.keys > 0)
+        proxy.strike(words, LOGGED_OUT)
+        await eventually(lambda: proxy.struck > 0 or running_analysis.done())
+        proxy.heal()
+        await running_analysis
+    assert proxy.struck
+    assert run.report is not None
+    assert (run.report.head.coverage.kind, run.report.head.coverage.keys) == (CoverageKind.EXACT, 3_000)
+    assert run.report.summary.types[0].stats.keys == 3_000
 
 
 async def test_open_connections_log_in_again_before_a_password_expires(

@@ -29,7 +29,7 @@ from rtui.server.scan.scan import Scan
 from tests.clusters import Member, TestCluster
 from tests.proxy import DelayProxy
 from tests.server.deployment.test_nodes import deployed
-from tests.server.scan.test_cluster_scan import KEYS, KINDS, Counted, busiest, delivered, fill, interrupted
+from tests.server.scan.test_cluster_scan import KEYS, KINDS, Counted, asked_for, busiest, delivered, fill, interrupted
 from tests.server.scanned import numbered, plant
 from tests.server.targets import eventually, target_of
 from tests.server.test_browsing import browsing, whole
@@ -44,11 +44,6 @@ ALONE = KEYS // 2
 
 def replica_of(cluster: TestCluster, primary: Member) -> Member:
     return next(one for one in cluster.members if one.primary_id == primary.id)
-
-
-def asked_for(server: Server, command: str) -> int:
-    """How often a command was sent to a server."""
-    return int(server.admin.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])
 
 
 @asynccontextmanager

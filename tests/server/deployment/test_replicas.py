@@ -15,7 +15,7 @@ from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder
 from rtui.server.deployment.replication import Replication, read_replication
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.identity import ServerIdentity, parse_identity
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
@@ -141,6 +141,31 @@ async def test_a_replica_that_dies_is_left_for_the_primary(cluster: TestCluster)
         await eventually(lambda: node.connection.target.port == first.server.port and node.connection.is_online)
         assert await node.connection.run(guard.ping()) == [b"PONG"]
         assert not deployment.replicas.is_asked(first.id)
+
+
+@pytest.mark.slow
+@ONE_VERSION
+async def test_a_primary_that_was_a_replica_when_it_was_connected_to_is_asked_again_what_it_is(
+    cluster: TestCluster,
+) -> None:
+    first, second = cluster.members[:2]
+    replica = next(one for one in cluster.members if one.primary_id == first.id)
+    async with deployed(target_of(second.server, replicas="prefer")) as deployment:
+        await failed_over(replica.server, first.server)
+        node = await deployment.scanned_node(first.id)  # by what was known before
+        assert node.primary is not None
+        assert (node.connection.target.port, node.connection.server.role) == (first.server.port, "replica")
+        await failed_over(first.server, replica.server)
+        with pytest.raises(ConnectionLost, match="no replica any more"):
+            await node.primary.caught_up(node.connection)
+        await eventually(lambda: node.connection.is_online and node.connection.server.role == "primary")
+
+
+async def failed_over(to: Server, before: Server) -> None:
+    """Have a replica take over, and its primary follow it."""
+    to.admin.execute_command("CLUSTER FAILOVER")
+    await eventually(lambda: to.admin.role()[0] == b"master")
+    await eventually(lambda: before.admin.info("replication").get("master_link_status") == "up")
 
 
 @pytest.mark.slow

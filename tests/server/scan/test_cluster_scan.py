@@ -30,9 +30,10 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
-from tests.clusters import TestCluster
+from tests.clusters import TestCluster, set_slots
 from tests.server.scanned import Seen, numbered
 from tests.server.targets import eventually
+from tests.servers import Server
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
@@ -57,6 +58,10 @@ class Primaries:
     async def owners(self) -> Mapping[int, str]:
         await self._watch.look()
         return self._watch.topology.owners
+
+    @property
+    def members(self) -> frozenset[str]:
+        return frozenset(node.id for node in self._watch.topology.nodes)
 
     @property
     def given_up(self) -> frozenset[str]:
@@ -321,3 +326,58 @@ async def test_a_node_that_is_restarted_goes_on(cluster: TestCluster) -> None:
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
     assert ScanNote.NODE_RESTARTED in scan.progress.notes
+
+
+def asked_for(server: Server, command: str) -> int:
+    """How often a command was sent to a server."""
+    return int(server.admin.info("commandstats").get(f"cmdstat_{command}", {"calls": 0})["calls"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_slot_of_which_only_the_node_that_takes_it_in_knows_is_not_covered_before_that_is_over(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a failover in the middle: the keys that have moved are on a node that does not serve their slot."""
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.VIEW_EVERY_S", 0.2)
+    names, counted = fill(cluster), Counted("pure")
+    source, target = cluster.members[0].server, cluster.members[1].server
+    (slot,) = busiest(names, 0, 5460, 1)
+    held = {b"{%b}:%d" % (next(key for key in names if key_slot(key) == slot), number) for number in range(10)}
+    cluster.fill(held)
+    cluster.begin_moves([slot], source, target)
+    assert cluster.move_keys(slot, source, target, 6) == 6
+    cluster.cancel_moves([slot], source)
+    counted.pauses_at = 2 * KEYS
+    async with scan_of(cluster, counted) as scan:
+        running_scan = asyncio.create_task(scan.run())
+        await delivered(counted, len(names) + 4)
+        views = asked_for(target, "cluster|nodes")
+        await eventually(
+            lambda: (
+                scan.state.is_over or target.admin.info("commandstats")["cmdstat_cluster|nodes"]["calls"] > views + 2
+            )
+        )
+        assert not scan.state.is_over
+        await asyncio.to_thread(cluster.move_slots, [slot], source, target)
+        await running_scan
+    counted.check(names | held)
+    assert scan.state is ScanState.DONE, scan.progress.reason
+
+
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_a_slot_that_a_node_does_not_take_in_any_more_is_covered(
+    cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.VIEW_EVERY_S", 0.2)
+    names, counted = fill(cluster), Counted("pure")
+    target = cluster.members[1].server
+    (slot,) = busiest(names, 0, 5460, 1)
+    set_slots(target, [slot], "IMPORTING", cluster.members[0].id)
+    async with scan_of(cluster, counted) as scan:
+        running_scan = asyncio.create_task(scan.run())
+        await delivered(counted, len(names))
+        cluster.cancel_moves([slot], target)
+        await running_scan
+    counted.check(names)
+    assert scan.state is ScanState.DONE, scan.progress.reason

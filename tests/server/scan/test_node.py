@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from rtui.server.scan.node import FAR_S, ScanNode, owned_slots, parse_owned_slots, width_for
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.node import FAR_S, ScanNode, width_for, with_slots
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.wire.replies import ServerError
+from rtui.server.scan.slot_views import read_slot_view
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
@@ -22,36 +25,42 @@ NODES = (
 )
 
 
+def slots_in(reply: Reply) -> Slots | None:
+    view = read_slot_view(reply)
+    return None if view is None else view.slots
+
+
 def test_a_primary_has_its_own() -> None:
-    assert parse_owned_slots(NODES) == [(0, 5460), (5462, 5462)]
+    assert slots_in(NODES) == [(0, 5460), (5462, 5462)]
 
 
 def test_a_replica_has_those_of_its_primary() -> None:
     moved = NODES.replace(b"myself,", b"").replace(b"slave", b"myself,slave")
-    assert parse_owned_slots(moved) == [(5463, 10922)]
+    assert slots_in(moved) == [(5463, 10922)]
 
 
 def test_nothing_is_known() -> None:
-    assert parse_owned_slots(ServerError("NOPERM no")) is None
-    assert parse_owned_slots(b"") is None
-    assert parse_owned_slots(b"one two\nmyself") is None
-    assert parse_owned_slots(b"aaa h:1@2 myself,master - 0 0 1 connected") is None
-    assert parse_owned_slots([b"aaa"]) is None
+    assert slots_in(ServerError("NOPERM no")) is None
+    assert slots_in(b"") is None
+    assert slots_in(b"one two\nmyself") is None
+    assert slots_in(b"aaa h:1@2 myself,master - 0 0 1 connected") == []
+    assert slots_in([b"aaa"]) is None
 
 
 def test_what_are_no_slots_is_left_out() -> None:
     line = b"aaa h:1@2 myself,master - 0 0 1 connected 9-5 16384 99999 5-16384 7-8 -3 1-2-3 [9->-bbb] 16383"
-    assert parse_owned_slots(line) == [(7, 8), (16383, 16383)]
+    assert slots_in(line) == [(7, 8), (16383, 16383)]
 
 
 async def test_a_node_of_one_serves_all(cluster_node: Server) -> None:
     async with connected(target_of(cluster_node)) as connection:
-        assert await owned_slots(connection) == [(0, 16383)]
+        assert (await with_slots(ScanNode(connection, Dialect.SLOTTED))).slots == [(0, 16383)]
+        assert (await with_slots(ScanNode(connection))).slots is None
 
 
 async def test_a_server_of_its_own_serves_none(valkey: Server) -> None:
     async with connected(target_of(valkey)) as connection:
-        assert await owned_slots(connection) is None
+        assert (await with_slots(ScanNode(connection, Dialect.SLOTTED))).slots is None
 
 
 @pytest.mark.parametrize(

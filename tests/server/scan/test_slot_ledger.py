@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rtui.keyspace.slots import key_slot
+from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.slot_filter import SlotFilter
+from rtui.server.scan.slot_ledger import SlotLedger
 from rtui.server.scan.slot_views import SlotView
 from tests.examples import examples
 
@@ -230,3 +231,32 @@ def test_each_key_once_whatever_moves(seed: int, is_by_slot: bool, changes: floa
     assert set(SLOT_OF.values()) <= cluster.slots.ledger.covered
     assert set(cluster.delivered) == cluster.stable
     assert not cluster.slots.unsure
+
+
+def test_a_slot_that_another_node_takes_in_is_covered_once_that_is_over_or_the_node_has_left() -> None:
+    """The node that serves it need not know: it may have been promoted in the middle."""
+    for ends in ("is viewed again", "has left"):
+        ledger = SlotLedger()
+        first, second = SlotView("a", [(0, 99)], epoch=1), SlotView("b", [(100, SLOTS - 1)], {5: "b"}, epoch=2)
+        for view in (second, first):
+            ledger.add_node(view.served_by, is_by_slot=True)
+        for view in (second, first):
+            ledger.observe(view.served_by, view)
+        visited = ledger.wanted("a")
+        assert ledger.observe("a", first, begun=visited, ended=visited).covered == visited - {5}
+        assert ledger.is_moving(5)
+        assert ledger.takes_in("b")
+        assert not ledger.takes_in("a")
+        assert not ledger.wanted("a")
+        if ends == "has left":
+            assert 5 not in ledger.sought
+            ledger.lose("b")
+            assert 5 in ledger.sought
+            ledger.keep({"a", "b"})
+            assert ledger.is_moving(5)
+            ledger.keep({"a"})
+        else:
+            ledger.observe("b", replace(second, moves={}))
+        ledger.observe("a", first)
+        assert ledger.wanted("a") == {5}
+        assert ledger.observe("a", first, begun={5}, ended={5}).covered == {5}

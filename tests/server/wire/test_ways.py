@@ -67,10 +67,23 @@ async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server
     await connection.close()
 
 
-async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server) -> None:
-    failed = await failing(Target(port=valkey.port, way=Way(("stranger",))))
+@pytest.mark.parametrize(
+    ("host", "said"),
+    [
+        ("stranger", "Host key verification failed"),
+        ("locked", "Permission denied (publickey"),
+        ("nowhere", "Could not resolve hostname nowhere.invalid"),
+    ],
+)
+async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server, host: str, said: str) -> None:
+    failed = await failing(Target(port=valkey.port, way=Way((host,))))
     assert failed.kind is FailureKind.SSH
-    assert "Host key verification failed" in failed.happened
+    assert f"ssh {host}: " in failed.happened
+    assert said in failed.happened
+    await eventually(lambda: not children())
+
+
+async def test_ssh_says_itself_why_it_gets_no_further(bastion: SshHost) -> None:
     dead = await failing(Target(port=free_port(), way=Way(("bastion",))))
     assert dead.kind is FailureKind.SSH
     assert "Connection refused" in dead.happened

@@ -34,6 +34,7 @@ from rtui.analysis.report.document import (
     TypeReport,
 )
 from rtui.analysis.report.members import DAY_S, HOUR_S
+from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
@@ -41,7 +42,7 @@ from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState
 from rtui.tui.analyse.expiry_timeline import TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
-from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, map_lines, owned_slots, shade_of
+from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, flagged, map_lines, shade_of
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, cursor_slot, map_for, skew_text
 from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, standing
@@ -412,7 +413,7 @@ def test_a_click_on_the_cursor_finds_its_cell(width: int, height: int, slot: int
 
 def test_the_cell_under_the_cursor_stands_out() -> None:
     field = SlotMap(64, 8)
-    lines = map_lines(field, [1] * SLOTS, owned_slots(None), 5474, is_count=True)
+    lines = map_lines(field, [1] * SLOTS, flagged(None), 5474, is_count=True)
     marked = [at for at, line in enumerate(lines) if any(span.role is Role.HEAT_ON for span in line)]
     assert marked == [field.place(5474)[0]]
     assert "▸" in said([lines[marked[0]]])
@@ -478,6 +479,28 @@ def test_a_cluster_has_the_owner_under_the_cursor_and_what_is_wrong_with_slots()
     assert "served by nobody" in said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 16_383))))[200:]
     shared = said(slots_lines(report, 120, 24, SlotsState(pinned=(None, 5_461))))
     assert "10.0.0.2:6379 and 1 more node" in shared
+
+
+def test_slots_that_are_not_listed_yet_are_no_light_ones() -> None:
+    """Each listed slot holds its part: that others hold nothing yet says nothing of it."""
+    report = clustered_report()
+    keys = array("Q", [60] * 2_000 + [7] * 10 + [0] * (SLOTS - 2_010))
+    slots = replace(report.summary.slots, keys=keys, tags=(), listed=((0, 1_999),))
+    partial = replace(report, summary=replace(report.summary, slots=slots))
+    wide, low = (slots_lines(partial, *size, SlotsState(pinned=(None, 64))) for size in ((120, 24), (80, 13)))
+    assert "1.0× the mean of those listed" in said(wide)
+    assert "1.0× the mean" in said(low)
+    assert "1.0× the mean of 60 of those listed so far" in skew_text(partial)
+    assert {character for line in low[1:9] for span in line[2:] for character in span.text} == {"·", "┼", "▸", " "}
+    ahead = SlotsState(pinned=(None, 8_200))
+    for size in ((120, 24), (80, 13)):
+        assert "not listed yet" in said(slots_lines(partial, *size, ahead))
+    table = fullest_slots(partial, 50)
+    at = [one.id for one in table.columns].index("times_even")
+    assert [row[at] for row in table.rows[:50]] == [pytest.approx(1.0)] * 50
+    begun = replace(slots, listed=())
+    text = said(slots_lines(replace(report, summary=replace(report.summary, slots=begun)), 120, 24, SlotsState()))
+    assert "No slot is listed to its end yet" in text
 
 
 def test_the_time_of_a_slot_stands_under_the_cursor_where_the_server_counts_it() -> None:

@@ -15,7 +15,7 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, Owners
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.slots import SLOTS, each_slot
 
 UNLIKELY: Final = 0.01
 """A fullest slot that an even spread would show less often than this is not chance."""
@@ -44,13 +44,13 @@ class Skew:
         return self.chance >= UNLIKELY
 
 
-def skew(keys: Sequence[int], owned: Sequence[tuple[int, int]] | None = None) -> Skew:
-    """Hold the fullest of all 16,384 slots, or of the `owned` ones (inclusive pairs), against an even spread.
+def skew(keys: Sequence[int], of: Sequence[tuple[int, int]] | None = None) -> Skew:
+    """Hold the fullest of all 16,384 slots, or of these ones (inclusive pairs), against an even spread.
 
     Each key of an even spread falls into one of n slots by chance, so a slot holds a binomial number of them. The
     probability that the fullest holds so many is at most n times that of one slot (Bonferroni), and hardly less.
     """
-    slots = _slots_of(owned)
+    slots = _slots_of(of)
     if not slots:
         return Skew(0, 0, 0.0, 1.0)
     total = sum(map(keys.__getitem__, slots))
@@ -90,11 +90,11 @@ def node_loads(loads: Sequence[int], nodes: int) -> tuple[NodeLoad, ...]:
     return tuple(found)
 
 
-def _slots_of(owned: Sequence[tuple[int, int]] | None) -> Sequence[int]:
-    """Return the slots that were asked: those of the node, or all."""
-    if owned is None:
+def _slots_of(ranges: Sequence[tuple[int, int]] | None) -> Sequence[int]:
+    """Return these slots one by one, all for None."""
+    if ranges is None:
         return range(SLOTS)
-    return [slot for first, last in owned for slot in range(first, last + 1)]
+    return list(each_slot(ranges))
 
 
 def _single(value: float) -> float:
@@ -122,7 +122,8 @@ def slots(report: Report, top: int = 100) -> Table:
     found = report.summary.slots
     cells, owners = Cells(report), Owners(report)
     total = sum(found.keys)
-    even = total / max(1, len(_slots_of(found.owned)))
+    compared = _slots_of(found.compared)
+    even = (total if found.listed is None else sum(map(found.keys.__getitem__, compared))) / max(1, len(compared))
     tags: defaultdict[int, list[tuple[bytes, Figure]]] = defaultdict(list)
     for tag in found.tags:
         tags[tag.slot].append((tag.tag, tag.keys))
@@ -135,7 +136,7 @@ def slots(report: Report, top: int = 100) -> Table:
             _amount(cells, found.keys[slot]),
             cells.part(*found.bytes_in(slot, slot)),
             _part(cells, found.keys[slot], total),
-            _part(cells, found.keys[slot], total, total / even),
+            _part(cells, found.keys[slot], total, total / even) if even else None,
             *owners.cells(slot),
             tuple(tags[slot]) or None,
         )
@@ -143,7 +144,7 @@ def slots(report: Report, top: int = 100) -> Table:
     )
     note = ""
     if total:
-        worst = skew(found.keys, found.owned)
+        worst = skew(found.keys, found.compared)
         reason = "as chance would have it" if worst.is_chance else "more than chance explains"
         sampled = " of the sample" if cells.is_estimate else ""
         note = f"The fullest slot{sampled}, {worst.slot}, holds {humanize.ratio(worst.ratio)} the mean: {reason}."
