@@ -318,12 +318,14 @@ class Server:
     def reset(self) -> None:
         """Bring data, settings, users and statistics back to what they were after the start.
 
-        A server that a test has stopped or left hanging is revived.
+        A server that a test has stopped or left hanging is revived. One that was a replica, or had one, keeps a
+        backlog for it, which only another start takes away.
         """
-        if self._process is None or self._process.poll() is not None:
+        if self._process is not None and self._process.poll() is None:
+            self.thaw()
+        if self._process is None or self._process.poll() is not None or self._keeps_backlog():
             self.stop()
             self.start()
-        self.thaw()
         admin = self.admin
         for setting, value in self._read_config().items():
             if self._config.get(setting) != value:
@@ -342,6 +344,13 @@ class Server:
             admin.execute_command("HOTKEYS", "STOP")
             admin.execute_command("HOTKEYS", "RESET")
         (self.folder / "dump.rdb").unlink(missing_ok=True)  # a restart would load what a test has saved
+
+    def _keeps_backlog(self) -> bool:
+        if self.cluster:
+            return False
+        with contextlib.suppress(redis.ResponseError):  # INFO is renamed
+            return bool(self.admin.info("replication")["repl_backlog_active"])
+        return False
 
     def _read_config(self) -> dict[str, str]:
         return {str(name): str(value) for name, value in self.admin.config_get("*").items()}
