@@ -152,16 +152,12 @@ class TencentProxy(_Sharded):
         super().__init__(keys)
         self.fails_over_at: int | None = None
         """The shard before whose scan the failover comes, once; cursors that were made up do not count as one."""
-        self._given: set[int] = set()
 
     def page(self, cursor: int, count: int) -> tuple[int, list[bytes]] | ServerError:
         if cursor in self._given and self._parted(cursor)[0] == self.fails_over_at:
             self.fails_over_at = None
             return ServerError("ERR invalid cursor")
-        found = super().page(cursor, count)
-        if isinstance(found, tuple) and found[0]:
-            self._given.add(found[0])
-        return found
+        return super().page(cursor, count)
 
 
 class HuaweiProxy(_Sharded):
