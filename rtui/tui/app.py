@@ -9,7 +9,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on
 from textual.binding import BindingType
@@ -121,7 +121,7 @@ class RtuiApp(Navigation):
         self._start = session, start
         await asyncio.wait([start], timeout=QUICK_S)
 
-    def get_default_screen(self) -> Screen[None]:
+    def get_default_screen(self) -> Screen[Any]:
         """Return the first screen: the tree where the server has answered already, else the connect screen.
 
         Painting the connect screen takes as long as painting the tree.

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from textual.screen import Screen
 
 from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp
+from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.themes import Palette, terminal_palette
 
@@ -20,12 +23,17 @@ if TYPE_CHECKING:
 
 
 class FileApp(RtuiApp):
-    """Shows what is in a file, on a screen under which there is nothing to go back to."""
+    """Shows what is in a file, on a first screen of a subclass: `get_default_screen`."""
 
     can_connect = False
 
     async def on_load(self) -> None:
         """Connect to no server."""
+
+    async def begin(self) -> None:
+        """Connect once a server was chosen."""
+        if isinstance(self.screen, ConnectScreen):
+            await super().begin()
 
 
 class ReportApp(FileApp):
@@ -47,25 +55,21 @@ class ReportApp(FileApp):
         """
         self._epoch_clock = clock
         super().__init__(options, palette=palette, settings=settings)
-        self._report: Report | None = report
+        self._report = report
         self._before = before
 
-    async def begin(self) -> None:
-        """Show the report, instead of connecting; connect once a server was chosen."""
-        report, self._report = self._report, None
-        if report is None:
-            await super().begin()
-            return
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the screen of the report."""
         from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
         from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
-        server = report.head.server
+        report, server = self._report, self._report.head.server
         source = FixedAnalysis(report, KeptReports(server.label, server.db))
         registry = self.options.registry
         screen = AnalyseScreen(source, settings=self.settings, registry=registry, clock=self._epoch_clock)
         screen.view.states.compare(self._before)
-        await self.push_screen(screen)
+        return screen
 
 
 class SamplesApp(FileApp):
@@ -81,17 +85,13 @@ class SamplesApp(FileApp):
     ) -> None:
         """Of the options only those of the look count."""
         super().__init__(options, palette=palette, settings=settings)
-        self._health: SavedHealth | None = health
+        self._health = health
 
-    async def begin(self) -> None:
-        """Show the samples, instead of connecting; connect once a server was chosen."""
-        health, self._health = self._health, None
-        if health is None:
-            await super().begin()
-            return
+    def get_default_screen(self) -> Screen[Any]:
+        """Return the screen of the server."""
         from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - not for browsing
 
-        await self.push_screen(ServerScreen(health, health.label, clock=lambda: health.ended_at_s))
+        return ServerScreen(self._health, self._health.label, clock=lambda: self._health.ended_at_s)
 
 
 def run(options: BrowseOptions) -> int:
