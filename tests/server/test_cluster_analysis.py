@@ -232,6 +232,7 @@ async def test_slots_that_lose_their_node_in_the_middle_are_named(
     }
     elsewhere = sum(key_slot(name) not in uncovered for name in names)
     assert elsewhere <= report.head.coverage.keys < len(names)
+    assert report.head.coverage.fraction == pytest.approx(report.head.coverage.keys / len(names), abs=0.1)
 
 
 @pytest.mark.slow

@@ -148,7 +148,8 @@ def _others(ranges: Sequence[tuple[int, int]]) -> SlotRanges:
 def covered(coverage: Coverage, cluster: ClusterReport | None, why_ended: str | None) -> Coverage:
     """Return the coverage of a report, partial where slots were not covered; the reason names them.
 
-    `why_ended` is why the whole run was ended before it was done, if it was.
+    `why_ended` is why the whole run was ended before it was done, if it was. The fraction of the whole scan counts what
+    is left of nodes that were begun; slots that no scan has begun, or none has left over, are taken off here.
     """
     if cluster is None or not cluster.uncovered or coverage.kind is CoverageKind.ESTIMATE:
         return coverage
@@ -157,9 +158,10 @@ def covered(coverage: Coverage, cluster: ClusterReport | None, why_ended: str | 
     more = len(cluster.uncovered) - NAMED
     if more > 0:
         reasons.append(f"and those of {humanize.counted(more, 'more node')}")
-    lost = joined_ranges([one for part in cluster.uncovered for one in part.slots])
-    most = 1 - sum(last - first + 1 for first, last in lost) / SLOTS
-    fraction = None if coverage.fraction is None else min(coverage.fraction, most)
+    unfinished = {node.label for node in cluster.nodes if node.fraction is not None and node.fraction < 1}
+    lost = joined_ranges([one for part in cluster.uncovered if part.node not in unfinished for one in part.slots])
+    of_all = 1 - sum(last - first + 1 for first, last in lost) / SLOTS
+    fraction = None if coverage.fraction is None else coverage.fraction * of_all
     return structs.replace(
         coverage, kind=CoverageKind.PARTIAL, fraction=fraction, total_keys=None, reason="; ".join(reasons)
     )
