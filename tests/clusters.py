@@ -18,8 +18,23 @@ from rtui.keyspace.slots import SLOTS, key_slot
 from tests.certificates import certificates
 from tests.servers import _RUNNING, START_ATTEMPTS, START_TIMEOUT_S, Binary, Server, ServerDiedError, free_port, stop
 
+SERVES_WITHIN_S = 5.0
+"""Nodes know again so soon that all are there."""
+
 NODE_TIMEOUT_MS = 1_000
 """After so long without an answer the others take a node for failed."""
+
+
+def _written(owner: redis.Redis, keys: Iterable[bytes]) -> bool:
+    """Write string keys; return whether the cluster took them all."""
+    pipeline = owner.pipeline(transaction=False)
+    for key in keys:
+        pipeline.set(key, b"x")
+    try:
+        pipeline.execute()
+    except redis.exceptions.ClusterDownError:
+        return False
+    return True
 
 
 @dataclass(slots=True)
@@ -83,7 +98,7 @@ class TestCluster:
             wait_ok(member.server)
 
     def reset(self) -> bool:
-        """Empty it, and return whether its nodes have the roles and slots that they had at first."""
+        """Empty it, and return whether its nodes have the roles and slots that they had at first, and serve them."""
         for member in self.members:
             if not member.server.is_running or (member.slots is not None) != (
                 member.server.admin.role()[0] == b"master"
@@ -91,8 +106,21 @@ class TestCluster:
                 return False
             if member.slots is not None:
                 member.server.admin.flushall()
+        if not self.serves():
+            return False
         first = self.members[0].server.admin.execute_command("CLUSTER SLOTS")
         return [(one[0], one[1]) for one in sorted(first)] == [one.slots for one in self.members if one.slots]
+
+    def serves(self) -> bool:
+        """Whether all slots are served, in a while: on a busy machine each node may take another one for failed."""
+        infos = [one.admin.cluster("INFO") for one in self.primaries]
+        until = time.monotonic() + SERVES_WITHIN_S
+        while {str(info["cluster_state"]) for info in infos} != {"ok"}:
+            if time.monotonic() > until or any(info["cluster_slots_assigned"] != str(SLOTS) for info in infos):
+                return False
+            time.sleep(0.01)
+            infos = [one.admin.cluster("INFO") for one in self.primaries]
+        return True
 
     def fill(self, keys: Iterable[bytes]) -> None:
         """Write string keys, each to the primary of its slot."""
@@ -104,10 +132,8 @@ class TestCluster:
         for key in keys:
             by_owner.setdefault(id(owners[key_slot(key)]), []).append(key)
         for owner in {id(one): one for one in owners.values()}.values():
-            pipeline = owner.pipeline(transaction=False)
-            for key in by_owner.get(id(owner), ()):
-                pipeline.set(key, b"x")
-            pipeline.execute()
+            while not _written(owner, by_owner.get(id(owner), ())):
+                assert self.serves()
 
     def move_slots(self, slots: Sequence[int], source: Server, target: Server, *, batch: int = 100) -> None:
         """Move slots key by key, as redis-cli does; so many keys at a time, all slots in the same state."""

@@ -58,6 +58,11 @@ async def report_of(target: Target, **options: Any) -> Report:
     return analysis.report
 
 
+def reported(analysis: AnalysisRun) -> int:
+    """How many keys the report has that there is now."""
+    return 0 if analysis.report is None else analysis.report.head.coverage.keys
+
+
 def outline(report: Report) -> dict[Any, Any]:
     """What the report says of every namespace, but for what passes with time and what every process counts anew."""
     return {
@@ -265,7 +270,13 @@ async def test_a_part_of_the_keys_says_which_slots_are_listed(
     held = Counter(map(key_slot, names))
     async with analysing(target_of(cluster.members[0].server), pace=Pace.GENTLE) as analysis:
         running_analysis = asyncio.create_task(analysis.run())
-        await eventually(lambda: analysis.report is not None and bool(analysis.report.summary.slots.listed))
+        for keys in range(4_000, len(names), 4_000):  # it waits for its reports, which a busy machine makes late
+            await eventually(lambda keys=keys: analysis.progress.keys >= keys)  # type: ignore[misc]
+            analysis.control.pause()
+            await eventually(lambda keys=keys: reported(analysis) >= keys)  # type: ignore[misc]
+            if analysis.report is not None and analysis.report.summary.slots.listed:
+                break
+            analysis.control.resume()
         analysis.control.stop(SafeText("That is enough"))
         await running_analysis
     report = analysis.report
@@ -341,7 +352,8 @@ async def test_an_estimate_draws_from_every_node_by_its_size(cluster: TestCluste
     for node in report.summary.root.children:
         assert isinstance(node.stats.keys, Estimate)
         assert node.stats.keys.value == pytest.approx(truth[node.name], rel=0.15)
-        assert truth[node.name] in node.stats.keys
+        interval = node.stats.keys.high - node.stats.keys.low  # which lacks the truth one time in twenty
+        assert abs(node.stats.keys.value - truth[node.name]) < 1.5 * interval
     is_slotted = cluster.members[0].server.binary.name != "redis-7.0"
     assert (SLOT_BY_SLOT in report.head.notes) is is_slotted
 

@@ -76,9 +76,11 @@ async def test_cut_while_a_value_is_read(some_server: Server, tmp_path: Path) ->
         proxy.cut()
         await visitor.until(lambda: visitor.detail.failure is not None, "why there is no page")
         await visitor.until(lambda: is_lost(visitor), "the loss")
+        before = visitor.session.store.root
         await visitor.press("up", "down", "y", "2", "1", "greater_than_sign", "question_mark", "escape", "p", "R")
         await proxy.resume()
         await visitor.until(lambda: is_online(visitor), "the return")
+        await visitor.until(lambda: visitor.session.store.root is not before, "another scan")
         await visitor.whole()
         await visitor.go("hash:compact")
         await visitor.until_shown("field4")

@@ -93,7 +93,7 @@ def mixed(basis: Basis) -> Iterator[Draft]:
     """
     share, keys = basis.number(MIXED, "share"), basis.number(MIXED, "keys")
     has_lock_rule = basis.severity(LOCK_WITHOUT_TTL) is not Severity.OFF
-    for path, lock_at in _with_locks(basis):
+    for path, lock_at in _with_locks(basis.report.summary.root, basis.words(LOCK_WITHOUT_TTL, "words")):
         stats = path[-1].stats
         if stats.no_ttl_share is None or least(stats.no_ttl_keys) < keys or most(stats.no_ttl_share) > 1 - share:
             continue
@@ -149,14 +149,16 @@ def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: flo
 
 
 def _locks(basis: Basis) -> Iterator[tuple[Node, ...]]:
-    """Yield the outermost namespaces whose names say that they are locks."""
-    return (path for path, lock_at in _with_locks(basis) if lock_at == len(path))
+    return locks(basis.report.summary.root, basis.words(LOCK_WITHOUT_TTL, "words"))
 
 
-def _with_locks(basis: Basis) -> Iterator[tuple[tuple[Node, ...], int]]:
+def locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[Node, ...]]:
+    """Yield the outermost namespaces whose names say by one of the words that they are locks."""
+    return (path for path, lock_at in _with_locks(root, words) if lock_at == len(path))
+
+
+def _with_locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[tuple[Node, ...], int]]:
     """Yield all namespaces and patterns, with the length of the outermost path to each that is of locks; 0 for none."""
-    words = basis.words(LOCK_WITHOUT_TTL, "words")
-    root = basis.report.summary.root
     waiting: list[tuple[tuple[Node, ...], int]] = [((root, node), 0) for node in reversed(root.children)]
     while waiting:
         path, lock_at = waiting.pop()

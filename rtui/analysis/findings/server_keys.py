@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
+from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock, locks
 from rtui.analysis.findings.finding import Amount, Finding
 from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
 from rtui.analysis.findings.server_finding import ServerFinder, of_server
 from rtui.analysis.findings.server_load import slow_groups
 from rtui.analysis.findings.single_keys import HOT as HOT_KEY
-from rtui.analysis.health.eviction import eviction
+from rtui.analysis.health.eviction import Eviction, eviction
 from rtui.analysis.health.logged_commands import first_key
 from rtui.analysis.health.rates import Span
 from rtui.analysis.health.slow_panel import BIG_SLOW, group_name
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.query.behind import cliff_keys, keys_of
 from rtui.analysis.query.rows_behind import behind_key
-from rtui.analysis.report.document import HotSource, KeyRecord, Node, Report
+from rtui.analysis.report.document import CoverageKind, HotSource, KeyRecord, Node, Report
 from rtui.analysis.report.expiry import Cliff
+from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
 
@@ -35,15 +37,26 @@ _NAME_LIMIT: Final = 120
 
 
 def evicts_lasting(view: HealthView) -> Iterator[Finding]:
-    """Find keys that must stay, by their names or by the registry, under a policy that may evict any key."""
+    """Find keys that must stay and may be evicted: locks by their names, and what the registry says has no TTL."""
     found, report = eviction(view), view.report
-    if report is None or not found.limit_bytes or not found.policy.startswith("allkeys-"):
+    if report is None or not found.limit_bytes or not found.candidates:
         return
-    words = frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
-    root = report.summary.root
-    locks = [node for node in root.children if is_lock(node.name, words)]
-    for node in locks[:MOST_PLACES]:
-        yield _evicted(view, found.policy, (root, node))
+    locks_there = locks(report.summary.root, _lock_words(view))
+    with_keys = ((path, keys) for path in locks_there if (keys := _evictable(found, report, path[-1])) is not None)
+    for path, keys in islice(with_keys, MOST_PLACES):
+        of_which = " that have a TTL" if found.takes_expiring_only else ""
+        yield of_server(
+            view,
+            EVICTS,
+            f"{found.policy} may evict the {keys.keys('lock')} of {label(path)}{of_which}",
+            where=label(path),
+            command=scan_line(glob_of(path)),
+            keys=keys,
+            behind=keys_of(path),
+            evidence=(found.meaning,),
+        )
+    if found.takes_expiring_only:
+        return
     entries = () if report.summary.registry is None else report.summary.registry.entries
     lasting = [
         one
@@ -64,17 +77,19 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
         )
 
 
-def _evicted(view: HealthView, policy: str, path: tuple[Node, Node]) -> Finding:
-    keys = Amount(path[-1].stats.keys)
-    return of_server(
-        view,
-        EVICTS,
-        f"{policy} may evict the {keys.keys('lock')} of {label(path)}",
-        where=label(path),
-        command=scan_line(glob_of(path)),
-        keys=keys,
-        behind=keys_of(path),
-    )
+def _lock_words(view: HealthView) -> frozenset[bytes]:
+    return frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
+
+
+def _evictable(found: Eviction, report: Report, node: Node) -> Amount | None:
+    """Return how many keys of a namespace the policy may take; None for none, or where that is not known."""
+    stats = node.stats
+    if not found.takes_expiring_only:
+        return Amount(stats.keys)
+    expiring = 0 if stats.ttl is None else round(sum(map(least, stats.ttl)))
+    known = plain(stats.no_ttl_keys or 0) + sum(map(plain, stats.ttl or ()))
+    is_exact = report.head.coverage.kind is CoverageKind.EXACT and known >= plain(stats.keys)
+    return Amount(expiring, at_least=not is_exact) if expiring else None
 
 
 def slow_big_keys(view: HealthView) -> Iterator[Finding]:
@@ -157,7 +172,7 @@ def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
         return
     left_s = view.levels.number(HOT_EXPIRING, "left") / 1000
     counter = view.levels.number(HOT_KEY, "counter")
-    words = frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
+    words = _lock_words(view)
     told: set[bytes] = set()
     for one in (hot.record for found in view.report.hot.lists for hot in found.keys):
         if one.expires_at_s is None or one.key in told or is_lock(one.key, words):

@@ -254,11 +254,15 @@ def test_a_policy_that_was_not_agreed_on() -> None:
     assert not found(made_sample(maxmemory_policy="volatile-random")).findings
 
 
-def test_locks_and_keys_that_must_stay_under_a_policy_that_evicts_any() -> None:
+def test_locks_and_keys_that_must_stay_under_a_policy_that_evicts_them() -> None:
     report = made_report()
     names = [one.where for one in found(made_sample(), report=report).findings if one.rule == EVICTS]
     assert any("lock" in name for name in names)
-    assert EVICTS not in rules(made_sample(maxmemory_policy="volatile-lru"), report=report)
+    volatile = found(made_sample(maxmemory_policy="volatile-lru"), report=report).findings
+    of_locks = [one for one in volatile if one.rule == EVICTS]
+    assert of_locks
+    assert all(one.title.endswith("that have a TTL") for one in of_locks)
+    assert EVICTS not in rules(made_sample(maxmemory_policy="noeviction"), report=report)
     assert EVICTS not in rules(made_sample(maxmemory=0), report=report)
     assert EVICTS not in rules(made_sample())
 

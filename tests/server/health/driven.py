@@ -75,10 +75,15 @@ class Looking:
         """The rules that something was found by, the worst first."""
         return [one.rule for one in self.health.found.findings]
 
+    def found(self, rule: str) -> list[Finding]:
+        """The findings of a rule, which name a command to look further."""
+        found = [one for one in self.health.found.findings if one.rule == rule]
+        assert all(one.command.startswith("redis-cli ") for one in found)
+        return found
+
     def finding(self, rule: str) -> Finding:
-        """The one finding of a rule, which names a command to look further and has its evidence."""
-        (found,) = [one for one in self.health.found.findings if one.rule == rule]
-        assert found.command.startswith("redis-cli ")
+        """The one finding of a rule."""
+        (found,) = self.found(rule)
         return found
 
     def panel(self, panel_id: str) -> Panel:
