@@ -117,9 +117,12 @@ def panel(key: str, *then: str) -> Steps:
 
 
 async def server(visitor: Visitor) -> None:
-    """How the server is, with what is wrong first."""
+    """What the memory of the server is used for, and how that went, joined with what is known of the keys."""
+    await analysed(visitor)
     await visitor.press("exclamation_mark")
-    await visitor.until_shown("eviction policy", "commands", "connected")
+    await visitor.until_shown("[1 Overview]", "connected")
+    await visitor.press("2")
+    await visitor.until_shown("eviction policy", "15s ago")
 
 
 PICTURES: Final = (
