@@ -108,8 +108,13 @@ class TestCluster:
                 member.server.admin.flushall()
         if not self.serves():
             return False
-        first = self.members[0].server.admin.execute_command("CLUSTER SLOTS")
-        return [(one[0], one[1]) for one in sorted(first)] == [one.slots for one in self.members if one.slots]
+        first = [one.slots for one in self.members if one.slots]
+        for admin in (one.admin for one in self.primaries):
+            known = admin.execute_command("CLUSTER SLOTS")
+            is_moving = any(one["migrations"] for one in admin.cluster("NODES").values())
+            if is_moving or [(one[0], one[1]) for one in sorted(known)] != first:
+                return False
+        return True
 
     def serves(self) -> bool:
         """Whether all slots are served, in a while: on a busy machine each node may take another one for failed."""

@@ -22,8 +22,8 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
-from rtui.server.wire.target import Target
-from tests.clusters import TestCluster, cluster_of
+from rtui.server.wire.target import ReplicaPolicy, Target
+from tests.clusters import TestCluster, cluster_of, set_slots
 from tests.conftest import require
 from tests.examples import examples
 from tests.oracles.counted import facts
@@ -210,6 +210,19 @@ async def test_every_key_counts_once_though_slots_move_and_a_primary_dies(cluste
     assert {node.id: node.keys for node in found.nodes} == held
     assert cluster.members[0].id not in held
     assert report.summary.slots.owned == ((0, 16383),)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("replicas", ["prefer", "never"])
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10"], indirect=True)
+async def test_marks_of_moves_that_were_given_up_cost_no_slot(
+    cluster: TestCluster, replicas: ReplicaPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.scan.cluster_scan.VIEW_EVERY_S", 0.2)
+    names = fill(cluster)
+    set_slots(cluster.members[1].server, range(40), "IMPORTING", cluster.members[0].id)
+    report = await report_of(target_of(cluster.members[2].server, replicas=replicas))
+    assert (report.head.coverage.kind, report.head.coverage.keys) == (CoverageKind.EXACT, len(names))
 
 
 @pytest.mark.slow

@@ -30,6 +30,9 @@ EVICTS: Final = "eviction-of-lasting"
 CLIFF_LOAD: Final = "expiry-cliff-load"
 HOT_EXPIRING: Final = "hot-key-expiry-near"
 
+SOONEST_FIRST: Final = "volatile-ttl"
+"""Of the policies that spare keys without TTL the one that takes locks first: they have the shortest TTLs."""
+
 MOST_PLACES: Final = 5
 """Namespaces and keys of one rule that are listed, the first ones."""
 
@@ -39,12 +42,13 @@ _NAME_LIMIT: Final = 120
 def evicts_lasting(view: HealthView) -> Iterator[Finding]:
     """Find keys that must stay and may be evicted: locks by their names, and what the registry says has no TTL."""
     found, report = eviction(view), view.report
-    if report is None or not found.limit_bytes or not found.candidates:
+    is_ttl = found.policy == SOONEST_FIRST
+    if report is None or not found.limit_bytes or not (is_ttl or found.policy.startswith("allkeys-")):
         return
     locks_there = locks(report.summary.root, _lock_words(view))
     with_keys = ((path, keys) for path in locks_there if (keys := _evictable(found, report, path[-1])) is not None)
     for path, keys in islice(with_keys, MOST_PLACES):
-        of_which = " that have a TTL" if found.takes_expiring_only else ""
+        of_which = " that have a TTL" if is_ttl else ""
         yield of_server(
             view,
             EVICTS,
@@ -55,7 +59,7 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
             behind=keys_of(path),
             evidence=(found.meaning,),
         )
-    if found.takes_expiring_only:
+    if is_ttl:
         return
     entries = () if report.summary.registry is None else report.summary.registry.entries
     lasting = [

@@ -23,6 +23,7 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.command import Command
+from rtui.server.scan.node import slots_without_keys
 from rtui.server.wire.capability import CommandRunner
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
@@ -163,3 +164,8 @@ class FollowedPrimary:
         connection = await self._connection()
         replies = await connection.run(*map(guard.key_type, keys))
         return [key for key, reply in zip(keys, replies, strict=True) if reply == b"none"]
+
+    @for_purpose(Purpose.SERVER)
+    async def without_keys(self, slots: Sequence[int]) -> set[int]:
+        """Return those of these slots of which the primary has no key; raises ConnectionLost."""
+        return await slots_without_keys(await self._connection(), slots)

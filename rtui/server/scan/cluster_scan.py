@@ -18,7 +18,7 @@ from typing import Final
 from rtui.keyspace.slots import joined_ranges, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.node import Cluster, ScanNode
+from rtui.server.scan.node import Cluster, ScanNode, slots_without_keys
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.ranges import Slots
 from rtui.server.scan.run_control import RunControl
@@ -35,6 +35,9 @@ SETTLE_S: Final = 30.0
 
 GIVEN_UP_S: Final = 5.0
 """The same where the cluster itself has given up every node that could serve them."""
+
+COUNTED_AT_ONCE: Final = 1_000
+"""So many slots that a node is taking in are asked for their number of keys, at most."""
 
 DOUBTED_AT_ONCE: Final = 100
 """A primary is asked about so many keys in one write that its replica did not have."""
@@ -88,6 +91,8 @@ class ClusterScan:
         self._tasks: set[asyncio.Task[None]] = set()
         self._looking: asyncio.Task[None] | None = None
         self._looked_at = float("-inf")
+        self._counting: asyncio.Task[None] | None = None
+        self._counted_at = float("-inf")
 
     @property
     def is_whole(self) -> bool:
@@ -105,8 +110,8 @@ class ClusterScan:
         try:
             await self._watch(may_forget=may_forget)
         finally:
-            looking = () if self._looking is None else (self._looking,)
-            tasks = *self._tasks, *self._asking.values(), *looking
+            others = [task for task in (self._looking, self._counting) if task is not None]
+            tasks = *self._tasks, *self._asking.values(), *others
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -202,6 +207,7 @@ class ClusterScan:
                 self.is_unsure = True
                 return
             self._look_for_nodes(now)
+            self._count_taken_in(now)
             listed, waiting = sum(node.keys for node in self._nodes), sum(node.waiting for node in self._nodes)
             before, seen = seen, (self.slots.revision, listed, waiting)
             if seen != before or self._control.is_held:
@@ -280,6 +286,27 @@ class ClusterScan:
                 continue
             del self._wanted[node]
             waiting.set()
+
+    def _count_taken_in(self, now: float) -> None:
+        """Have the keys counted of slots that nodes are taking in, though nobody says that it hands them over."""
+        ledger, taking_in = self.slots.ledger, dict[NodeScan, list[int]]()
+        for node in self._nodes:
+            if node.node.id is not None and (slots := ledger.only_taken_in(node.node.id)):
+                taking_in[node] = slots[:COUNTED_AT_ONCE]
+        is_due = now - self._counted_at >= VIEW_EVERY_S and (self._counting is None or self._counting.done())
+        if is_due and taking_in and not self._control.is_held:
+            self._counted_at = now
+            self._counting = asyncio.create_task(self._count(taking_in), name="rtui slots taken in")
+
+    async def _count(self, taking_in: Mapping[NodeScan, Sequence[int]]) -> None:
+        for node, slots in taking_in.items():
+            with contextlib.suppress(RtuiError):
+                primary, connection = node.node.primary, node.node.connection
+                if primary is not None and connection.server.role == "replica":
+                    empty = await primary.without_keys(slots)
+                else:
+                    empty = await slots_without_keys(connection, slots)
+                self.slots.ledger.note_empty(node.node.id or "", empty)
 
     def _look_for_nodes(self, now: float) -> None:
         """Ask the cluster who serves what is sought, and who has come."""

@@ -192,6 +192,10 @@ class Primary(Protocol):
         """Return those of these keys that are nowhere, not just on their way to another node."""
         ...
 
+    async def without_keys(self, slots: Sequence[int]) -> set[int]:
+        """Return those of these slots of which it has no key."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class ScanNode:
@@ -235,6 +239,12 @@ class ScanNode:
         begin, width = self.dialect.position(self.first_cursor), width_for(self.size, self.connection.round_trip_s)
         cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
         return ranges(self.dialect, cut, first_keys=self.first_keys)
+
+
+async def slots_without_keys(server: Connection, slots: Sequence[int]) -> set[int]:
+    """Return those of these slots of which a node has no key; raises ConnectionLost."""
+    replies = await server.run(*map(guard.count_keys_in_slot, slots))
+    return {slot for slot, reply in zip(slots, replies, strict=True) if reply == 0}
 
 
 async def with_slots(node: ScanNode) -> ScanNode:

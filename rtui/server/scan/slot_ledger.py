@@ -10,7 +10,8 @@ that of the other, or on both. So what a node lists counts by this book:
 3. A slot is covered when its visit lies between two views of its node, and by these and all between them the node has
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
    away and back between two views. Nor may another node be taking it in: one that was promoted in the middle of that
-   need not know of it, and keys of the slot are on the other node.
+   need not know of it, and keys of the slot are on the other node. Unless that has none: moves that were given up leave
+   such a mark, for weeks.
 4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
    of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
 
@@ -55,6 +56,8 @@ class _Node:
     """Slots that it has served without their being moved since the view before their visit began."""
     visited: set[int] = field(default_factory=set)
     """Slots in `open` that it has visited since they were assigned to it."""
+    empty: frozenset[int] = NONE
+    """Slots that it is taking in, and of which it had no key when it was asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +127,28 @@ class SlotLedger:
         moves = self._nodes[node_id].moves
         return any(target == node_id and slot not in self.covered for slot, target in moves.items())
 
+    def only_taken_in(self, node_id: str) -> list[int]:
+        """Slots not covered that a node is taking in, and that no other node says it is handing over."""
+        moves, handed_over = self._nodes[node_id].moves, self.moves
+        return [
+            slot
+            for slot, target in moves.items()
+            if target == node_id and slot not in self.covered and slot not in handed_over
+        ]
+
+    def note_empty(self, node_id: str, slots: AbstractSet[int]) -> None:
+        """Note of which of the slots that a node is taking in it has no key now."""
+        self._nodes[node_id].empty = frozenset(slots)
+
     def _taken_in_but_by(self, node: _Node) -> set[int]:
-        """The slots that other nodes are taking in, by their last views."""
+        """The slots that other nodes are taking in, by their last views, and have keys of as far as is known."""
         others = ((node_id, one) for node_id, one in self._nodes.items() if one.moves and one is not node)
-        return {slot for node_id, one in others for slot, target in one.moves.items() if target == node_id}
+        return {
+            slot
+            for node_id, one in others
+            for slot, target in one.moves.items()
+            if target == node_id and slot not in one.empty
+        }
 
     @property
     def moves(self) -> dict[int, str]:
@@ -153,7 +174,7 @@ class SlotLedger:
 
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
-        self._nodes[node_id].is_heard = False
+        self._nodes[node_id].is_heard, self._nodes[node_id].empty = False, NONE
 
     def keep(self, members: AbstractSet[str]) -> None:
         """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
@@ -172,6 +193,7 @@ class SlotLedger:
         node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
         lost, node.owned = node.owned - owned, owned
         node.moves, node.epoch, node.is_heard = view.moves, view.epoch, True
+        node.empty &= view.moves.keys()
         for slot in lost:
             if self.owners[slot] == node_id:
                 self.owners[slot] = None

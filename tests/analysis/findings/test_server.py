@@ -258,10 +258,11 @@ def test_locks_and_keys_that_must_stay_under_a_policy_that_evicts_them() -> None
     report = made_report()
     names = [one.where for one in found(made_sample(), report=report).findings if one.rule == EVICTS]
     assert any("lock" in name for name in names)
-    volatile = found(made_sample(maxmemory_policy="volatile-lru"), report=report).findings
+    volatile = found(made_sample(maxmemory_policy="volatile-ttl"), report=report).findings
     of_locks = [one for one in volatile if one.rule == EVICTS]
     assert of_locks
     assert all(one.title.endswith("that have a TTL") for one in of_locks)
+    assert EVICTS not in rules(made_sample(maxmemory_policy="volatile-lru"), report=report)
     assert EVICTS not in rules(made_sample(maxmemory_policy="noeviction"), report=report)
     assert EVICTS not in rules(made_sample(maxmemory=0), report=report)
     assert EVICTS not in rules(made_sample())

@@ -365,19 +365,15 @@ async def test_a_slot_of_which_only_the_node_that_takes_it_in_knows_is_not_cover
     assert scan.state is ScanState.DONE, scan.progress.reason
 
 
-@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-async def test_a_slot_that_a_node_does_not_take_in_any_more_is_covered(
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_slot_that_a_node_only_seems_to_take_in_is_covered(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """As after a move that was given up before its first key: the mark stays until somebody takes it away."""
     monkeypatch.setattr("rtui.server.scan.cluster_scan.VIEW_EVERY_S", 0.2)
     names, counted = fill(cluster), Counted("pure")
-    target = cluster.members[1].server
-    (slot,) = busiest(names, 0, 5460, 1)
-    set_slots(target, [slot], "IMPORTING", cluster.members[0].id)
+    set_slots(cluster.members[1].server, busiest(names, 0, 5460, 3), "IMPORTING", cluster.members[0].id)
     async with scan_of(cluster, counted) as scan:
-        running_scan = asyncio.create_task(scan.run())
-        await delivered(counted, len(names))
-        cluster.cancel_moves([slot], target)
-        await running_scan
+        await scan.run()
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
