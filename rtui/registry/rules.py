@@ -468,7 +468,7 @@ RULES: Final[dict[str, Rule]] = {
         Rule(
             "eviction-of-lasting", SERVER, WARN, "A policy that may evict keys that must stay",
             "Whoever reads them later finds nothing: a lock is free, a setting is gone.",
-            "Keep such keys on a server of their own, or choose volatile-lru or volatile-lfu, which spare keys without TTL.",
+            "Keep such keys on a server of their own, or choose volatile-lru or volatile-lfu: keys without TTL stay.",
             basis="Policies whose names begin with allkeys evict any key, and volatile-ttl evicts what expires soonest "
             "first, as locks do (redis.conf). Locks are told by their names (lock-without-ttl), other keys by entries "
             "of the registry whose TTL is none. Needs a report of the keys, and a maxmemory.",

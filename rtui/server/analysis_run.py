@@ -93,8 +93,8 @@ class AnalysisRun:
         self._options = options
         self.continuation = Continuation(connection, options, saved)
         """What of it is of earlier runs, and what is saved for a later one."""
-        deployment = deployment or Deployment.over(connection)
-        self._pass = AnalysisPass(options, self.continuation, deployment, self.control)
+        self._deployment = deployment or Deployment.over(connection)
+        self._pass = AnalysisPass(options, self.continuation, self._deployment, self.control)
         self.hot = HotKeyReporter(connection, self._pass.nodes.all[0].capabilities)
         """The hot keys of the report, and when they were asked for."""
         self._failure: SafeText | None = None
@@ -258,7 +258,10 @@ class AnalysisRun:
         coverage = covered(coverage, cluster, self.control.stop_reason)
         scanned = () if scan is None else scan.notes
         scope = structs.replace(self._pass.scope, pace=self.control.pace.value)
-        notes = (*self._connection.notes, *self.continuation.notes, *scanned, *self._pass.notes, *self._notes)
+        notes = (
+            *(*self._connection.notes, *self._deployment.notes, *self.continuation.notes),
+            *(*scanned, *self._pass.notes, *self._notes),
+        )
         heading = head(
             *(self._connection, nodes.pipelines),
             scope=scope,

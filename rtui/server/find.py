@@ -162,7 +162,7 @@ class FindRun:
     @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
-        notes: list[SafeText] = []
+        notes: list[SafeText] = [*self._deployment.notes]
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
             notes.append(SafeText(f"The names are those of {at}; later keys are not found."))

@@ -25,7 +25,7 @@ def connection_to(
         from rtui.server.deployment.credentials import credentials_of  # noqa: PLC0415 - few have passwords that expire
 
         logins = credentials_of(target.login)
-    if target.sentinels is not None:
+    if target.sentinels is not None and locator is None:
         from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
 
         locator = PrimaryFinder(target, target.sentinels, log)

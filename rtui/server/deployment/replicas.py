@@ -67,14 +67,21 @@ class ReplicaFinder:
 
     note = None
 
-    def __init__(self, places: Callable[[], tuple[Target, Sequence[Target]]]) -> None:
-        """`places` returns the primary and its replicas as they are known now; the primary says what is wanted."""
+    def __init__(
+        self,
+        places: Callable[[], tuple[Target, Sequence[Target]]],
+        on_left: Callable[[SafeText], object] = lambda happened: None,
+    ) -> None:
+        """`places` returns the primary and its replicas as they are known now; the primary says what is wanted.
+
+        `on_left` is called with a sentence for each replica that is left.
+        """
         self.lag = LagWatch()
         self.left: dict[Address, SafeText] = {}
         """The replicas that are not asked any more, and why, as the end of a sentence."""
         self.asked: Address | None = None
         """The replica that is asked; None for the primary."""
-        self._places = places
+        self._places, self._on_left = places, on_left
         self._is_tried = False
         self._zones: dict[Address, SafeText | None] = {}
         """The availability zones of those that have answered, as they say."""
@@ -134,8 +141,10 @@ class ReplicaFinder:
     def leave(self, why: SafeText) -> None:
         """Do not ask this replica any more."""
         if self.asked is not None:
+            host, port = self.asked
             self.left[self.asked] = why
             self.asked = None
+            self._on_left(SafeText(f"The replica {host}:{port} {why}: it is not asked any more."))
 
     def judge(self, replica: Replication, primary: Replication | None, now_s: float) -> SafeText | None:
         """Return why the replica should not be asked any more by what it and its primary say; None if it may be."""
@@ -214,14 +223,14 @@ class ReplicaConnections:
         if is_in_sync or is_needed or primary_id in self._used:
             self._used.add(primary_id)
             return found
-        self._note(f"The primary {primary.label} is asked: no replica was in sync within {CHOICE_S:g} s.")
+        self._note(SafeText(f"The primary {primary.label} is asked: no replica was in sync within {CHOICE_S:g} s."))
         self._given_up.add(primary_id)
         self.forget(primary_id)
         return None
 
     def _begin(self, primary_id: str) -> AskedReplica:
         """Begin to connect to a replica of a primary."""
-        finder = ReplicaFinder(partial(self._places, primary_id))
+        finder = ReplicaFinder(partial(self._places, primary_id), self._note)
         connection = self._connect(finder)
         followed = FollowedPrimary(
             self._places(primary_id)[0].label,
@@ -259,9 +268,7 @@ class ReplicaConnections:
         """
         found = self._asked.get(primary_id)
         if found is not None:
-            if found.finder.asked is not None:
-                self._note(f"The replica {found.connection.target.label} {why}: it is not asked any more.")
-                found.finder.leave(why)
+            found.finder.leave(why)
             found.connection.reconnect(SafeText(f"The replica {why}."))
         return ConnectionLost(SafeText(f"The replica {why}."))
 
@@ -285,8 +292,8 @@ class ReplicaConnections:
         if why is not None:
             self._leave(primary_id, why)
 
-    def _note(self, happened: str) -> None:
-        self._notes[SafeText(happened)] = None
+    def _note(self, happened: SafeText) -> None:
+        self._notes[happened] = None
 
     def _failed(self, failure: RtuiError) -> None:
         self._note(failure.happened)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 
 import pytest
 
+from rtui.analysis.report.document import CoverageKind
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.sentinel import PrimaryFinder
+from rtui.server.options import AnalysisOptions
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Online
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.target import Target, parse_target
+from rtui.server.wire.target import ReplicaPolicy, Target, parse_target
 from tests.conftest import require
 from tests.sentinels import SERVICE, watched
+from tests.server.deployment.test_nodes import deployed
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
 
@@ -48,6 +53,26 @@ async def test_a_service_is_reached_and_followed_over_a_failover(version: str) -
             assert connection.generation >= 2
         finally:
             await connection.close()
+
+
+@pytest.mark.slow
+async def test_scans_of_a_service_ask_its_replica_where_that_is_wanted() -> None:
+    with watched(require("valkey-9.1")) as service:
+        primary, replica = service.servers
+        primary.admin.mset({f"key:{number}": "x" for number in range(500)})
+        uses: tuple[ReplicaPolicy, ...] = ("prefer", "only", "never")
+        for use in uses:
+            asked, role = (primary, "primary") if use == "never" else (replica, "replica")
+            async with deployed(replace(parse_target(service.url), replicas=use)) as deployment:
+                (node,) = await deployment.scanned()
+                assert (use, node.connection.target.port) == (use, asked.port)
+                analysis = AnalysisRun(deployment.home, AnalysisOptions(), deployment=deployment)
+                await analysis.run()
+            assert analysis.report is not None
+            head = analysis.report.head
+            assert (head.coverage.kind, head.coverage.keys, head.server.role) == (CoverageKind.EXACT, 500, role)
+            assert any("this replica's own" in note for note in head.notes) is (role == "replica")
+            assert head.server.label.startswith(f"{SERVICE}@")
 
 
 @pytest.mark.slow
