@@ -14,7 +14,7 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
@@ -104,17 +104,21 @@ async def browse(server: Server, rng: Random) -> None:
             await session.close()
 
 
-async def analyse_nodes(cluster: TestCluster, rng: Random) -> None:
+async def analyse_nodes(cluster: TestCluster, slots: Iterator[int], rng: Random) -> None:
+    """Analyse while slots move from the first node to the second, each once: back at once they would confuse both."""
+    servers = [one.server for one in cluster.members]
     deployment = Deployment(target_of(cluster.members[0].server))
     await deployment.open()
     try:
         analysis = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.FULL), deployment=deployment)
 
         async def move_slots() -> None:
-            first, second = (one.server for one in cluster.members)
-            for slot in range(rng.randrange(500), 5_000, 50):
-                await asyncio.to_thread(cluster.move_slots, [slot], first, second)
-                await asyncio.to_thread(cluster.move_slots, [slot], second, first)
+            for slot in slots:
+                moving = asyncio.create_task(asyncio.to_thread(cluster.move_slots, [slot], *servers))
+                try:
+                    await asyncio.shield(moving)
+                finally:  # also when cancelled, before the next slot is moved
+                    await moving
                 assert 0 <= (analysis.progress.fraction or 0.0) <= 1
 
         await beside(asyncio.create_task(analysis.run()), asyncio.create_task(move_slots()), 4 + 4 * rng.random())
@@ -137,8 +141,14 @@ def main(seconds: float, seed: int) -> None:
         names = [b"%b:%d" % (name, count % 50) for count, name in enumerate(numbered(KEYS))]
         plant(server, names)
         cluster.fill(names)
+        first = cluster.members[0].slots or (0, 0)
+        slots = iter(rng.sample(range(first[0], first[1] + 1), first[1] - first[0]))
         while count < 3 or time.monotonic() < until:
-            kinds = (lambda: analyse(server, rng), lambda: analyse_nodes(cluster, rng), lambda: browse(server, rng))
+            kinds = (
+                lambda: analyse(server, rng),
+                lambda: analyse_nodes(cluster, slots, rng),
+                lambda: browse(server, rng),
+            )
             asyncio.run(kinds[count % 3]())
             count += 1
     sys.stdout.write(f"{count} runs, from seed {seed}\n")
