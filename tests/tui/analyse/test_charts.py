@@ -337,6 +337,7 @@ def clicks(panel: Panel[Any], report: Report, size: Size) -> dict[str, list[str]
     return found
 
 
+@pytest.mark.sampled("size")
 @pytest.mark.parametrize("size", [Size(80, 12), Size(120, 25), Size(200, 25)])
 @pytest.mark.parametrize("make", [made_report, partial_report, estimate_report, denied_report, empty_report])
 def test_every_query_behind_a_chart_can_be_edited(make: Callable[[], Report], size: Size) -> None:

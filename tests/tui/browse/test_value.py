@@ -384,6 +384,7 @@ async def test_a_string_is_written_whole_and_nothing_is_replaced_without_a_quest
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("size")
 @pytest.mark.parametrize("size", [(40, 20), (80, 24)], ids=str)
 async def test_every_key_does_no_harm_in_every_kind_of_value(size: tuple[int, int]) -> None:
     async with browsing(ValueSession(), size=size) as user:
