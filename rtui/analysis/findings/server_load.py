@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
@@ -175,24 +175,8 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
     for one in listed(view) or ():
         bound, waits = bounds.get(class_of(one)), one.output_bytes or 0
         if waits >= size or (bound is not None and bound.is_near(waits, share)):
-            found.append(one)
-    closed = None if view.session is None else view.session.change("client_output_buffer_limit_disconnections")
-    if not found and not closed:
-        return
-    evidence = [
-        f"{client_name(one)}: {humanize.size(one.output_bytes or 0)}, {class_of(one)}{_closed_at(bounds, one)}"
-        for one in found[:MOST_EXAMPLES]
-    ]
-    if closed:
-        evidence.append(f"{humanize.counted(round(closed), 'client')} closed for it in this session")
-    total = sum(one.output_bytes or 0 for one in found)
-    title = (
-        f"{humanize.counted(len(found), 'client')} with {humanize.size(total)} of unread output"
-        if found
-        else f"{humanize.counted(round(closed or 0), 'client')} closed for unread output"
-    )
-    memory = total if found else None
-    yield of_server(view, BUFFERS, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
+            found.append((one, waits, f", {class_of(one)}{_closed_at(bounds, one)}"))
+    yield from _with_buffers(view, BUFFERS, found, ("output", "of unread output", "unread output"))
 
 
 def _closed_at(bounds: Mapping[str, Limit], one: ClientFigures) -> str:
@@ -204,22 +188,29 @@ def _closed_at(bounds: Mapping[str, Limit], one: ClientFigures) -> str:
 def large_requests(view: HealthView) -> Iterator[Finding]:
     """Find clients that have sent nearly as much as is kept of a request."""
     limit, share = query_limit(view), view.levels.number(QUERIES, "share")
-    clients = [one for one in listed(view) or () if limit and (one.query_bytes or 0) >= share * limit]
-    closed = None if view.session is None else view.session.change("client_query_buffer_limit_disconnections")
-    if not clients and not closed:
+    sent = [(one, one.query_bytes or 0, "") for one in listed(view) or ()]
+    found = [one for one in sent if limit and one[1] >= share * limit]
+    found.sort(key=lambda one: -one[1])
+    yield from _with_buffers(view, QUERIES, found, ("query", "of requests under way", "too large a request"))
+
+
+def _with_buffers(
+    view: HealthView, rule: str, found: Sequence[tuple[ClientFigures, int, str]], words: tuple[str, str, str]
+) -> Iterator[Finding]:
+    """Yield what was found of clients: each with how much of its own waits, and with more about it."""
+    kind, of_what, for_what = words
+    change = None if view.session is None else view.session.change(f"client_{kind}_buffer_limit_disconnections")
+    if not found and not change:
         return
-    clients.sort(key=lambda one: -(one.query_bytes or 0))
-    evidence = [f"{client_name(one)}: {humanize.size(one.query_bytes or 0)}" for one in clients[:MOST_EXAMPLES]]
-    if closed:
-        evidence.append(f"{humanize.counted(round(closed), 'client')} closed for it in this session")
-    total = sum(one.query_bytes or 0 for one in clients)
-    title = (
-        f"{humanize.counted(len(clients), 'client')} with {humanize.size(total)} of requests under way"
-        if clients
-        else f"{humanize.counted(round(closed or 0), 'client')} closed for too large a request"
-    )
-    memory = total if clients else None
-    yield of_server(view, QUERIES, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
+    closed = f"{humanize.counted(round(change or 0), 'client')} closed for"
+    evidence = [f"{client_name(one)}: {humanize.size(waits)}{more}" for one, waits, more in found[:MOST_EXAMPLES]]
+    title, memory = f"{closed} {for_what}", None
+    if change:
+        evidence.append(f"{closed} it in this session")
+    if found:
+        memory = sum(waits for _, waits, _ in found)
+        title = f"{humanize.counted(len(found), 'client')} with {humanize.size(memory)} {of_what}"
+    yield of_server(view, rule, title, command="redis-cli CLIENT LIST", memory=memory, evidence=evidence)
 
 
 def _lasts(view: HealthView) -> bool:
