@@ -183,10 +183,9 @@ def command(
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")
     target = connection.target() if opened is None else None
-    registry = registry_choice(asked).load(target or Target())
-    judged = Judged(registry, severity=severity, thresholds=thresholds)
+    judged = Judged(registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
     if since is not None:
-        judged.since = views_of(list(earlier_samples(since).nodes.values()), registry)
+        judged.since = views_of(list(earlier_samples(since).nodes.values()), judged.registry)
     if opened is not None:
         judged.report = report_of_samples(report_name, opened)
     elif target is not None:
