@@ -22,7 +22,7 @@ from rtui.server.engine._scan import ScanEngine
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.scan.cursor import Dialect, TableWatch
+from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import EngineQueries, ScanNode
 from rtui.server.scan.node_scan import NodeScan
 from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
@@ -118,11 +118,6 @@ class CompiledNodeScan(NodeScan):
     def _hand_on_at_once(queries: EngineQueries) -> None:
         for _ in queries.hand_on():
             pass
-
-    def _new_table(self) -> TableWatch:
-        if not self._is_compiled:
-            return super()._new_table()
-        return cast("TableWatch", cast("CompiledRanges", self.ranges).table)
 
     def _idle_range(self) -> Range | None:
         """Return None where the engine scans, and Python asks what the engine does not."""

@@ -17,7 +17,7 @@ from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.guard.command import scan_template
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, TableWatch, dialect_of, slots_between
+from rtui.server.scan.cursor import POSITION_END, BeginningWatch, Dialect, dialect_of, slots_between
 from rtui.server.scan.cursor_proof import prove_cursors
 from rtui.server.scan.node import KeyQueries, Primary, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_COUNT, PRIOR_KEY_US, Pacer
@@ -149,12 +149,11 @@ class NodeScan:
         self.ranges = self._new_ranges(node)
         self.source = node.queries
         self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
-        self.table = self._new_table()
         if node.saved is not None:
             self.ranges.restore(node.saved.states(), repeats_possible=node.saved.repeats_possible)
-            self.table.restore(node.saved.table_bits, node.saved.table_has_shrunk)
+            self.ranges.table.restore(node.saved.table_bits, node.saved.table_has_shrunk)
         if node.dialect is Dialect.STANDALONE:
-            self.table.observe(node.first_cursor)
+            self.ranges.table.observe(node.first_cursor)
         self.run_id: str | None = None
         """The run of the server that its cursors come from, if it is known."""
         self.waits_for: SafeText | None = None
@@ -207,7 +206,7 @@ class NodeScan:
 
     def saved_ranges(self) -> SavedRanges:
         """Return for a file which positions are still to be visited, and which names belong to their borders."""
-        return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.table)
+        return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.ranges.table)
 
     @property
     def waiting(self) -> int:
@@ -255,7 +254,7 @@ class NodeScan:
     @property
     def was_resized(self) -> bool:
         """Whether a key may have been delivered twice since the server resized its one table."""
-        is_now = self.ranges.repeats_possible or self.table.has_shrunk
+        is_now = self.ranges.repeats_possible or self.ranges.table.has_shrunk
         return self._was_resized or (is_now and self.ranges.dialect is Dialect.STANDALONE)
 
     @property
@@ -312,7 +311,6 @@ class NodeScan:
             dialect = dialect_of(self._lane.server)
         self.ranges = self._new_ranges(self.node.whole(dialect))
         self.delivered, self._looked = 0, None
-        self.table = self._new_table()
         self._beginning = BeginningWatch()
         self._was_resized = False
         self.probe.reset()
@@ -467,7 +465,6 @@ class NodeScan:
         """Scan these ranges from now on; nothing may be under way."""
         self._was_resized = self.was_resized
         self.ranges = ranges
-        self.table = self._new_table()
         self._beginning = BeginningWatch()
         self._stuck = 0
 
@@ -481,10 +478,6 @@ class NodeScan:
     def take_waiting(self) -> list[bytes]:
         """Forget all keys about which something is still to be asked, and return them."""
         return [] if self.source is None else self.source.take_waiting()
-
-    def _new_table(self) -> TableWatch:
-        """Return what follows the size of the table that `ranges` are of."""
-        return TableWatch()
 
     async def _drive(self, lane: Lane) -> None:
         """Ask until nothing is left to ask."""
@@ -626,8 +619,6 @@ class NodeScan:
                 fresh = [*filter(self._matches, fresh)]
             if self.passes is not None:
                 fresh = self.passes.filter.accept(fresh)
-            if self.ranges.dialect is Dialect.STANDALONE:
-                self.table.observe(cursor)
             self.keys += len(keys)
             if keys:
                 self._name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self._name_bytes)
@@ -685,7 +676,7 @@ class NodeScan:
         """Ask a last time how many keys there are, what it cost, and, where in doubt, how large the table is."""
         self._send_probe(lane, self._loop.time())
         commands = []
-        if self.ranges.dialect is Dialect.STANDALONE and not self.table.is_sure and self.table.bits > 1:
+        if self.ranges.dialect is Dialect.STANDALONE and not self.ranges.table.is_sure and self.ranges.table.bits > 1:
             rng = new_random("table")
             random_cursors = [self.ranges.dialect.cursor(rng.randrange(POSITION_END)) for _ in range(TABLE_PROBES)]
             commands = [guard.scan(cursor, count=1) for cursor in random_cursors]
@@ -698,7 +689,7 @@ class NodeScan:
         for reply in replies:
             with contextlib.suppress(ScanRefusedError, ServerBusyError):
                 cursors.append(scan_page(reply)[0])
-        self.table.observe_random(cursors)
+        self.ranges.table.observe_random(cursors)
         if self._is_view_due:
             await self._observe_primary(lane)
         await self._confirm(lane)
