@@ -97,7 +97,7 @@ class ClusterScan:
     @property
     def is_whole(self) -> bool:
         """Whether every slot is covered, and all is asked about every key."""
-        has_keys = self._elsewhere or self._doubted or any(node.waiting for node in self._nodes)
+        has_keys = self._elsewhere or self._doubted or any(node.pipeline.waiting for node in self._nodes)
         return self.slots.ledger.is_complete and not has_keys
 
     async def run(self, *, may_forget: bool) -> None:
@@ -117,7 +117,7 @@ class ClusterScan:
             await asyncio.gather(*tasks, return_exceptions=True)
         for node in self._nodes:
             if not self._control.is_stopped:
-                self._elsewhere += node.take_waiting() + self._doubted.pop(node, [])
+                self._elsewhere += node.pipeline.take_waiting() + self._doubted.pop(node, [])
 
     def uncovered(self) -> list[UncoveredSlots]:
         """The slots that are not covered, by node."""
@@ -141,9 +141,9 @@ class ClusterScan:
         return found
 
     def _begin(self, node: NodeScan) -> None:
-        if node.source is not None:
+        if node.node.queries is not None:
             has_primary = node.node.primary is not None
-            node.source.on_elsewhere = partial(self._doubt, node) if has_primary else self._elsewhere.extend
+            node.node.queries.on_elsewhere = partial(self._doubt, node) if has_primary else self._elsewhere.extend
         task = asyncio.create_task(self._scan(node), name="rtui scan of a node")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -157,12 +157,12 @@ class ClusterScan:
     async def _ask_primary(self, node: NodeScan) -> None:
         """Count the doubted keys of a node that are gone; the others are to be asked about where they are."""
         primary, keys = node.node.primary, self._doubted[node]
-        while keys and primary is not None and node.source is not None:
+        while keys and primary is not None and node.node.queries is not None:
             some, gone = keys[:DOUBTED_AT_ONCE], set[bytes]()
             with contextlib.suppress(RtuiError):
                 gone = set(await primary.gone(some))
             del keys[: len(some)]
-            node.source.count_gone(sum(key in gone for key in some))
+            node.node.queries.count_gone(sum(key in gone for key in some))
             self._elsewhere += [key for key in some if key not in gone]
         self._doubted.pop(node, None)
 
@@ -208,7 +208,8 @@ class ClusterScan:
                 return
             self._look_for_nodes(now)
             self._count_taken_in(now)
-            listed, waiting = sum(node.keys for node in self._nodes), sum(node.waiting for node in self._nodes)
+            listed = sum(node.listing.keys for node in self._nodes)
+            waiting = sum(node.pipeline.waiting for node in self._nodes)
             before, seen = seen, (self.slots.revision, listed, waiting)
             if seen != before or self._control.is_held:
                 progress_at = now
@@ -234,8 +235,8 @@ class ClusterScan:
     def _leave_the_dead(self) -> None:
         """Have others asked about the keys of nodes that do not answer, and that serve nothing any more."""
         for node in self._nodes:
-            if self._is_away(node) and node.waiting and node.node.id not in self.slots.ledger.owners:
-                self._elsewhere += node.take_waiting()
+            if self._is_away(node) and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
+                self._elsewhere += node.pipeline.take_waiting()
 
     def _place_keys(self) -> None:
         """Have keys asked about on the nodes that serve them now."""
@@ -252,8 +253,8 @@ class ClusterScan:
             else:
                 pages.setdefault(node, []).append(key)
         for node, page in pages.items():
-            if node.source is not None:
-                node.source.add_page(page)
+            if node.node.queries is not None:
+                node.node.queries.add_page(page)
 
     def _find_sought(self) -> frozenset[int]:
         """Return the slots of which it is to be found out who serves them: those not covered, those of listed keys.
@@ -262,7 +263,7 @@ class ClusterScan:
         """
         sought = self.slots.ledger.sought
         if sought:
-            unseen = [node for node in self._nodes if node.passes is not None and node.passes.is_unseen]
+            unseen = [node for node in self._nodes if node.listing.passes is not None and node.listing.passes.is_unseen]
             queued = [node for node in unseen if not self._is_away(node)]
             expected = (range(first, last + 1) for node in queued for first, last in node.node.slots or ())
             sought = sought.difference(*expected)
@@ -274,7 +275,7 @@ class ClusterScan:
         if self._sought and len(self._nodes) <= NODES_AT_ONCE:
             serving.update(node.node.id for node in self._nodes)
         for node, waiting in [*self._wanted.items()]:
-            passes = node.passes
+            passes = node.listing.passes
             if passes is None or node.node.id is None:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
@@ -282,7 +283,7 @@ class ClusterScan:
             if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
                 passes.looked_at = now
                 passes.is_due = True
-            elif not node.waiting:
+            elif not node.pipeline.waiting:
                 continue
             del self._wanted[node]
             waiting.set()
@@ -330,7 +331,7 @@ class ClusterScan:
         node = self._new_scan(await self._cluster.node(node_id))
         failed = [one for one in self._nodes if one.node.id == node_id]
         for one in failed:
-            self._elsewhere += one.take_waiting()
+            self._elsewhere += one.pipeline.take_waiting()
             self._nodes.remove(one)
         self._nodes.append(node)
         self._begin(node)

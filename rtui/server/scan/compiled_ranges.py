@@ -1,4 +1,4 @@
-"""Ranges scanned side by side, compiled: what `Ranges` and `TableWatch` do, without Python for each page.
+"""Ranges scanned side by side, compiled: what `Ranges` do, without Python for each page.
 
 Import it only where the compiled engine was built.
 """
@@ -27,7 +27,7 @@ _DIALECTS: Final = (Dialect.STANDALONE, Dialect.SLOTTED, Dialect.OPAQUE)
 
 
 class CompiledRanges(_ranges.CompiledRanges):
-    """The ranges of one node, with the interface of `Ranges`, and the size of its table in `table`."""
+    """The ranges of one node, with the interface of `Ranges`."""
 
     def __init__(
         self,

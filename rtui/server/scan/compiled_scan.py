@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, NoReturn, cast
 
@@ -19,16 +20,19 @@ import hiredis
 
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
-from rtui.server.engine._slot_filter import SlotFilter
+from rtui.server.engine._slot_filter import SlotFilter as CompiledSlotFilter
 from rtui.server.guard.command import scan_template
+from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.scan.cursor import Dialect, TableWatch
-from rtui.server.scan.node import EngineQueries, ScanNode
-from rtui.server.scan.node_scan import NodeScan
+from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.listing import Listing, python_ranges
+from rtui.server.scan.node import EngineQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
-from rtui.server.scan.page import scan_page
+from rtui.server.scan.page import ScanFilter, scan_page
+from rtui.server.scan.pipeline import ScanPipeline
+from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
-from rtui.server.scan.slot_filter import KeyFilter
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.engine_drivers import Driver, Event, SocketDriver, StreamDriver
 from rtui.server.wire.errors import ConnectionLost, FailureKind, RtuiError, ScanRefusedError
 from rtui.server.wire.lane import Lane
@@ -57,49 +61,58 @@ NOT_THE_PROTOCOL: Final = "What it sends is not the Redis protocol."
 LEARNT_SAMPLES: Final = 16
 """Of each slice so many round trips are learnt from."""
 
+NOTHING_SEEN: Final = (0,) * 10
+"""The counters of an engine that has not begun."""
 
-class CompiledNodeScan(NodeScan):
-    """Scans one node as `NodeScan` does, by the compiled engine."""
 
-    _engine: ScanEngine | None = None
-    _queries: EngineQueries | None = None
-    _seen: tuple[int, ...] = (0,) * 10
-    """The engine's counters when it was last looked at."""
-    _slice_us = FIRST_SLICE_US
-    _is_lent = False
-    """Whether the engine has the connection."""
-    _names: NameTable | None = None
-    """Keys that were listed, on their way to the sink; None where they are inspected."""
+def _new_ranges(node: ScanNode) -> Ranges:
+    if not node.dialect.is_ordered:
+        return python_ranges(node)
+    return cast("Ranges", node.ranges(CompiledRanges))
 
-    @property
-    def _is_compiled(self) -> bool:
-        """Whether the engine scans: not where cursors have no position, so that the lane sees each command."""
-        return self.ranges.dialect.is_ordered
 
-    def _new_ranges(self, node: ScanNode) -> Ranges:
-        if not node.dialect.is_ordered:
-            return super()._new_ranges(node)
-        return cast("Ranges", node.ranges(CompiledRanges))
+def compiled_listing(node: ScanNode, only: ScanFilter, slots: ClusterSlots | None) -> Listing:
+    """Return a listing whose ranges and filter the engine can use."""
+    return Listing(node, only, slots, new_ranges=_new_ranges, new_filter=CompiledSlotFilter)
 
-    def _new_filter(self, most: int) -> KeyFilter:
-        return SlotFilter(most)
 
-    def _use_ranges(self, ranges: Ranges) -> None:
-        super()._use_ranges(ranges)
-        if self._engine is None:
-            return
-        if self._is_compiled:
-            self._engine.use_ranges(cast("CompiledRanges", ranges))
-            return
-        self._engine.use_ranges(CompiledRanges(Dialect.SLOTTED, ()))
-        waiting = self.take_waiting()
-        if self.source is not None:
-            self.source.add_page(waiting)
+class CompiledPipeline(ScanPipeline):
+    """Asks one node as `ScanPipeline` does, by the compiled engine where cursors have a position.
+
+    Where they have none Python asks, so that the lane sees each command.
+    """
+
+    def __init__(
+        self,
+        listing: Listing,
+        control: RunControl,
+        sink: Callable[[list[bytes]], object],
+        notes: dict[ScanNote, None],
+        split_sink: SplitSink | None,
+    ) -> None:
+        """`listing` is a `compiled_listing`; where nothing is asked about its keys `split_sink` gets them."""
+        super().__init__(listing, control, sink, notes)
+        self._split_sink = split_sink
+        self._engine: ScanEngine | None = None
+        self._scanned: Ranges | None = None
+        """The ranges that the engine scans, or has scanned."""
+        self._queries: EngineQueries | None = None
+        self._names: NameTable | None = None
+        """Keys that were listed, on their way to the sink; None where they are inspected."""
+        self._seen: tuple[int, ...] = NOTHING_SEEN
+        """The engine's counters when it was last looked at."""
+        self._slice_us = FIRST_SLICE_US
+        self._is_lent = False
+        """Whether the engine has the connection."""
 
     @property
     def waiting(self) -> int:
         """Keys that were listed, and about which something is still to be asked."""
         return super().waiting + (0 if self._engine is None else self._engine.waiting)
+
+    @property
+    def _has_queries(self) -> bool:
+        return super()._has_queries or (self._engine is not None and self._engine.has_work)
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys about which something is still to be asked, and return them."""
@@ -119,74 +132,76 @@ class CompiledNodeScan(NodeScan):
         for _ in queries.hand_on():
             pass
 
-    def _new_table(self) -> TableWatch:
-        if not self._is_compiled:
-            return super()._new_table()
-        return cast("TableWatch", cast("CompiledRanges", self.ranges).table)
-
     def _idle_range(self) -> Range | None:
         """Return None where the engine scans, and Python asks what the engine does not."""
-        return None if self._is_compiled else super()._idle_range()
+        return None if self.listing.ranges.dialect.is_ordered else super()._idle_range()
 
-    @property
-    def _has_queries(self) -> bool:
-        return super()._has_queries or (self._engine is not None and self._engine.has_work)
-
-    @property
-    def _asks_itself(self) -> bool:
-        return self.source is not None and self.source.waiting > 0
-
-    def reset(self, *, opaque: bool = False) -> None:
-        """Begin again from the start, with another engine."""
-        super().reset(opaque=opaque)
+    def reset(self) -> None:
+        """Go on from the start of the listing, with another engine."""
+        super().reset()
         self._engine = self._queries = self._names = None
 
-    async def run(self) -> None:
-        """Scan to the end, see `NodeScan.run`."""
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rtui engine") as self._thread:
-            await super().run()
+    def _engine_for(self, lane: Lane) -> ScanEngine:
+        """Return the engine, which scans what is listed now; nothing is under way."""
+        ranges, passes = self.listing.ranges, self.listing.passes
+        engine = self._engine
+        if engine is None:
+            only = self.listing.only
+            template = scan_template(only.match, only.key_type, lane.names)
+            engine = self._engine = ScanEngine(cast("CompiledRanges", ranges), template)
+            self._seen = NOTHING_SEEN
+            if passes is not None:
+                engine.filter_slots(cast("CompiledSlotFilter", passes.filter))
+            if self.source is not None:
+                self._queries = self.source.compiled(engine)
+            elif self._split_sink is not None:
+                self._names = NameTable(self._split_sink.separators)
+                engine.group_names(self._names)
+        elif ranges is not self._scanned:
+            engine.use_ranges(cast("CompiledRanges", ranges))
+        self._scanned = ranges
+        return engine
 
-    def _begin_engine(self, lane: Lane) -> ScanEngine:
-        template = scan_template(self._only.match, self._only.key_type, lane.names)
-        self._engine = ScanEngine(cast("CompiledRanges", self.ranges), template)
-        self._seen = (0,) * 10
-        if self.passes is not None:
-            self._engine.filter_slots(cast("SlotFilter", self.passes.filter))
-        if self.source is not None:
-            self._queries = self.source.compiled(self._engine)
-        elif self._split_sink is not None:
-            self._names = NameTable(self._split_sink.separators)
-            self._engine.group_names(self._names)
-        return self._engine
+    def _leave_engine(self) -> None:
+        """Have Python ask what the engine has not asked yet, since cursors have no position any more."""
+        if self._engine is not None:
+            self._engine.use_ranges(CompiledRanges(Dialect.SLOTTED, ()))
+            waiting = self.take_waiting()
+            if self.source is not None:
+                self.source.add_page(waiting)
 
-    async def _drive(self, lane: Lane) -> None:
-        """Let the engine ask until nothing is left to ask."""
-        if not self._is_compiled:
-            await super()._drive(lane)
+    async def drive(self, lane: Lane) -> None:
+        """Let the engine ask until nothing is left to ask, or it is stopped."""
+        if not self.listing.ranges.dialect.is_ordered:
+            self._leave_engine()
+            await super().drive(lane)
             return
-        engine = self._engine or self._begin_engine(lane)
+        engine = self._engine_for(lane)
         self._slice_us = FIRST_SLICE_US
         self._control.on_change.append(engine.interrupt)
         try:
-            while not (self.is_done or self._control.is_stopped):
-                if self._loop.time() >= self.probe.due_at:
-                    self._send_probe(lane, self._loop.time())
-                await self._ask(lane, lambda: not self._asks_itself)
-                if self._control.is_held:
-                    await self._control.wait_while_held()
-                    self.probe.due_at = self._loop.time()
-                elif self._may_send and lane.is_idle:
-                    await self._lend(lane, engine)
-                else:  # others ask something on it, such as for the hot keys of a report
-                    await self._control.sleep(BUSY_LANE_S)
+            with ThreadPoolExecutor(max_workers=1, thread_name_prefix="rtui engine") as thread:
+                await self._take_turns(lane, engine, thread)
         finally:
             self._control.on_change.remove(engine.interrupt)
-        if self.is_whole:
-            await self._conclude(lane)
 
-    async def _lend(self, lane: Lane, engine: ScanEngine) -> None:
+    async def _take_turns(self, lane: Lane, engine: ScanEngine, thread: ThreadPoolExecutor) -> None:
+        """Have Python and the engine use the lane by turns: probes and some questions are up to Python."""
+        while not (self.is_done or self._control.is_stopped):
+            if self._loop.time() >= self.probe.due_at:
+                self._send_probe(lane, self._loop.time())
+            await self._ask(lane, lambda: self.source is None or not self.source.waiting)
+            if self._control.is_held:
+                await self._control.wait_while_held()
+                self.probe.due_at = self._loop.time()
+            elif self._may_send and lane.is_idle:
+                await self._lend(lane, engine, thread)
+            else:  # others ask something on it, such as for the hot keys of a report
+                await self._control.sleep(BUSY_LANE_S)
+
+    async def _lend(self, lane: Lane, engine: ScanEngine, thread: ThreadPoolExecutor) -> None:
         """Let the engine have the connection until Python needs it."""
-        driver = SocketDriver(lane, engine, self._thread) if lane.has_socket else StreamDriver(lane, engine)
+        driver = SocketDriver(lane, engine, thread) if lane.has_socket else StreamDriver(lane, engine)
         self._is_lent = True
         try:
             await self._work(lane, engine, driver)
@@ -205,7 +220,7 @@ class CompiledNodeScan(NodeScan):
             self._is_lent = False
 
     async def _work(self, lane: Lane, engine: ScanEngine, driver: Driver) -> None:
-        """Drive the engine slice by slice; raises what NodeScan.run sees to."""
+        """Drive the engine slice by slice; raises what `NodeScan.run` sees to."""
         is_ending = False
         while True:
             self._prepare(engine)
@@ -287,11 +302,11 @@ class CompiledNodeScan(NodeScan):
         )
         self._seen = seen
         self.commands += commands
-        self.keys += listed
-        self.delivered += delivered
+        self.listing.keys += listed
+        self.listing.delivered += delivered
         self.bytes_in += bytes_in
         self.bytes_out += bytes_out
-        self._answers += writes
+        self.answers += writes
         lane.count_traffic(*engine.take_sent(), bytes_in, bytes_out)
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.probe.add_spent(answered, cost_keys, self.pacer.cost_us(cost_keys))

@@ -226,6 +226,10 @@ class ScanNode:
         """The same node from its beginning."""
         return replace(self, dialect=dialect, spans=None, first_cursor=0, first_keys=(), run_id=None, saved=None)
 
+    def primary_on(self, lane: Lane) -> Primary | None:
+        """The primary of the replica that answers on this lane; None where it is no replica to be followed."""
+        return self.primary if lane.server.role == "replica" else None
+
     def ranges(self, ranges: Callable[..., _Ranges]) -> _Ranges:
         """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""
         if not self.dialect.is_ordered:

@@ -22,7 +22,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rtui.server.scan.cursor import POSITION_END, Dialect, covered_share
+from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, covered_share
 
 Slots: TypeAlias = Sequence[tuple[int, int]]
 """Slots that a cluster node owns, as inclusive pairs."""
@@ -172,6 +172,8 @@ class Ranges:
         self.slots = slots
         self.repeats_possible = False
         """Whether a key may have been delivered twice, since what runs over a border could not be recognised."""
+        self.table = TableWatch()
+        """The size of the one table that a standalone server has, by the cursors of its pages."""
         ends = {span.end for span in ordered}
         most_bytes = head_bytes(len(ordered))
         self._ranges = [
@@ -245,11 +247,11 @@ class Ranges:
         if not self.dialect.is_ordered:
             one.is_done = cursor == 0
             return keys
-        if cursor >= POSITION_END:
-            raise CursorOrderError
-        reached = self.dialect.reached(cursor)
+        reached = self.dialect.reached(cursor) if cursor < POSITION_END else 0
         if reached <= one.position:
             raise CursorOrderError
+        if self.dialect is Dialect.STANDALONE:
+            self.table.observe(cursor)
         first = one.position
         # A cursor of n bits comes from a table of at least 2^n buckets, and of two tables from the smaller one. So the
         # keys of a page begin at its position, unless its cursor is shorter than the one sent, which is so by chance,

@@ -12,8 +12,11 @@ from rtui.server.engine import is_compiled
 from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.listing import Listing
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
+from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
@@ -48,34 +51,29 @@ class Totals:
     def of(cls, nodes: Sequence[NodeScan]) -> Totals:
         """Add up what the nodes are at now."""
         known = [fraction for node in nodes if (fraction := node.fraction) is not None]
+        costs = [node.pipeline.cost(0.0) for node in nodes]
         cost = Cost(
-            commands=sum([node.commands for node in nodes]),
-            keys=sum([node.keys for node in nodes]),
-            bytes_in=sum([node.bytes_in for node in nodes]),
-            bytes_out=sum([node.bytes_out for node in nodes]),
-            server_us=sum([node.probe.server_us for node in nodes]),
-            is_measured=all(node.probe.clock.is_known for node in nodes),
+            commands=sum([one.commands for one in costs]),
+            keys=sum([one.keys for one in costs]),
+            bytes_in=sum([one.bytes_in for one in costs]),
+            bytes_out=sum([one.bytes_out for one in costs]),
+            server_us=sum([one.server_us for one in costs]),
+            is_measured=all(one.is_measured for one in costs),
         )
         return cls(
             fraction=sum(known) / len(known) if known and len(known) == len(nodes) else None,
-            keys=sum([node.delivered for node in nodes]),
+            keys=sum([node.listing.delivered for node in nodes]),
             waits_for=next((node.waits_for for node in nodes if node.waits_for is not None), None),
-            was_resized=any(node.was_resized for node in nodes),
+            was_resized=any(node.listing.was_resized for node in nodes),
             cost=cost,
         )
 
 
-def _kind_of_scan(node: ScanNode, split_sink: SplitSink | None) -> type[NodeScan]:
-    """Return what scans a node: with the compiled engine where that can do with its keys what is wanted."""
+def _can_compile(node: ScanNode, split_sink: SplitSink | None) -> bool:
+    """Whether the compiled engine can do with the keys of a node what is wanted."""
     if node.queries is not None:
-        can_compile = node.queries.is_compiled
-    else:
-        can_compile = split_sink is not None and is_compiled(split_sink.separators)
-    if not can_compile:
-        return NodeScan
-    from rtui.server.scan.compiled_scan import CompiledNodeScan  # noqa: PLC0415 - there if it was built
-
-    return CompiledNodeScan
+        return node.queries.is_compiled
+    return split_sink is not None and is_compiled(split_sink.separators)
 
 
 class Scan:
@@ -119,18 +117,17 @@ class Scan:
         self._cluster_scan: ClusterScan | None = None
         self._may_forget = False
 
+        only = ScanFilter(match, key_type)
+
         def new_scan(node: ScanNode) -> NodeScan:
-            return _kind_of_scan(node, split_sink)(
-                node,
-                control,
-                match=match,
-                key_type=key_type,
-                sink=sink,
-                split_sink=split_sink,
-                restart=self._begin_again,
-                notes=self._notes,
-                slots=self._slots,
-            )
+            if _can_compile(node, split_sink):
+                from rtui.server.scan.compiled_scan import CompiledPipeline, compiled_listing  # noqa: PLC0415 - if built
+
+                listing = compiled_listing(node, only, self._slots)
+                pipeline: ScanPipeline = CompiledPipeline(listing, control, sink, self._notes, split_sink)
+            else:
+                pipeline = ScanPipeline(Listing(node, only, self._slots), control, sink, self._notes)
+            return NodeScan(pipeline, control, restart=self._begin_again, notes=self._notes)
 
         self._new_scan = new_scan
         self._nodes = [new_scan(node) for node in nodes]
@@ -159,7 +156,7 @@ class Scan:
     @property
     def repeats_possible(self) -> bool:
         """Whether a key may have been delivered twice; final once the scan is over."""
-        return self.most_repeated > 0 or any(node.repeats_possible for node in self._nodes)
+        return self.most_repeated > 0 or any(node.listing.repeats_possible for node in self._nodes)
 
     @property
     def progress(self) -> Progress:
@@ -206,12 +203,13 @@ class Scan:
 
     def remaining(self) -> list[list[CursorSpan]]:
         """The spans that each node has still to visit; none when it is done or its cursors have no position."""
-        return [node.ranges.remaining() if node.ranges.dialect.is_ordered else [] for node in self._nodes]
+        ranges = [node.listing.ranges for node in self._nodes]
+        return [one.remaining() if one.dialect.is_ordered else [] for one in ranges]
 
     @property
     def dialect(self) -> Dialect:
         """How the first node counts its cursors."""
-        return self._nodes[0].ranges.dialect
+        return self._nodes[0].listing.ranges.dialect
 
     @property
     def unlisted(self) -> set[int]:
@@ -220,7 +218,7 @@ class Scan:
 
     def saved_ranges(self) -> SavedRanges:
         """Return for a file where the first node goes on in a later run; once it is over."""
-        return self._nodes[0].saved_ranges()
+        return self._nodes[0].listing.saved_ranges()
 
     @property
     def run_id(self) -> str | None:
@@ -261,7 +259,7 @@ class Scan:
             self._may_forget = True
             self._slots = self._new_slots(len(self._nodes))
             for node in self._nodes:
-                node.use_slots(self._slots)
+                node.listing.use_slots(self._slots)
             self._begin_again(ScanNote.FORGOTTEN)
 
     @property
@@ -310,7 +308,7 @@ class Scan:
             return
         failed = [node for node in self._nodes if node.failure is not None]
         if not failed:
-            self._final = ScanState.DONE if all(node.is_whole for node in self._nodes) else ScanState.STOPPED
+            self._final = ScanState.DONE if all(node.pipeline.is_whole for node in self._nodes) else ScanState.STOPPED
             return
         self._final = ScanState.FAILED if len(failed) == len(self._nodes) else ScanState.STOPPED
         reasons = [node.failure.happened for node in failed if node.failure is not None]

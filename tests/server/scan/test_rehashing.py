@@ -15,8 +15,8 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ranges
 from rtui.server.scan.node import ScanNode
-from rtui.server.scan.node_scan import TABLE_PROBES
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.pipeline import TABLE_PROBES
 from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan

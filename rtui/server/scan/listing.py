@@ -1,0 +1,174 @@
+"""What one node has listed: from a reply to SCAN to the keys of it that are new, and how far the node's cursors are.
+
+Each page goes through one `Listing`. It checks that the server moves on, in order, and has not begun again; leaves out
+keys that were listed before or that do not match; and counts. Which ranges and which filter by slot do that, those in
+Python or the compiled ones, is chosen where the listing is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import chain
+from typing import Final
+
+from rtui.keyspace.slots import SLOTS, each_slot
+from rtui.server.scan.cluster_slots import ClusterSlots
+from rtui.server.scan.cursor import BeginningWatch, Dialect, slots_between
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.page import BeginAgainError, ScanFilter, scan_page
+from rtui.server.scan.progress import ScanNote
+from rtui.server.scan.ranges import Range, Ranges
+from rtui.server.scan.saved_ranges import SavedRanges
+from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
+from rtui.server.scan.slot_passes import SlotPasses
+from rtui.server.wire.errors import ScanRefusedError
+from rtui.server.wire.replies import Reply
+
+STUCK_AFTER: Final = 1000
+"""Replies in a row that carry the cursor they were asked with: the server does not move."""
+
+OUT_OF_ORDER: Final = 2_000
+"""So many keys at most are under way, of which a later one may be answered before an earlier one."""
+
+
+def python_ranges(node: ScanNode) -> Ranges:
+    """Return the ranges of a node, not compiled."""
+    return node.ranges(Ranges)
+
+
+class Listing:
+    """The pages of one node, in one pass over its keyspace, or in several over its slots of a cluster."""
+
+    def __init__(
+        self,
+        node: ScanNode,
+        only: ScanFilter,
+        slots: ClusterSlots | None = None,
+        *,
+        new_ranges: Callable[[ScanNode], Ranges] = python_ranges,
+        new_filter: Callable[[int], KeyFilter] = SlotFilter,
+    ) -> None:
+        """With `slots` nothing is listed before `begin_pass`.
+
+        `new_filter` makes what decides which listed keys are delivered, and remembers so many of them.
+        """
+        self.node = node
+        self.only = only
+        self.matches: Callable[[bytes], bool] | None = None
+        """What tells whether a name matches, on a server that is not sent a pattern."""
+        self.passes = None if slots is None else SlotPasses(node, slots, new_filter)
+        self.keys = 0
+        """Keys that the server returned."""
+        self.delivered = 0
+        """Keys that went to the sink since the scan began, or began again."""
+        self.name_bytes = 0.0
+        """The mean length of the names in a page; after longer ones it falls by a tenth a page at most."""
+        self._new_ranges, self._new_filter = new_ranges, new_filter
+        self._was_resized = False
+        """Whether `was_resized` held in an earlier pass over the node's slots."""
+        self._looked: tuple[int, set[int]] | None = None
+        """How many keys were listed when somebody looked, and in which slots some were not; see `unlisted`."""
+        self._unasked: frozenset[int] | set[int] = frozenset()
+        """The slots that were not done at the look before that."""
+        self._begin(node)
+
+    def _begin(self, node: ScanNode) -> None:
+        """List what of the node is to be scanned from here on."""
+        self.ranges = self._new_ranges(node)
+        self._beginning = BeginningWatch(node.first_keys)
+        self._stuck = 0
+        if node.saved is not None:
+            self.ranges.restore(node.saved.states(), repeats_possible=node.saved.repeats_possible)
+            self.ranges.table.restore(node.saved.table_bits, node.saved.table_has_shrunk)
+        if node.dialect is Dialect.STANDALONE:
+            self.ranges.table.observe(node.first_cursor)
+
+    def begin_anew(self, dialect: Dialect) -> None:
+        """List everything again from the start."""
+        self._begin(self.node.whole(dialect))
+        self.delivered, self._looked = 0, None
+        self._was_resized = False
+
+    def begin_pass(self, view: Reply) -> None:
+        """Begin a pass over the node's slots with the view that this reply is; nothing may be under way.
+
+        Raises ScanRefusedError and ServerBusyError.
+        """
+        if self.passes is not None:
+            node = self.passes.begin(view)
+            self._was_resized = self.was_resized
+            self._begin(node)
+
+    def use_slots(self, slots: ClusterSlots) -> None:
+        """Begin again from the start with another book of the cluster's slots; the scan does not run."""
+        self.passes = SlotPasses(self.node, slots, self._new_filter)
+
+    def take_page(self, one: Range, reply: Reply) -> list[bytes]:
+        """Move a range on by the reply to its SCAN; return the keys that are to be delivered.
+
+        Raises ServerBusyError, CursorOrderError and ScanRefusedError, which is a BeginAgainError where the scan may go
+        on from its beginning.
+        """
+        cursor, keys = scan_page(reply)
+        self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
+        if self._stuck >= STUCK_AFTER:
+            raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
+        if not self.ranges.dialect.is_ordered and self._beginning.observe(keys):
+            raise BeginAgainError(ScanNote.BEGAN_AGAIN)
+        fresh = self.ranges.advance(one, cursor, keys)
+        if self.matches is not None:
+            fresh = [*filter(self.matches, fresh)]
+        if self.passes is not None:
+            fresh = self.passes.filter.accept(fresh)
+        self.keys += len(keys)
+        if keys:
+            self.name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self.name_bytes)
+        return fresh
+
+    def fraction(self, size: int | None) -> float | None:
+        """How much is listed, 0 … 1: by the cursors, else by `size`, the keys of the database, unless it filters."""
+        if self.passes is not None and self.passes.fraction is not None:
+            return self.passes.fraction
+        if self.passes is not None and self.ranges.dialect.is_ordered:
+            if self.passes.is_unseen:
+                return 0.0
+            if self.ranges.is_done:
+                return 1.0
+        by_cursor = self.ranges.fraction()
+        if by_cursor is not None or not size or not self.only.is_open:
+            return by_cursor
+        return 1.0 if self.ranges.is_done else min(0.99, self.keys / size)
+
+    def unlisted(self, waiting: int) -> set[int]:
+        """Where cursors go slot by slot: the slots of the node of which not all keys are listed, and asked about.
+
+        `waiting` keys are to be asked about still. They are in the order in which they were listed, but for a few: once
+        so many more are asked about than were listed when somebody looked, all slots are done that were listed then.
+        """
+        ranges = self.ranges
+        if ranges.dialect is not Dialect.SLOTTED:
+            return set()
+        own = set(range(SLOTS) if ranges.slots is None else each_slot(ranges.slots))
+        ahead = own.intersection(chain(*(slots_between(one.start, one.end)[0] for one in ranges.remaining())))
+        if not waiting:
+            return ahead
+        if self._looked is None or self.delivered - waiting >= self._looked[0] + OUT_OF_ORDER:
+            self._unasked = own if self._looked is None else self._looked[1]
+            self._looked = self.delivered, ahead
+        return own & self._unasked
+
+    @property
+    def was_resized(self) -> bool:
+        """Whether a key may have been delivered twice since the server resized its one table."""
+        is_now = self.ranges.repeats_possible or self.ranges.table.has_shrunk
+        return self._was_resized or (is_now and self.ranges.dialect is Dialect.STANDALONE)
+
+    @property
+    def repeats_possible(self) -> bool:
+        """Whether a key may have been delivered twice; in a cluster not where cursors go slot by slot."""
+        is_filtered = self.passes is not None and self.ranges.dialect is Dialect.SLOTTED
+        return self.was_resized or not (is_filtered or self.ranges.dialect is Dialect.STANDALONE)
+
+    def saved_ranges(self) -> SavedRanges:
+        """Return for a file which positions are still to be visited, and which names belong to their borders."""
+        return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.ranges.table)
