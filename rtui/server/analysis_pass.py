@@ -253,7 +253,7 @@ class AnalysisPass:
         failures = await for_each(self.nodes.all, ask)
         if isinstance(self.work, SamplePass | ClusterSamplePass):
             failures.append(await failure_of(_in_time(self._read_memory_bound()), name="rtui last questions"))
-        prove_longest([pipeline.late_lengths for pipeline in self.nodes.pipelines], self.findings.big)
+        prove_longest([pipeline.last_stages.late_lengths for pipeline in self.nodes.pipelines], self.findings.big)
         if any(record.note == READ_BY_RTUI for record in self.findings.big.report().by_memory):
             self.notes.append(SafeText(READ_BY_RTUI_NOTE))
         return [*dict.fromkeys(failure.happened for failure in failures if failure is not None)]

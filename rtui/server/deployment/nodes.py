@@ -1,21 +1,20 @@
-"""The servers behind a target: one server, or the nodes of a cluster with a connection to each that is needed.
+"""The servers behind a target: one server, or the nodes of a cluster, and which of them is asked what.
 
 `Deployment.home` is the connection to what the user named. Where that is a node of a cluster, and the user does not
 want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
 about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). When an
 answer says that a slot is elsewhere, `look` asks again, by redis-py, any node that answers; connections to nodes that
-are gone are closed then. Connections to nodes go the way of the first one: TLS, SSH hosts, proxy, address map, and
-passwords that expire.
+are gone are closed then. Connections to nodes (`node_connections`) go the way of the first one: TLS, SSH hosts, proxy,
+address map, and passwords that expire.
 
-When the home server of a cluster can't be reached, the connection to it goes on to other nodes, one after another.
+When the home server of a cluster can't be reached, the connection to it goes on to other nodes (`seeds`).
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
@@ -24,8 +23,10 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.connect import connection_to
-from rtui.server.deployment.replicas import ReplicaConnections, ReplicaFinder
+from rtui.server.deployment.node_connections import NodeConnections
+from rtui.server.deployment.replicas import ReplicaConnections
 from rtui.server.deployment.replication import FollowedPrimary
+from rtui.server.deployment.seeds import SeedFinder
 from rtui.server.deployment.topology import (
     Node,
     Shard,
@@ -42,8 +43,7 @@ from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
-from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.opening import Logins
+from rtui.server.wire.opening import Locator, Logins
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
 from rtui.server.wire.target import Target
@@ -52,9 +52,6 @@ if TYPE_CHECKING:
     from rtui.analysis.health.sample import SentinelView
     from rtui.server.deployment.cluster import ClusterWatch
 
-
-MOST_IDLE: Final = 64
-"""Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
 
 FILES_PER_NODE: Final = 2
 """Files that the connections to a node have open: one for questions about single keys, one for all of them.
@@ -84,46 +81,6 @@ class ServerNode:
     """That of the replica that is asked in its place; None where the primary is asked."""
 
 
-class SeedFinder:
-    """Says where the home connection goes: to the target, after a failed attempt to the next node that is known."""
-
-    note = None
-
-    def __init__(self, target: Target) -> None:
-        self._targets = [target, *(replace(target, host=host, port=port, seeds=()) for host, port in target.seeds)]
-        self._at = 0
-        self._is_retry = False
-
-    @property
-    def count(self) -> int:
-        """How many addresses there are."""
-        return len(self._targets)
-
-    def succeeded(self) -> None:
-        """Begin with the same address next time."""
-        self._is_retry = False
-
-    def learn(self, nodes: Iterator[Node]) -> None:
-        """Go on to these nodes, too, where none of the others answers."""
-        known = {(one.host, one.port) for one in self._targets}
-        new = [(one.host, one.port) for one in nodes if (one.host, one.port) not in known]
-        like = self._targets[0]
-        self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
-
-    async def locate(self) -> Target:
-        """Return where the next attempt goes."""
-        if self._is_retry:
-            self._at = (self._at + 1) % len(self._targets)
-        self._is_retry = True
-        return self._targets[self._at]
-
-    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
-        """Refuse no server: any node of the cluster will do."""
-
-    async def close(self) -> None:
-        """End nothing: it asks nobody."""
-
-
 class Deployment:
     """The servers behind a target; `open` it once, `close` it at the end. Everything runs on one event loop."""
 
@@ -142,17 +99,14 @@ class Deployment:
         """Grows whenever the topology has changed."""
         self.on_change: list[Callable[[], object]] = []
         """Callbacks, without arguments, after each such change."""
-        self.replicas = ReplicaConnections(self._places, self._connect, self.connection_of, self.notes)
+        self.replicas = ReplicaConnections(
+            self._places, lambda finder: self._connect(self.home.target, finder), self.connection_of, self.notes
+        )
         """The connections of scans, where the user wants replicas to be asked."""
         self._is_alone = is_alone
-        self._home_node = ("", -1)
-        """The id of the home connection's node, and the generation of the connection that it was asked on."""
-        self._nodes: OrderedDict[str, Connection] = OrderedDict()
-        """Connections to nodes by their ids, the one that was used last at the end."""
-        self._scanned: set[str] = set()
+        self._nodes = NodeConnections(self.home, self._connect, self._node, self.replicas.is_asked)
         self._watch: ClusterWatch | None = None
         self._looking: asyncio.Task[TopologyChange] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
 
     @classmethod
     def over(cls, connection: Connection) -> Deployment:
@@ -202,7 +156,7 @@ class Deployment:
             self._give_up(replies[0] if isinstance(replies[0], ServerError) else None)
             return
         self._allow_connections([shard for shard in found.shards if shard.slots])
-        self._home_node = own_node_id(replies[0]) or "", generation
+        self._nodes.know_home(own_node_id(replies[0]) or "", generation)
         self._update(found)
 
     def _allow_connections(self, shards: Sequence[Shard]) -> None:
@@ -245,7 +199,7 @@ class Deployment:
         if self._watch is None:
             from rtui.server.deployment.cluster import ClusterWatch  # noqa: PLC0415 - redis-py, once something moves
 
-            seeds = [self.target_of(node) for node in self.topology.nodes if not node.is_down]
+            seeds = [self._nodes.target_of(node) for node in self.topology.nodes if not node.is_down]
             self._watch = ClusterWatch(seeds, self.log, logins=self._shared_logins())
         await self._watch.look()
         return self._update(self._watch.topology)
@@ -259,9 +213,9 @@ class Deployment:
         for node in found.nodes:
             was = known.get(node.id)
             if was is not None and (was.host, was.port) != (node.host, node.port):
-                self._forget(node.id)
+                self._nodes.forget(node.id)
         for node in change.went:
-            self._forget(node.id)
+            self._nodes.forget(node.id)
             self.replicas.forget(node.id)
         if change or before.moves != found.moves:
             self.revision += 1
@@ -269,22 +223,15 @@ class Deployment:
                 call()
         return change
 
-    def target_of(self, node: Node) -> Target:
-        """How to connect to a node: to that of the home connection as the user did, to others as the cluster says."""
-        home = self.home.target
-        if (node.id, self.home.generation) == self._home_node:
-            return home
-        return replace(home, host=node.host, port=node.port, socket_path=None, seeds=())
-
     def label_of(self, node_id: str) -> SafeText:
         """Return what a connection to a node is called, `host:port via bastion`; empty for one not in the cluster."""
         node = self._node(node_id)
-        return SafeText("") if node is None else self.target_of(node).label
+        return SafeText("") if node is None else self._nodes.target_of(node).label
 
     def link_of(self, node_id: str) -> State | None:
         """Return the state of the connection to a node; None where none was wanted so far."""
-        found = self.replicas.connection(node_id) or self._nodes.get(node_id)
-        return None if found is None else found.link
+        found = self.replicas.connection(node_id)
+        return self._nodes.link(node_id) if found is None else found.link
 
     def _node(self, node_id: str) -> Node | None:
         nodes = () if self.topology is None else self.topology.nodes
@@ -311,7 +258,7 @@ class Deployment:
         """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
         if self.topology is None:
             return await self._chosen_node("", self.home.target.label, None)
-        home = self.topology.shard_of(self._home_node[0])
+        home = self.topology.shard_of(self._nodes.home_id)
         shards = [shard for shard in self.topology.shards if shard.slots]
         shard = home if home is not None and home.slots else shards[0]
         return await self._scanned_node(shard)
@@ -342,7 +289,7 @@ class Deployment:
             with contextlib.suppress(ConnectionLost):
                 connection = await self.connection_of(node.id)
                 if connection is not self.home:
-                    self._scanned.add(node.id)
+                    self._nodes.keep_open(node.id)
                 return ServerNode(connection, node.id, node.label)
             return None
 
@@ -362,12 +309,16 @@ class Deployment:
             found = await self.replicas.asked(primary_id)
             if found is not None:
                 return ServerNode(found.connection, primary_id, found.connection.target.label, slots, found.primary)
-        self._scanned.add(primary_id)
+        self._nodes.keep_open(primary_id)
         return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)
 
-    def _connect(self, finder: ReplicaFinder) -> Connection:
-        """Return a connection whose attempts go where the finder says."""
-        return connection_to(self.home.target, self.log, locator=finder, logins=self._shared_logins())
+    def _connect(self, target: Target, locator: Locator | None = None) -> Connection:
+        """Return a connection with the passwords of the home connection, whose attempts go where the locator says."""
+        return connection_to(target, self.log, locator=locator, logins=self._shared_logins())
+
+    def _shared_logins(self) -> Logins | None:
+        """Return what makes the passwords of the home connection, for other connections."""
+        return None if self.home.logins is None else self.home.logins.shared()
 
     def _places(self, primary_id: str) -> tuple[Target, Sequence[Target]]:
         """Return where a primary and its replicas are, as far as that is known now."""
@@ -379,7 +330,7 @@ class Deployment:
         if shard is None:
             raise ConnectFailure(FailureKind.CLUSTER, "The node is not in the cluster any more.")
         live = [node for node in shard.replicas if not node.is_down]
-        return self.target_of(shard.primary), [self.target_of(node) for node in live]
+        return self._nodes.target_of(shard.primary), [self._nodes.target_of(node) for node in live]
 
     @for_purpose(Purpose.SERVER)
     async def moves_of(self, node_ids: Iterable[str]) -> tuple[SlotMove, ...]:
@@ -417,40 +368,7 @@ class Deployment:
 
         Where the node can't be reached, that is the `state` of the connection, which goes on trying.
         """
-        if not node_id:
-            return self.home
-        is_home = (node_id, self.home.generation) == self._home_node
-        if is_home and self.home.is_online and node_id not in self._scanned:
-            return self.home
-        found = self._nodes.get(node_id)
-        if found is None:
-            node = self._node(node_id)
-            if node is None:
-                raise ConnectionLost("The node is not in the cluster any more.")
-            found = self._nodes[node_id] = connection_to(self.target_of(node), self.log, logins=self._shared_logins())
-            found.start()
-            self._close_idle()
-        self._nodes.move_to_end(node_id)
-        await found.tried()
-        return found
-
-    def _shared_logins(self) -> Logins | None:
-        """Return what makes the passwords of the home connection, for other connections."""
-        return None if self.home.logins is None else self.home.logins.shared()
-
-    def _close_idle(self) -> None:
-        idle = [one for one in self._nodes if one not in self._scanned and not self.replicas.is_asked(one)]
-        for node_id in idle[: max(0, len(idle) - MOST_IDLE)]:
-            self._forget(node_id)
-
-    def _forget(self, node_id: str) -> None:
-        """Close the connection to a node in the background; another one is made when it is wanted."""
-        connection = self._nodes.pop(node_id, None)
-        self._scanned.discard(node_id)
-        if connection is not None:
-            closing = asyncio.create_task(connection.close(), name="rtui closing")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+        return await self._nodes.connection(node_id) if node_id else self.home
 
     async def close(self) -> None:
         """Close all connections."""
@@ -461,7 +379,5 @@ class Deployment:
         await self.replicas.close()
         if self._watch is not None:
             await failure_of(self._watch.close(), name="rtui topology")
-        nodes = list(self._nodes.values())
-        self._nodes.clear()
-        await asyncio.gather(*(one.close() for one in nodes), *self._closing)
+        await self._nodes.close()
         await self.home.close()

@@ -27,7 +27,8 @@ from rtui.server.facts.answers import expected
 from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
-from rtui.server.inspection.pipeline import InspectionPipeline, memory_note
+from rtui.server.inspection.last_stages import memory_note
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.wire.capability import is_key_refusal, means_gone, refuses_fact
 from rtui.server.wire.errors import ServerBusyError
@@ -125,7 +126,7 @@ class CompiledInspection:
             engine.count_by_registry(self._table)
             findings.registered.pulls[pipeline] = self._pull
         every = self._plan.sample_every
-        engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.skip)
+        engine.inspect(patterns.table, slots.table, self, sampled_every=every, sampled_in=pipeline.listed.skip)
         engine.know_types(list(QUERIES))
 
     def decide(self, column: int, key_type: bytes | None, kind: Kind, value: bytes | int | None) -> int:
@@ -299,7 +300,7 @@ class CompiledInspection:
 
     def _hand_on(self, taken: Taken) -> None:
         """Hand on what one slice has found."""
-        findings, late = self._findings, self._pipeline.late_lengths
+        findings, late = self._findings, self._pipeline.last_stages.late_lengths
         if taken.unread:
             findings.add_unread(taken.unread)
         for batch, _ in self._batches(taken.exported):
@@ -319,7 +320,7 @@ class CompiledInspection:
 
     def _set_floors(self, types: Sequence[bytes | None]) -> None:
         """Tell the engine which keys the lists still take, and of which the length is to be asked late."""
-        big, late = self._findings.big, self._pipeline.late_lengths
+        big, late = self._findings.big, self._pipeline.last_stages.late_lengths
         for number, key_type in enumerate(types):
             self._engine.set_floors(number, *big.floors(key_type))
             least = late.least_memory(key_type, big)

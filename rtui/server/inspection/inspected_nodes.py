@@ -109,7 +109,7 @@ class InspectedNodes:
         """Have all nodes add their keys to other findings from now on."""
         self._findings = findings
         for pipeline in self.pipelines:
-            pipeline.findings = findings
+            pipeline.add_to(findings)
 
     def assign(self, owners: Sequence[str | None]) -> None:
         """Learn by slot which node serves it now, None where none says so; nothing where `owners` is empty."""

@@ -7,13 +7,18 @@ from typing import Any
 
 import pytest
 
+from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import ALL_COLUMNS
 from rtui.server import guard
-from rtui.server.inspection.pipeline import TOO_COSTLY_NOTE
+from rtui.server.inspection.last_stages import TOO_COSTLY_NOTE
+from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Lost
+from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.secret import Secret
 from tests.proxy import DelayProxy
 from tests.server import every_type
@@ -59,6 +64,20 @@ async def test_every_type_as_another_client_sees_it(server: Server) -> None:
     assert found.facts[b"string:expires"]["ttl"] > 0
     assert found.vanished == 0
     assert found.encodings.total() == len(found.facts)
+
+
+def test_results_go_to_the_findings_that_were_named_last() -> None:
+    first, second = Gathered(), Gathered()
+    pipeline = InspectionPipeline(InspectionPlan(Capabilities(), ServerIdentity(), NoTouch.UNSUPPORTED), first)
+    batch = InspectedBatch(b"string", [b"key"], memory_bytes=[60], lengths=[3])
+    pipeline.go_on(batch)
+    pipeline.add_to(second)
+    pipeline.add_page([b"key", b"l" * (64 * 1024 + 1)])
+    pipeline.count_gone(2)
+    assert pipeline.take_waiting()
+    pipeline.last_stages.go_on(batch)
+    assert (len(first.facts), len(first.unread_names), first.vanished) == (0, 0, 0)
+    assert (len(second.facts), len(second.unread_names), second.vanished) == (1, 1, 2)
 
 
 async def test_encodings_are_those_of_every_nth_key(valkey: Server) -> None:
@@ -243,7 +262,7 @@ async def test_streams_are_watched_where_their_size_takes_a_walk(server: Server)
     assert all(facts["memory"] == client.memory_usage(key) for key, facts in found.facts.items())
     assert len(found.facts) == 30
     is_watched = server.product == "redis" and server.version < (8, 4)
-    assert (pipeline.cost_watch.most > 1) is is_watched
+    assert (pipeline.last_stages.cost_watch.most > 1) is is_watched
     assert sent.count(b"MEMORY") <= 31
 
 
@@ -255,7 +274,7 @@ async def test_streams_that_prove_dear_are_skipped_and_it_is_said(redis70: Serve
     async with DelayProxy(redis70.port) as proxy, connected(target_of(redis70, port=proxy.port)) as connection:
         scan, pipeline = await inspecting(connection, found)
         for _ in range(MAX_COSTLY):
-            pipeline.cost_watch.observe(1, 2 * COSTLY_S)
+            pipeline.last_stages.cost_watch.observe(1, 2 * COSTLY_S)
         await scan.run()
         sent = proxy.commands()
     assert len(found.facts) == 30
