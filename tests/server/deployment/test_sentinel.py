@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+from dataclasses import replace
 
 import pytest
 
@@ -17,6 +18,7 @@ from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import require
 from tests.sentinels import SERVICE, watched
+from tests.server.deployment.test_nodes import deployed
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
 
@@ -48,6 +50,27 @@ async def test_a_service_is_reached_and_followed_over_a_failover(version: str) -
             assert connection.generation >= 2
         finally:
             await connection.close()
+
+
+@pytest.mark.slow
+async def test_scans_of_a_service_ask_its_replica_and_the_primary_where_it_was_promoted() -> None:
+    with watched(require("redis-7.0")) as service:
+        primary, replica = service.servers
+        async with deployed(replace(parse_target(service.url), replicas="only")) as deployment:
+            (node,) = await deployment.scanned()
+            assert (node.connection.target.port, node.connection.server.role) == (replica.port, "replica")
+            assert (deployment.home.target.port, deployment.home.server.role) == (primary.port, "primary")
+            assert node.label == f"127.0.0.1:{replica.port}"
+        async with deployed(replace(parse_target(service.url), replicas="prefer")) as deployment:
+            (node,) = await deployment.scanned()
+            assert (node.connection.target.port, node.connection.server.role) == (replica.port, "replica")
+            primary.stop()
+            async with asyncio.timeout(30):
+                while (node.connection.is_online, node.connection.server.role) != (True, "primary"):
+                    deployment.home.retry_now()
+                    node.connection.retry_now()
+                    await asyncio.sleep(0.05)
+            assert node.connection.target.port == replica.port
 
 
 @pytest.mark.slow
