@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.options import AnalysisOptions
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
@@ -80,6 +80,7 @@ async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server, ho
     assert failed.kind is FailureKind.SSH
     assert f"ssh {host}: " in failed.happened
     assert said in failed.happened
+    assert failed.happened.count("authorised") <= 2  # of the banner only the end is shown
     await eventually(lambda: not children())
 
 
@@ -88,6 +89,27 @@ async def test_ssh_says_itself_why_it_gets_no_further(bastion: SshHost) -> None:
     assert dead.kind is FailureKind.SSH
     assert "Connection refused" in dead.happened
     await eventually(lambda: not children())
+
+
+async def test_a_server_that_ends_behind_a_host_with_a_banner_is_not_the_fault_of_ssh(
+    bastion: SshHost, redis70: Server
+) -> None:
+    connection = Connection(Target(port=redis70.port, way=Way(("bastion",))))
+    await connection.open()
+    redis70.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await eventually(lambda: not connection.is_online)
+    assert "authorised" not in why_lost(connection.state)
+    await connection.close()
+
+
+@pytest.mark.slow
+async def test_what_ssh_says_is_read_all_the_time(bastion: SshHost, valkey: Server) -> None:
+    """With LogLevel DEBUG it says more than a pipe holds, and would wait for a reader."""
+    connection = Connection(Target(port=valkey.port, way=Way(("chatty",))))
+    await connection.open()
+    for _ in range(1_500):
+        assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
 
 
 async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
