@@ -56,7 +56,7 @@ def ssh_host() -> Iterator[SshHost]:
     """Start a host.
 
     `bastion` and `inner` are reached with the right key, `locked` is with a wrong one; the key of `stranger` is not
-    known, and the name of `nowhere` does not resolve. The host has a banner, and ssh tells everything of `chatty`.
+    known, and the name of `nowhere` does not resolve. The host has a banner.
     """
     folder = Path(tempfile.mkdtemp(prefix="rtui-ssh-"))
     port = free_port()
@@ -83,7 +83,6 @@ def ssh_host() -> Iterator[SshHost]:
         f"Host bastion inner\n{here}{key}{known}"
         f"Host locked\n{here}IdentityFile {folder / 'other'}\nIdentitiesOnly yes\nIdentityAgent none\n{known}"
         f"Host stranger\n{here}{key}UserKnownHostsFile /dev/null\nStrictHostKeyChecking yes\n"
-        f"Host chatty\n{here}{key}{known}LogLevel DEBUG3\n"
         f"Host nowhere\nHostName nowhere.invalid\n"
     )
     (folder / "bin").mkdir()
