@@ -113,6 +113,16 @@ def ssh_failure(said: str) -> ConnectFailure:
     return ConnectFailure(FailureKind.SSH, said, remedy)
 
 
+def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
+    """No byte has come through SSH hosts, which have said nothing either."""
+    happened = f"{target.label} did not answer within {timeout_s:g} s, and ssh says nothing."
+    remedy = (
+        f"Try `ssh {target.way.via[-1]}` first: it has to end up there without asking anything. "
+        "If it does, the server behind it hangs."
+    )
+    return ConnectFailure(FailureKind.TIMEOUT, happened, remedy)
+
+
 def demoted_failure(target: Target) -> ConnectFailure:
     """The server that is said to be the primary is a replica."""
     happened = (

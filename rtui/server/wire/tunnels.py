@@ -3,7 +3,8 @@
 `--via HOST` starts one OpenSSH child a connection, `ssh -W server:port HOST`, whose standard input and output are one
 end of a socket pair. The other end is the connection's socket, as if it were that of the server. So the user's own ssh
 configuration, keys, agent and known hosts apply, and names of servers are resolved by the last host. ssh is told not to
-ask anything (BatchMode), since the terminal is rtui's; what it says when it fails is what the user sees.
+ask anything (BatchMode), since the terminal is rtui's, and not to wait for a host that hangs when rtui is gone
+(ConnectTimeout). What it says when it fails is what the user sees.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.ways import Address
+from rtui.server.wire.ways import SSH_S, Address
 
 MOST_SAID_BYTES: Final = 4096
 """Of what ssh says so much is kept: its end."""
@@ -70,7 +71,13 @@ class SshChild:
         """Start ssh; return our end of its connection. Raises ConnectFailure when there is no ssh."""
         *jumps, last = via
         host = f"[{to[0]}]" if ":" in to[0] else to[0]
-        options = ["-o", "BatchMode=yes", *(["-J", ",".join(jumps)] if jumps else [])]
+        options = [
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            f"ConnectTimeout={SSH_S:.0f}",
+            *(["-J", ",".join(jumps)] if jumps else []),
+        ]
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(

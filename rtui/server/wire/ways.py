@@ -11,6 +11,9 @@ from rtui.server.wire.secret import Secret
 
 Address = tuple[str, int]
 
+SSH_S: Final = 15.0
+"""How long SSH hosts and the server behind them may take to answer: hosts that ask a directory who it is take long."""
+
 _Rule = tuple[re.Pattern[str], int | None, str, str | None]
 """Which hosts, at which port (None: any), and where they are: host, and port (None: the same)."""
 
@@ -60,6 +63,10 @@ class Way:
     addresses: AddressMap = field(default_factory=AddressMap)
     proxy: Secret | None = None
     """`socks5://user:password@host:port`: it may hold a password."""
+
+    def connect_s(self, timeout_s: float) -> float:
+        """Return how long a server may take to answer at first that has `timeout_s` where it is reached directly."""
+        return max(timeout_s, SSH_S) if self.via else timeout_s
 
 
 def checked_host(host: str) -> str:

@@ -43,6 +43,14 @@ def children() -> dict[int, str]:
     return {pid: line for pid, line in found.items() if " -W " in line}
 
 
+def instead_of_ssh(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a shell script in the place of ssh."""
+    program = folder / "ssh"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
 @pytest.mark.parametrize("via", [("bastion",), ("inner", "bastion")])
 async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey: Server, via: tuple[str, ...]) -> None:
     valkey.admin.mset({f"user:{n}": n for n in range(500)})
@@ -106,14 +114,35 @@ async def test_what_ssh_says_is_read_all_the_time(
     bastion: SshHost, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With LogLevel DEBUG it comes to say more than a pipe holds, and would wait for a reader."""
-    program = tmp_path / "ssh"
-    program.write_text(f'#!/bin/sh\nseq 20000 >&2\nexec {bastion.path / "ssh"} "$@"\n')
-    program.chmod(0o700)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    instead_of_ssh(f'seq 20000 >&2\nexec {bastion.path / "ssh"} "$@"', tmp_path, monkeypatch)
     connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
     await connection.open()
     assert await connection.run(guard.ping()) == [b"PONG"]
     await connection.close()
+
+
+async def test_ssh_may_take_longer_than_a_server(
+    bastion: SshHost, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instead_of_ssh(f'sleep 0.3\nexec {bastion.path / "ssh"} "$@"', tmp_path, monkeypatch)
+    connection = Connection(Target(port=valkey.port, way=Way(("bastion",))), connect_timeout_s=0.01)
+    await connection.open()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+async def test_ssh_that_hangs_is_not_said_to_be_a_server_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.wire.ways.SSH_S", 0.1)
+    instead_of_ssh("exec sleep 60", tmp_path, monkeypatch)
+    connection = Connection(Target(port=1, way=Way(("bastion",))), connect_timeout_s=0.01)
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    assert failed.value.kind is FailureKind.TIMEOUT
+    assert failed.value.happened == "127.0.0.1:1 via bastion did not answer within 0.1 s, and ssh says nothing."
+    assert "`ssh bastion`" in failed.value.remedy
 
 
 async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
