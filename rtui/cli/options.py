@@ -55,11 +55,16 @@ Of a cluster any node will do; host:port,host:port names several, of which the f
 With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
 Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
 
-Passwords that expire are printed by --password-command, as text or JSON with username, password and expires_in:
-  ElastiCache, MemoryDB   a script that signs a request with your AWS profile; its life is read from the token
-  Microsoft Entra ID      az account get-access-token --resource https://redis.azure.com --query accessToken -o tsv
+\b
+Passwords that expire are printed by --password-command, as one line of text or as
+JSON with username, password and expires_in (seconds). Such commands are:
+  ElastiCache, MemoryDB   a script that signs a request with your AWS profile;
+                          when the token ends is read from it
+  Microsoft Entra ID      az account get-access-token -o tsv --query accessToken
+                            --resource https://redis.azure.com
   Google Memorystore      gcloud auth print-access-token
-  Vault                   vault read -format=json database/creds/reader | jq '.data + {expires_in: .lease_duration}'
+  Vault                   vault read -format=json database/creds/reader
+                            | jq '.data + {expires_in: .lease_duration}'
 
 Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
 a profile, not with -a or in TARGET.
