@@ -6,7 +6,8 @@ attempt to log in. What is known to expire is made again after four fifths of it
 connections log in again; what the server refuses is made again for the next attempt.
 
 A command prints the password on one line, or a JSON object: `{"username": …, "password": …, "expires_in": seconds}`.
-Without `expires_in`, or with 0 as Vault has it where nothing ends, the life of a JSON Web Token is read from its `exp`, that of a signed AWS request from its query.
+Without `expires_in`, or with 0 as Vault has it where nothing ends, the life of a JSON Web Token is read from its `exp`,
+that of a signed AWS request from its query.
 """
 
 from __future__ import annotations
@@ -205,11 +206,10 @@ class CommandSource:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             await process.communicate()
+            if isinstance(error, TimeoutError) and process.returncode:
+                raise _failed(f"The password command has not ended within {COMMAND_S:g} s.") from None
             if isinstance(error, TimeoutError):
-                what = (
-                    "has not ended" if process.returncode else "has left a program running that holds its output open"
-                )
-                raise _failed(f"The password command {what} within {COMMAND_S:g} s.") from None
+                raise _failed("The password command has started a program that still holds its output open.") from None
             raise
         if process.returncode:
             words = " ".join(errors.decode("utf-8", "replace").split())
