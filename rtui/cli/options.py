@@ -19,7 +19,7 @@ from rtui.server.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way, checked_host
+from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -174,7 +174,9 @@ class ConnectionOptions:
         if self.via and self.proxy:
             raise click.UsageError("Give --via or --proxy: ssh's own ProxyCommand takes a proxy, too.")
         if self.via or self.proxy:
-            way = replace(way, via=tuple(map(checked_host, self.via)), proxy=Secret(self.proxy) if self.proxy else None)
+            way = replace(
+                way, via=tuple(map(checked_host, self.via)), proxy=checked_proxy(self.proxy) if self.proxy else None
+            )
         return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
 
     def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import urlsplit
 
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
@@ -16,6 +17,15 @@ SSH_S: Final = 15.0
 
 _Rule = tuple[re.Pattern[str], int | None, str, str | None]
 """Which hosts, at which port (None: any), and where they are: host, and port (None: the same)."""
+
+PROXY_SCHEMES: Final = {
+    "socks5": "socks5",
+    "socks5h": "socks5",
+    "socks4": "socks4",
+    "socks4a": "socks4",
+    "http": "http",
+}
+"""How the URL of a proxy may begin, and what python-socks calls that."""
 
 _HOST: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}\Z")
 """What ssh takes as a host, a user before it or not; never an option."""
@@ -74,6 +84,23 @@ def checked_host(host: str) -> str:
     if not _HOST.match(host):
         raise TargetError("The way can't be read", "An SSH host is no option and has no spaces.", "Write --via HOST.")
     return host
+
+
+def checked_proxy(url: str) -> Secret:
+    """Return the URL of a proxy as python-socks reads it; raises TargetError, which repeats nothing of it.
+
+    `socks5h` and `socks4a`, as curl has them, say that the proxy resolves names, which it does anyway.
+    """
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # of the port, or of brackets
+        is_whole = False
+    if not is_whole:
+        happened = f"A proxy is a URL that begins with one of {', '.join(PROXY_SCHEMES)}, and has a host and a port."
+        remedy = "Write --proxy socks5://host:1080, or socks5://user:password@host:1080 with @ as %40, / as %2F."
+        raise TargetError("The proxy can't be read", happened, remedy)
+    return Secret(PROXY_SCHEMES[parts.scheme] + url[url.index(":") :])
 
 
 def _parsed_rule(rule: str) -> _Rule:

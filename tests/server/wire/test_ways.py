@@ -20,7 +20,7 @@ from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import AddressMap, Way, checked_host
+from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost
@@ -168,7 +168,7 @@ async def test_a_tunnel_that_ends_is_made_again(bastion: SshHost, valkey: Server
 async def test_a_socks_proxy(bastion: SshHost, valkey: Server) -> None:
     port = free_port()
     with bastion.socks_proxy(port):
-        way = Way(proxy=Secret(f"socks5://127.0.0.1:{port}"))
+        way = Way(proxy=checked_proxy(f"socks5h://127.0.0.1:{port}"))
         connection = Connection(Target("localhost", valkey.port, way=way))
         await connection.open()
         assert await connection.run(guard.ping()) == [b"PONG"]
@@ -220,6 +220,27 @@ def test_every_address_is_led_somewhere(host: str, port: int) -> None:
 def test_what_is_no_ssh_host(host: str) -> None:
     with pytest.raises(TargetError):
         checked_host(host)
+
+
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("socks5://127.0.0.1:1080", "socks5://127.0.0.1:1080"),
+        ("SOCKS5h://me:p%40w@[::1]:1080", "socks5://me:p%40w@[::1]:1080"),
+        ("socks4a://proxy.example:1080", "socks4://proxy.example:1080"),
+    ],
+)
+def test_proxies_as_curl_has_them(url: str, read: str) -> None:
+    assert checked_proxy(url).reveal() == read
+
+
+@pytest.mark.parametrize(
+    "url", ["hunter2", "hunter2:1", "socks5://hunter2", "socks5://:1", "socks5://hunter2:0", "ssh://hunter2:1"]
+)
+def test_what_is_no_proxy(url: str) -> None:
+    with pytest.raises(TargetError) as failed:
+        checked_proxy(url)
+    assert "hunter2" not in f"{failed.value}{failed.value.remedy}"
 
 
 def test_a_way_shows_no_password() -> None:
