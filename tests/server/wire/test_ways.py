@@ -195,6 +195,9 @@ async def test_another_address(valkey: Server) -> None:
         ("redis-*.internal=localhost:70xx", ("redis-a.internal", 6379), ("redis-a.internal", 6379)),
         ("[2001:db8::1]:6379=localhost:7000", ("2001:db8::1", 6379), ("localhost", 7000)),
         ("10.0.0.1=localhost", ("10x0.0.1", 6379), ("10x0.0.1", 6379)),
+        ("[2001:DB8:0::1]=localhost:7000", ("2001:db8::0001", 6379), ("localhost", 7000)),
+        ("[2001:db8::*]=localhost:700x", ("2001:0DB8:0:0::3", 6379), ("localhost", 7003)),
+        ("DB-*.internal=*.example", ("db-A.Internal", 6379), ("A.example", 6379)),
         ("10.0.0.*:6379=localhost:7xxxx", ("10.0.0.70000", 6379), ("10.0.0.70000", 6379)),
     ],
 )
@@ -202,7 +205,10 @@ def test_where_a_server_is_reached(rule: str, address: tuple[str, int], expected
     assert AddressMap((rule,)).reached_at(address) == expected
 
 
-@pytest.mark.parametrize("rule", ["", "a", "=", "a=", "=b", "*.*=b", "a:x=b", "a:1=b:2=c", "a b=c", "a=b:123456"])
+@pytest.mark.parametrize(
+    "rule",
+    ["", "a", "=", "a=", "=b", "*.*=b", "a:x=b", "a:1=b:2=c", "a b=c", "a=b:123456", "a=b:0", "a:65536=b", "a?=b"],
+)
 def test_a_rule_that_can_not_be_read(rule: str) -> None:
     with pytest.raises(TargetError):
         AddressMap((rule,))
