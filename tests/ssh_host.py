@@ -20,6 +20,9 @@ SSHD = Path("/usr/sbin/sshd")
 IS_THERE = SSHD.exists() and shutil.which("ssh") is not None
 """Whether OpenSSH's server and client are installed."""
 
+BANNER = 100 * "For authorised use only. What you do here may be recorded.\n"
+"""What the host says before anything else."""
+
 
 @dataclass(slots=True)
 class SshHost:
@@ -53,7 +56,7 @@ def ssh_host() -> Iterator[SshHost]:
     """Start a host.
 
     `bastion` and `inner` are reached with the right key, `locked` is with a wrong one; the key of `stranger` is not
-    known, and the name of `nowhere` does not resolve.
+    known, and the name of `nowhere` does not resolve. The host has a banner.
     """
     folder = Path(tempfile.mkdtemp(prefix="rtui-ssh-"))
     port = free_port()
@@ -70,7 +73,9 @@ def ssh_host() -> Iterator[SshHost]:
         "UsePAM": "no",
         "PasswordAuthentication": "no",
         "PidFile": "none",
+        "Banner": folder / "banner",
     }
+    (folder / "banner").write_text(BANNER)
     (folder / "sshd.conf").write_text("".join(f"{name} {value}\n" for name, value in settings.items()))
     here = f"HostName 127.0.0.1\nPort {port}\nUser {getpass.getuser()}\n"
     key, known = f"IdentityFile {folder / 'user'}\n", f"UserKnownHostsFile {folder / 'known'}\n"

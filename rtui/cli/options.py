@@ -19,7 +19,7 @@ from rtui.server.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way, checked_host
+from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -55,11 +55,16 @@ Of a cluster any node will do; host:port,host:port names several, of which the f
 With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
 Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
 
-Passwords that expire are printed by --password-command, as text or JSON with username, password and expires_in:
-  ElastiCache, MemoryDB   a script that signs a request with your AWS profile; its life is read from the token
-  Microsoft Entra ID      az account get-access-token --resource https://redis.azure.com --query accessToken -o tsv
+\b
+Passwords that expire are printed by --password-command, as one line of text or as
+JSON with username, password and expires_in (seconds). Such commands are:
+  ElastiCache, MemoryDB   a script that signs a request with your AWS profile;
+                          when the token ends is read from it
+  Microsoft Entra ID      az account get-access-token -o tsv --query accessToken
+                            --resource https://redis.azure.com
   Google Memorystore      gcloud auth print-access-token
-  Vault                   vault read -format=json database/creds/reader | jq '.data + {expires_in: .lease_duration}'
+  Vault                   vault read -format=json database/creds/reader
+                            | jq '.data + {expires_in: .lease_duration}'
 
 Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
 a profile, not with -a or in TARGET.
@@ -169,7 +174,9 @@ class ConnectionOptions:
         if self.via and self.proxy:
             raise click.UsageError("Give --via or --proxy: ssh's own ProxyCommand takes a proxy, too.")
         if self.via or self.proxy:
-            way = replace(way, via=tuple(map(checked_host, self.via)), proxy=Secret(self.proxy) if self.proxy else None)
+            way = replace(
+                way, via=tuple(map(checked_host, self.via)), proxy=checked_proxy(self.proxy) if self.proxy else None
+            )
         return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
 
     def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:

@@ -20,7 +20,7 @@ from rtui.server.guard.names import CommandNames, CommandNamesError, command_nam
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, Mark, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way, checked_host
+from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 
 MAX_PROFILE_BYTES: Final = 1 << 20
 """A larger file is refused."""
@@ -138,7 +138,8 @@ class Profiles:
             raise self._wrong(f"Profile {name!r} has two ways.", "Give either via or proxy.")
         try:
             via = tuple(map(checked_host, _texts(given.get("via"))))
-            return Way(via, AddressMap(_texts(given.get("map"))), Secret(given["proxy"]) if "proxy" in given else None)
+            proxy = checked_proxy(given["proxy"]) if "proxy" in given else None
+            return Way(via, AddressMap(_texts(given.get("map"))), proxy)
         except TargetError as error:
             raise self._wrong(f"In profile {name!r}: {error.happened}", error.remedy) from None
 

@@ -144,7 +144,7 @@ def test_the_way_there() -> None:
     assert target_by(*options) == Target(
         "10.0.0.1", way=Way(("me@one", "two"), AddressMap(("10.0.0.*=localhost:70xx",)))
     )
-    assert target_by("a", "--proxy", "socks5://p").way == Way(proxy=Secret("socks5://p"))
+    assert target_by("a", "--proxy", "socks5://p:1080").way == Way(proxy=Secret("socks5://p:1080"))
     for wrong in ("a --via b --proxy c", "-s /x --via b"):
         with pytest.raises(click.UsageError):
             target_by(*wrong.split())

@@ -207,7 +207,9 @@ def test_who_may_not_scan_gets_no_estimate_either(
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-scan")
     out = tmp_path / "report.json"
     assert run(["report", valkey.url, "--estimate", "100", "-o", str(out)]) == 1
-    assert "SCAN was refused: NOPERM" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "SCAN was refused: NOPERM" in said
+    assert "`rtui acl`" in said
     assert not out.exists()
 
 

@@ -17,8 +17,8 @@ def connection_to(
 ) -> Connection:
     """Return a connection that is not open yet; raises TargetError for a credential provider that can't be used.
 
-    To a service, each attempt asks its Sentinels first. `locator` says otherwise where an attempt goes, and `logins`
-    makes the passwords where another connection has what makes them.
+    To a service, each attempt asks its Sentinels first, unless `locator` says where attempts go. `logins` makes the
+    passwords where another connection has what makes them.
     """
     log = CommandLog() if log is None else log
     if target.login is not None and logins is None:

@@ -6,7 +6,8 @@ attempt to log in. What is known to expire is made again after four fifths of it
 connections log in again; what the server refuses is made again for the next attempt.
 
 A command prints the password on one line, or a JSON object: `{"username": …, "password": …, "expires_in": seconds}`.
-Without `expires_in` the life of a JSON Web Token is read from its `exp`, that of a signed AWS request from its query.
+Without `expires_in`, or with 0 as Vault has it where nothing ends, the life of a JSON Web Token is read from its `exp`,
+that of a signed AWS request from its query.
 """
 
 from __future__ import annotations
@@ -16,9 +17,11 @@ import base64
 import contextlib
 import importlib
 import json
+import math
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -48,6 +51,10 @@ RETRY_S: Final = 10.0
 
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
 _REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
+_GIVES: Final = (
+    "Its get_credentials has to return (password,) or (user, password), both of them text, within 30 s; "
+    "so has get_credentials_async."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,16 +202,19 @@ class CommandSource:
         try:
             async with asyncio.timeout(COMMAND_S):
                 output, errors = await process.communicate()
-        except TimeoutError:
-            raise _failed(f"The password command has not ended within {COMMAND_S:g} s.") from None
-        finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                await process.communicate()
+        except BaseException as error:  # also when cancelled: the command, and what it has started, would go on
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            await process.communicate()
+            if isinstance(error, TimeoutError) and process.returncode:
+                raise _failed(f"The password command has not ended within {COMMAND_S:g} s.") from None
+            if isinstance(error, TimeoutError):
+                raise _failed("The password command has started a program that still holds its output open.") from None
+            raise
         if process.returncode:
             words = " ".join(errors.decode("utf-8", "replace").split())
-            raise _failed(f"The password command ended with {process.returncode}: {words or 'it says nothing'}")
+            said = f": {words}" if words else " and says nothing."
+            raise _failed(f"The password command ended with exit code {process.returncode}{said}")
         return read_login(output)
 
 
@@ -225,15 +235,18 @@ class ProviderSource:
                 if _is_async(self._provider):
                     found = await self._provider.get_credentials_async()
                 else:
-                    found = await asyncio.to_thread(self._provider.get_credentials)
-        except Exception as error:
-            raise _failed(f"The credential provider failed: {type(error).__name__}: {error}") from error
+                    found = await _in_thread(self._provider.get_credentials)
+        except TimeoutError:
+            raise _failed(f"The credential provider has not answered within {COMMAND_S:g} s.", _GIVES) from None
+        except (Exception, SystemExit) as error:
+            said = f"{type(error).__name__}: {error}"
+            raise _failed(f"The credential provider failed: {said}", _PROVIDER_FAILED) from error
         match found:
             case (str(password),):
                 return Password(None, Secret(password), _expiry_of(password))
             case (str(user), str(password)):
                 return Password(user or None, Secret(password), _expiry_of(password))
-        raise _failed("The credential provider gave neither a password nor a user and a password.")
+        raise _failed("The credential provider gave neither a password nor a user and a password.", _GIVES)
 
     def _next(self, token: Any) -> None:
         """Take a token of redis-py's kind, in whichever thread; one of another kind is left to the next login."""
@@ -246,6 +259,28 @@ class ProviderSource:
     def _hand_on(self, login: Password) -> None:
         if self.on_next is not None:
             self.on_next(login)
+
+
+async def _in_thread(function: Callable[[], object]) -> object:
+    """Call a function in a thread that nobody waits for when rtui ends; raises what it raises."""
+    loop = asyncio.get_running_loop()
+    called: asyncio.Future[object] = loop.create_future()
+
+    def settle(result: object, error: BaseException | None) -> None:
+        if not called.done():
+            called.set_result(result) if error is None else called.set_exception(error)
+
+    def call() -> None:
+        result, raised = None, None
+        try:
+            result = function()
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is awaited
+            raised = error
+        with contextlib.suppress(RuntimeError):  # rtui has ended
+            loop.call_soon_threadsafe(settle, result, raised)
+
+    threading.Thread(target=call, name="rtui credentials", daemon=True).start()
+    return await called
 
 
 def _is_async(provider: Any) -> bool:
@@ -270,7 +305,7 @@ def provider_of(name: str) -> Any:
         raise TargetError("The credential provider can't be used", "Write module:factory.", _PROVIDER_REMEDY)
     try:
         made = getattr(importlib.import_module(module), factory)()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         happened = f"{name}: {type(error).__name__}: {error}"
         raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from error
     if not (hasattr(made, "get_credentials") or hasattr(made, "get_credentials_async")):
@@ -280,6 +315,7 @@ def provider_of(name: str) -> Any:
 
 
 _PROVIDER_REMEDY: Final = "The factory takes nothing and returns a redis.CredentialProvider."
+_PROVIDER_FAILED: Final = "Call the factory and get_credentials in Python, as the user and in the environment of rtui."
 
 
 def read_login(output: bytes) -> Password:
@@ -289,17 +325,29 @@ def read_login(output: bytes) -> Password:
     except UnicodeDecodeError:
         raise _failed("What the password command prints is no text.") from None
     if text.startswith("{"):
-        with contextlib.suppress(ValueError, TypeError, AttributeError):
-            given = json.loads(text)
-            password, life_s = given.get("password") or given.get("token"), given.get("expires_in")
-            name = given.get("username")
-            if isinstance(password, str) and password and (name is None or isinstance(name, str)):
-                expires_at_s = time.time() + float(life_s) if life_s is not None else _expiry_of(password)
-                return Password(name, Secret(password), expires_at_s)
-        raise _failed("The JSON that the password command prints has no password.")
+        return _read_json(text)
     if not text or "\n" in text or len(text) > MOST_BYTES:
         raise _failed("The password command prints no password, or more than one line.")
     return Password(None, Secret(text), _expiry_of(text))
+
+
+def _read_json(text: str) -> Password:
+    """Read the JSON object that a command has printed; raises ConnectFailure, which repeats nothing of it."""
+    try:
+        given = json.loads(text)
+    except ValueError:
+        raise _failed("What the password command prints begins like JSON, but is none.") from None
+    password, name, life = given.get("password") or given.get("token"), given.get("username"), given.get("expires_in")
+    if not (isinstance(password, str) and password):
+        raise _failed("The JSON that the password command prints has no password.")
+    if not (name is None or isinstance(name, str)):
+        raise _failed("In the JSON that the password command prints, username is no text.")
+    try:
+        life_s = 0.0 if life is None else float(life)
+    except (ValueError, TypeError, OverflowError):
+        raise _failed("In the JSON that the password command prints, expires_in is no number of seconds.") from None
+    is_known = math.isfinite(life_s) and life_s > 0
+    return Password(name, Secret(password), time.time() + life_s if is_known else _expiry_of(password))
 
 
 def _expiry_of(password: str) -> float | None:
@@ -314,5 +362,5 @@ def _expiry_of(password: str) -> float | None:
     return None
 
 
-def _failed(happened: str) -> ConnectFailure:
-    return ConnectFailure(FailureKind.CREDENTIALS, display_text(happened, limit=400), _REMEDY)
+def _failed(happened: str, remedy: str = _REMEDY) -> ConnectFailure:
+    return ConnectFailure(FailureKind.CREDENTIALS, display_text(happened, limit=400), remedy)

@@ -58,7 +58,7 @@ class GuardedConnection(RedisConnection):
         self._target = replace(target, host=self.host, port=self.port)
         self._log, self._purpose = log, purpose
         self._logins = logins
-        self._timeout_s = timeout_s
+        self._timeout_s = target.way.connect_s(timeout_s)
         self._lane: Lane | None = None
         self._owed: deque[asyncio.Future[list[Reply]]] = deque()
 

@@ -324,8 +324,8 @@ class Deployment:
         """Return where a primary and its replicas are, as far as that is known now."""
         home = self.home.target
         if self.topology is None:
-            places = self.home.server.replicas
-            return home, [replace(home, host=host, port=port, socket_path=None, seeds=()) for host, port in places]
+            replica = replace(home, socket_path=None, seeds=(), sentinels=None)
+            return home, [replace(replica, host=host, port=port) for host, port in self.home.server.replicas]
         shard = self.topology.shard_of(primary_id)
         if shard is None:
             raise ConnectFailure(FailureKind.CLUSTER, "The node is not in the cluster any more.")

@@ -28,6 +28,7 @@ from rtui.server.deployment.replication import FollowedPrimary, Replication, ask
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerBusyError
+from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
 from rtui.server.wire.target import Target
@@ -119,7 +120,9 @@ class ReplicaFinder:
         """Return why the server that has answered is not asked; None where it may be."""
         self._is_tried = False
         if self.asked is None:
-            return None
+            primary, _ = self._places()
+            is_demoted = primary.sentinels is not None and server.role == "replica"
+            return demoted_failure(primary) if is_demoted else None
         if server.role == "replica" and server.primary_link_up:
             return self._refuses_zone(self.asked, server.zone)
         why = "has no link to its primary" if server.role == "replica" else "is no replica any more"

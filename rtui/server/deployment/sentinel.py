@@ -1,8 +1,9 @@
 """Asks Sentinels where the primary of a service is, before each connection to it.
 
-redis-py's `Sentinel` chooses whom to believe: the first that answers, and takes the primary for alive, is asked first
-from then on. When a connection is lost over a failover, the next attempt asks again and reaches the new primary: those
-who demote a server end its connections. What the others say is asked as well; where they disagree, `said` has it.
+All are asked at once, so that one that hangs holds nobody up. redis-py's `Sentinel` chooses whom to believe: the first
+of those that have answered that takes the primary for alive. When a connection is lost over a failover, the next
+attempt asks again and reaches the new primary: those who demote a server end its connections. `said` has what each
+says; where they disagree, a note tells.
 """
 
 from __future__ import annotations
@@ -21,13 +22,15 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.failures import demoted_failure
+from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
-from rtui.server.wire.target import MAX_PORT, Sentinels, Target
+from rtui.server.wire.target import MAX_PORT, Sentinels, Target, address_text
 
 ANSWER_TIMEOUT_S: Final = 1.0
 """How long a Sentinel may take to say how its service is: samples wait for it."""
+
+NO_ANSWER: Final = SafeText(f"no answer within {ANSWER_TIMEOUT_S:g} s")
 
 MAX_TEXT: Final = 300
 
@@ -41,37 +44,40 @@ class PrimaryFinder:
         """`target` says how to connect to the primary."""
         self.said: Mapping[SafeText, SafeText] = {}
         """What each Sentinel said last: an address, or why there is none."""
+        self._named: Mapping[SafeText, SafeText] = {}
+        """The addresses among them."""
         self._target, self._sentinels = target, sentinels
         self._found = target
         """Where the primary was said to be last."""
         way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls)
         options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER, "timeout_s": timeout_s}
         self._clients = {
-            display_text(f"{host}:{port}"): Redis(
+            address_text(host, port): Redis(
                 connection_pool=ConnectionPool(GuardedConnection, host=host, port=port, protocol=2, **options)
             )
             for host, port in sentinels.addresses
         }
+        self._names = {client: who for who, client in self._clients.items()}
         self._finder = Sentinel([])
         self._finder.sentinels = list(self._clients.values())
 
     @property
     def note(self) -> SafeText | None:
         """Which Sentinel says what, where they name different primaries; None where they don't."""
-        named = {said for said in self.said.values() if ":" in said}
-        if len(named) < 2:
+        if len(set(self._named.values())) < 2:
             return None
-        return SafeText("The Sentinels disagree: " + "; ".join(f"{who} says {said}" for who, said in self.said.items()))
+        said = (f"{who} says {address}" for who, address in self._named.items())
+        return SafeText(f"The Sentinels disagree: {'; '.join(said)}")
 
     async def locate(self) -> Target:
         """Ask where the primary is now; raises ConnectFailure."""
         service = self._sentinels.service
-        found, *answers = await asyncio.gather(
-            self._finder.discover_master(service),
-            *(self._ask(client) for client in self._clients.values()),
-            return_exceptions=True,
-        )
-        self.said = dict(zip(self._clients, map(cast("Any", _as_text), answers), strict=True))
+        answers = await self._answers()
+        self.said = {who: _as_text(answer) for who, answer in answers.items()}
+        self._named = {who: said for who, said in self.said.items() if _is_told(answers[who])}
+        self._finder.sentinels.sort(key=lambda client: not _is_told(answers[self._names[client]]))
+        found: object
+        (found,) = await asyncio.gather(self._finder.discover_master(service), return_exceptions=True)
         match found:
             case (str(host), int(port)) if 0 < port <= MAX_PORT:
                 self._found = replace(self._target, host=host, port=port)
@@ -82,8 +88,47 @@ class PrimaryFinder:
         raise ConnectFailure(
             FailureKind.NO_PRIMARY,
             f"No Sentinel names a primary of {display_text(service)} that it takes for alive. {said}.",
-            "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state.",
+            await self._remedy(answers),
         ) from (found if isinstance(found, BaseException) else None)
+
+    async def _answers(self) -> dict[SafeText, object]:
+        """Ask all Sentinels for the address; return what each says, or why it does not: a BaseException.
+
+        Once one has told the address, each of the others has ANSWER_TIMEOUT_S.
+        """
+        asking = {who: asyncio.create_task(self._ask(client)) for who, client in self._clients.items()}
+        pending = set(asking.values())
+        try:
+            while pending:
+                is_told = any(one.done() and not one.exception() and _is_told(one.result()) for one in asking.values())
+                longest_s = ANSWER_TIMEOUT_S if is_told else None
+                done, pending = await asyncio.wait(pending, timeout=longest_s, return_when=asyncio.FIRST_COMPLETED)
+                if not done:
+                    break
+        finally:
+            for one in pending:
+                one.cancel()
+        answers = await asyncio.gather(*asking.values(), return_exceptions=True)
+        return dict(zip(asking, answers, strict=True))
+
+    async def _remedy(self, answers: Mapping[SafeText, object]) -> str:
+        """Return what to try where no Sentinel names a primary: it depends on what they have answered instead."""
+        kinds = {failure.kind for failure in map(_failure_of, answers.values()) if failure is not None}
+        if kinds & {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM}:
+            return "Sentinels have users of their own: --sentinel-user, with --sentinel-askpass or RTUI_SENTINEL_AUTH."
+        if None in answers.values() and (services := await self._services()):
+            return f"They know {services}: name one after the Sentinels, sentinel://host,host/service."
+        if kinds & {FailureKind.TLS, FailureKind.CLOSED} and self._sentinels.tls is None:
+            return "The Sentinels may want TLS: --sentinel-tls, with --cacert and the other options of the servers."
+        return "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state."
+
+    async def _services(self) -> str:
+        """Return the names of some of the services that the Sentinels know, safe to show."""
+        asking = (_services_of(client) for client in self._clients.values())
+        found = await asyncio.gather(*asking, return_exceptions=True)
+        names = sorted({str(name) for one in found if isinstance(one, dict) for name in one})
+        more = f" and {len(names) - MOST_SERVICES} more" if len(names) > MOST_SERVICES else ""
+        return ", ".join(display_text(name, limit=MAX_TEXT) for name in names[:MOST_SERVICES]) + more
 
     async def views(self) -> tuple[SentinelView, ...]:
         """Ask each Sentinel how the service is, and return what they say in their order; raises nothing."""
@@ -91,10 +136,9 @@ class PrimaryFinder:
 
     async def _view(self, who: SafeText, client: Redis) -> SentinelView:
         try:
-            async with asyncio.timeout(ANSWER_TIMEOUT_S):
-                services = await cast("Awaitable[dict[str, Any]]", client.execute_command("SENTINEL MASTERS"))
+            services = await _services_of(client)
         except TimeoutError:
-            return SentinelView(who, failure=f"no answer within {ANSWER_TIMEOUT_S:g} s")
+            return SentinelView(who, failure=NO_ANSWER)
         except (RedisError, ConnectFailure) as error:
             return SentinelView(who, failure=_as_text(error))
         said = services.get(self._sentinels.service) if isinstance(services, dict) else None
@@ -103,7 +147,7 @@ class PrimaryFinder:
         others = _number(said.get("num-other-sentinels"))
         return SentinelView(
             who,
-            primary=display_text(f"{said.get('ip', '')}:{said.get('port', '')}", limit=MAX_TEXT),
+            primary=address_text(str(said.get("ip", "")), said.get("port", "")),
             flags=display_text(str(said.get("flags", "")), limit=MAX_TEXT),
             quorum=_number(said.get("quorum")),
             sentinels=None if others is None else others + 1,
@@ -125,19 +169,42 @@ class PrimaryFinder:
             await client.connection_pool.disconnect()
 
 
+async def _services_of(client: Redis) -> dict[str, Any]:
+    """Return what a Sentinel says of its services, by their names; raises TimeoutError and what `Redis` raises."""
+    async with asyncio.timeout(ANSWER_TIMEOUT_S):
+        return await cast("Awaitable[dict[str, Any]]", client.execute_command("SENTINEL MASTERS"))
+
+
+def _is_told(answer: object) -> bool:
+    """Whether an answer is an address."""
+    match answer:
+        case (bytes(), int()):
+            return True
+    return False
+
+
+def _failure_of(answer: object) -> ConnectFailure | None:
+    """Return why a Sentinel could not be asked, of which redis-py's errors are made; None for any other answer."""
+    while isinstance(answer, RedisError):
+        answer = answer.__cause__
+    return answer if isinstance(answer, ConnectFailure) else None
+
+
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and 0 <= value < 1 << 31 else None
 
 
 def _as_text(answer: object) -> SafeText:
-    """Return what a Sentinel said in a few words."""
+    """Return what a Sentinel said in a few words, without a full stop."""
+    if (failure := _failure_of(answer)) is not None:
+        return SafeText(failure.happened.rstrip("."))
     match answer:
         case None:
             return SafeText("does not know the service")
         case (bytes(host), int(port)):
-            return display_text(f"{host.decode('utf-8', 'replace')}:{port}")
-        case RedisError() if isinstance(answer.__cause__, ConnectFailure):
-            return answer.__cause__.happened
+            return address_text(host.decode("utf-8", "replace"), port)
+        case asyncio.CancelledError():
+            return NO_ANSWER
         case BaseException():
             return display_text(str(answer))
     return SafeText("gives an answer that is no address")

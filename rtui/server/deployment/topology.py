@@ -19,10 +19,10 @@ from itertools import pairwise
 from typing import Final
 
 from rtui.keyspace.slots import SLOTS
-from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.slot_views import moving_slots, own_line, served_slots
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.target import MAX_PORT
+from rtui.server.wire.target import MAX_PORT, address_text
 
 SlotRanges = tuple[tuple[int, int], ...]
 """First and last slot of each range, in order, without gaps that could be closed."""
@@ -55,7 +55,7 @@ class Node:
     @property
     def label(self) -> SafeText:
         """`host:port`, as the user knows a target."""
-        return display_text(f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}")
+        return address_text(self.host, self.port)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,8 @@ class InspectionPlan:
         self.no_touch = no_touch
         self.changes: dict[SafeText, None] = {}
         """Notes for the reader on servers that changed during the inspection, one sentence each."""
+        self.has_asked_replica = server.role == "replica"
+        """Whether a server was asked that was a replica then: what it knows of uses is not what its primary knows."""
         self._lane: Lane | None = None
         self._lanes = 0
         self._revision = -1
@@ -99,6 +101,7 @@ class InspectionPlan:
                 )
                 self.changes[display_text(change)] = None
         self.server, self.no_touch, self._lane = lane.server, lane.no_touch, lane
+        self.has_asked_replica |= lane.server.role == "replica"
         self._lanes += 1
         self._types.clear()
         self._revision = -1

@@ -78,6 +78,12 @@ ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on dis
 """The note on sizes of a server that keeps its keys on disk."""
 
 
+PROMOTED_NOTE: Final = (
+    "A replica was asked at first: idle times and frequencies may be its own, without what clients read on the primary."
+)
+"""The note on figures of which a replica told some, before it was promoted or left for its primary."""
+
+
 WHOLE_CLUSTER: Final = "cluster"
 """The role of a server that stands for all nodes of a cluster."""
 
@@ -139,6 +145,8 @@ def head(
             texts.append(SAMPLED_NOTE)
     if any(one.server.role == "replica" for one in plans):
         texts.append(f"{REPLICA_NOTE[:1].upper()}{REPLICA_NOTE[1:]}.")
+    elif any(one.has_asked_replica for one in plans):
+        texts.append(PROMOTED_NOTE)
     if is_one and not is_whole_cluster and plan.server.cluster_note is not None:
         texts.append(f"Only what this node holds: {plan.server.cluster_note}.")
     return Head(

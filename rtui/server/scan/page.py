@@ -52,6 +52,15 @@ def is_elsewhere(error: ServerError) -> bool:
     return error.code in {"MOVED", "ASK"} or (error.code == "CLUSTERDOWN" and _UNSERVED in error.text.lower())
 
 
+def _what_to_do(refusal: ServerError) -> str:
+    """Return what helps against a refusal of SCAN, as the end of a sentence; nothing where that is not known."""
+    if refusal.code == "NOPERM":
+        return "; `rtui acl` prints the rights that rtui needs"
+    if "unknown command" in refusal.text.lower():
+        return "; if it was renamed there, a profile says what it is called: rename.SCAN"
+    return ""
+
+
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
     """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else.
 
@@ -67,7 +76,7 @@ def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
             raise BeginAgainError(ScanNote.LOST_PLACE)
         if reply.code == NOT_SENT:
             raise ScanRefusedError(f"{reply.text}.")
-        raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text}")
+        raise ScanRefusedError(f"SCAN was refused: {reply.code} {reply.text.strip()}{_what_to_do(reply)}")
     if not isinstance(reply, list) or len(reply) != 2:
         raise ScanRefusedError(f"{_NO_PAGE}.")
     cursor, keys = reply

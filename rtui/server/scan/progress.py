@@ -38,7 +38,9 @@ class ScanState(enum.Enum):
 class ScanNote(enum.Enum):
     """What a reader of the numbers has to know, each as the sentence to show."""
 
-    RESTARTED = "The server was restarted, its cursors mean nothing any more: the scan began again."
+    RESTARTED = (
+        "The server was restarted, or another one answers now, so cursors mean nothing any more: the scan began again."
+    )
     NODE_RESTARTED = "A node was restarted: what it had not been confirmed to have listed in full it lists again."
     REPLICA_LEFT = "A replica was left for another server, so the scan began again."
     NODE_REPLICA_LEFT = "A replica was left for another server: what was not confirmed to be listed in full is again."

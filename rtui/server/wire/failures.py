@@ -5,10 +5,11 @@ from __future__ import annotations
 import errno
 import ssl
 from typing import Final
+from urllib.parse import quote_from_bytes
 
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import Target, address_text
 
 MOST_SERVICES: Final = 5
 """So many services of a Sentinel are named."""
@@ -92,8 +93,9 @@ def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
     happened = f"{target.label} watches over other servers and holds no keys itself."
     listed = [one for one in masters if isinstance(one, list)] if isinstance(masters, list) else []
     found = [dict(zip(one[::2], one[1::2], strict=False)).get(b"name") for one in listed]
-    names = [name.decode("utf-8", "surrogateescape") for name in found if isinstance(name, bytes)]
-    ways = [f"sentinel://{target.host}:{target.port}/{name}" for name in names[:MOST_SERVICES] or ["SERVICE"]]
+    names = [quote_from_bytes(name, safe="") for name in found if isinstance(name, bytes)]
+    at = address_text(target.host, target.port)
+    ways = [f"sentinel://{at}/{name}" for name in names[:MOST_SERVICES] or ["SERVICE"]]
     return ConnectFailure(FailureKind.SENTINEL, happened, f"Name the service instead: {', '.join(ways)}.")
 
 
@@ -111,9 +113,21 @@ def ssh_failure(said: str) -> ConnectFailure:
     return ConnectFailure(FailureKind.SSH, said, remedy)
 
 
+def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
+    """No byte has come through SSH hosts, which have said nothing either."""
+    happened = f"{target.label} did not answer within {timeout_s:g} s, and ssh says nothing."
+    remedy = (
+        f"Try `ssh {target.way.via[-1]}` first: it has to end up there without asking anything. "
+        "If it does, the server behind it hangs."
+    )
+    return ConnectFailure(FailureKind.TIMEOUT, happened, remedy)
+
+
 def demoted_failure(target: Target) -> ConnectFailure:
     """The server that is said to be the primary is a replica."""
-    happened = f"{target.host}:{target.port} is said to be the primary of {target.label}, but is a replica now."
+    happened = (
+        f"{address_text(target.host, target.port)} is said to be the primary of {target.label}, but is a replica now."
+    )
     remedy = "A failover may be under way: the Sentinels are asked again."
     return ConnectFailure(FailureKind.FAILOVER, happened, remedy)
 

@@ -172,6 +172,8 @@ class Lane(asyncio.BufferedProtocol):
     def mark_ready(self) -> None:
         """Note the end of the handshake: replies from now on count as work."""
         self._ready_s = self._loop.time()
+        if self._ssh is not None:
+            self._ssh.forget_said()
         self.log.ready(self.traffic.bytes_in)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:

@@ -79,8 +79,7 @@ class Sentinels:
     @property
     def label(self) -> SafeText:
         """The service and the first Sentinel: `mymaster@10.0.0.5:26379`."""
-        host, port = self.addresses[0]
-        return display_text(f"{self.service}@[{host}]:{port}" if ":" in host else f"{self.service}@{host}:{port}")
+        return display_text(f"{self.service}@{address_text(*self.addresses[0])}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,9 +126,8 @@ class Target:
             return self.sentinels.label
         if self.socket_path is not None:
             return display_text(self.socket_path)
-        host = f"[{self.host}]" if ":" in self.host else self.host
         by = f" via {self.way.via[-1]}" if self.way.via else ""
-        return display_text(f"{host}:{self.port}{by}")
+        return display_text(f"{address_text(self.host, self.port)}{by}")
 
     def redis_cli_args(self) -> tuple[str, ...]:
         """The arguments with which redis-cli connects to the same database; it prompts for the password."""
@@ -151,6 +149,11 @@ class Target:
             if self.tls.insecure:
                 args.append("--insecure")
         return tuple(args)
+
+
+def address_text(host: str, port: object) -> SafeText:
+    """Return `host:port`, with brackets around an IPv6 address, safe to show."""
+    return display_text(f"[{host}]:{port}" if ":" in host else f"{host}:{port}")
 
 
 def parse_target(text: str) -> Target:
@@ -208,7 +211,7 @@ def _parse_url(scheme: str, rest: str) -> Target:
         service, _, db_text = path.strip("/").partition("/")
         if not service:
             raise _wrong("After the Sentinels there is no service: sentinel://host,host/service/db.")
-        addresses = tuple(_host_and_port(one, SENTINEL_PORT) for one in address.split(","))
+        addresses = tuple(_addresses(address, SENTINEL_PORT))
         sentinels = Sentinels(_decoded(service), addresses)
         return replace(target, sentinels=sentinels, db=_db(parameters.get("db") or db_text))
     (host, port), *seeds = _addresses(address)
@@ -225,12 +228,12 @@ def _db(text: str) -> int:
     return int(text)
 
 
-def _addresses(text: str) -> list[tuple[str, int]]:
-    """Return each of several `host[:port]`, the nodes of a cluster."""
+def _addresses(text: str, default_port: int = DEFAULT_PORT) -> list[tuple[str, int]]:
+    """Return each of several `host[:port]`, the nodes of a cluster or Sentinels."""
     parts = text.split(",")
     if len(parts) > 1 and not all(parts):
         raise _wrong("Of several hosts one is empty.")
-    return list(map(_host_and_port, parts))
+    return [_host_and_port(part, default_port) for part in parts]
 
 
 def _host_and_port(text: str, default_port: int = DEFAULT_PORT) -> tuple[str, int]:

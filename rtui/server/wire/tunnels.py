@@ -3,7 +3,8 @@
 `--via HOST` starts one OpenSSH child a connection, `ssh -W server:port HOST`, whose standard input and output are one
 end of a socket pair. The other end is the connection's socket, as if it were that of the server. So the user's own ssh
 configuration, keys, agent and known hosts apply, and names of servers are resolved by the last host. ssh is told not to
-ask anything (BatchMode), since the terminal is rtui's; what it says when it fails is what the user sees.
+ask anything (BatchMode), since the terminal is rtui's, and not to wait for a host that hangs when rtui is gone
+(ConnectTimeout). What it says when it fails is what the user sees.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import socket
 import subprocess
 from typing import Final
@@ -18,10 +20,16 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.ways import Address
+from rtui.server.wire.ways import SSH_S, Address
 
 MOST_SAID_BYTES: Final = 4096
-"""Of what ssh says so much is read."""
+"""Of what ssh says so much is kept: its end."""
+
+LAST_LINES: Final = 3
+"""So many lines of it are shown: before them may be the banner of a host."""
+
+_DEBUG: Final = re.compile(r"debug\d: ")
+"""How a line begins that a LogLevel of the user's adds."""
 
 END_S: Final = 2.0
 """How long ssh may take to end."""
@@ -50,15 +58,26 @@ class SshChild:
     """An OpenSSH process that carries one connection."""
 
     def __init__(self, process: subprocess.Popen[bytes], host: str) -> None:
+        assert process.stderr is not None  # noqa: S101 - it was asked for
         self._process = process
         self._host = host
+        self._said = b""
+        self._stderr = process.stderr.fileno()
+        os.set_blocking(self._stderr, False)
+        asyncio.get_running_loop().add_reader(self._stderr, self._read)  # ssh would wait where nobody reads it
 
     @classmethod
     def start(cls, via: tuple[str, ...], to: Address) -> tuple[socket.socket, SshChild]:
         """Start ssh; return our end of its connection. Raises ConnectFailure when there is no ssh."""
         *jumps, last = via
         host = f"[{to[0]}]" if ":" in to[0] else to[0]
-        options = ["-o", "BatchMode=yes", *(["-J", ",".join(jumps)] if jumps else [])]
+        options = [
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            f"ConnectTimeout={SSH_S:.0f}",
+            *(["-J", ",".join(jumps)] if jumps else []),
+        ]
         ours, theirs = socket.socketpair()
         try:
             process = subprocess.Popen(
@@ -75,25 +94,39 @@ class SshChild:
         finally:
             theirs.close()
         ours.setblocking(False)
-        assert process.stderr is not None  # noqa: S101 - it was asked for
-        os.set_blocking(process.stderr.fileno(), False)
         return ours, cls(process, last)
 
+    def _read(self) -> bool:
+        """Keep the end of what ssh has said; return whether there may be more of it."""
+        with contextlib.suppress(BlockingIOError):
+            text = os.read(self._stderr, MOST_SAID_BYTES)
+            self._said = (self._said + text)[-MOST_SAID_BYTES:]
+            if not text:  # it has ended
+                asyncio.get_running_loop().remove_reader(self._stderr)
+            return bool(text)
+        return False
+
     def said(self) -> SafeText | None:
-        """Return what ssh has said, safe to show; None where it has said nothing."""
-        assert self._process.stderr is not None  # noqa: S101 - it was asked for
-        with contextlib.suppress(OSError, ValueError):
-            text = os.read(self._process.stderr.fileno(), MOST_SAID_BYTES).decode("utf-8", "surrogateescape")
-            words = " ".join(text.split())
-            return display_text(f"ssh {self._host}: {words}", limit=400) if words else None
-        return None
+        """Return what ssh has said last, safe to show; None where it has said nothing. Not after `end`."""
+        while self._read():
+            pass
+        lines = [" ".join(line.split()) for line in self._said.decode("utf-8", "surrogateescape").splitlines()]
+        words = " ".join([line for line in lines if line and not _DEBUG.match(line)][-LAST_LINES:])
+        return display_text(f"ssh {self._host}: {words}", limit=400) if words else None
+
+    def forget_said(self) -> None:
+        """Forget what it has said so far: the server has answered, so a banner is no reason for what comes later."""
+        while self._read():
+            pass
+        self._said = b""
 
     def end(self) -> None:
         """End the process, and take it from the list of processes once it has."""
         process = self._process
         with contextlib.suppress(OSError):
             process.terminate()
-        if process.stderr is not None:
+        if process.stderr is not None and not process.stderr.closed:
+            asyncio.get_running_loop().remove_reader(self._stderr)
             process.stderr.close()
         reaping = asyncio.get_running_loop().run_in_executor(None, _reap, process)
         _REAPING.add(reaping)

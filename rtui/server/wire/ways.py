@@ -4,20 +4,34 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 
 Address = tuple[str, int]
 
+SSH_S: Final = 15.0
+"""How long SSH hosts and the server behind them may take to answer: hosts that ask a directory who it is take long."""
+
 _Rule = tuple[re.Pattern[str], int | None, str, str | None]
 """Which hosts, at which port (None: any), and where they are: host, and port (None: the same)."""
+
+PROXY_SCHEMES: Final = {
+    "socks5": "socks5",
+    "socks5h": "socks5",
+    "socks4": "socks4",
+    "socks4a": "socks4",
+    "http": "http",
+}
+"""How the URL of a proxy may begin, and what python-socks calls that."""
 
 _HOST: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}\Z")
 """What ssh takes as a host, a user before it or not; never an option."""
 
-_SIDE: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.*]+\]|[^:=\s\[\]]+)(?::(?P<port>[0-9*x]{1,5}))?\Z")
+_SIDE: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.*]+\]|[^:=?\s\[\]]+)(?::(?P<port>[0-9*x]{1,5}))?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +53,7 @@ class AddressMap:
 
     def reached_at(self, address: Address) -> Address:
         """Return where a server is reached; the first rule that fits counts."""
-        host, port = address
+        host, port = _one_form(address[0]), address[1]
         for pattern, only_port, to_host, to_port in self._parsed:
             found = pattern.fullmatch(host)
             if found is None or only_port not in (None, port):
@@ -61,6 +75,10 @@ class Way:
     proxy: Secret | None = None
     """`socks5://user:password@host:port`: it may hold a password."""
 
+    def connect_s(self, timeout_s: float) -> float:
+        """Return how long a server may take to answer at first that has `timeout_s` where it is reached directly."""
+        return max(timeout_s, SSH_S) if self.via else timeout_s
+
 
 def checked_host(host: str) -> str:
     """Return the name of an SSH host; raises TargetError for what ssh would take for an option."""
@@ -69,18 +87,60 @@ def checked_host(host: str) -> str:
     return host
 
 
+def checked_proxy(url: str) -> Secret:
+    """Return the URL of a proxy as python-socks reads it; raises TargetError, which repeats nothing of it.
+
+    `socks5h` and `socks4a`, as curl has them, say that the proxy resolves names, which it does anyway.
+    """
+    try:
+        parts = urlsplit(url)
+        is_whole = parts.scheme in PROXY_SCHEMES and bool(parts.hostname) and bool(parts.port)
+    except ValueError:  # of the port, or of brackets
+        is_whole = False
+    if not is_whole:
+        happened = f"A proxy is a URL that begins with one of {', '.join(PROXY_SCHEMES)}, and has a host and a port."
+        remedy = "Write --proxy socks5://host:1080, or socks5://user:password@host:1080 with @ as %40, / as %2F."
+        raise TargetError("The proxy can't be read", happened, remedy)
+    return Secret(PROXY_SCHEMES[parts.scheme] + url[url.index(":") :])
+
+
 def _parsed_rule(rule: str) -> _Rule:
-    left, equals, right = rule.partition("=")
+    left, _, right = rule.partition("=")
     before, after = _SIDE.match(left), _SIDE.match(right)
-    if not equals or before is None or after is None or left.count("*") > 1 or not (before["port"] or "1").isdecimal():
-        raise TargetError(
-            "The address map can't be read",
-            "A rule is HOST[:PORT]=HOST[:PORT], with one * on the left at most.",
-            "Such as --map '10.0.0.*:6379=localhost:70xx'.",
-        )
-    host = re.escape(before["host"].strip("[]")).replace(r"\*", "(.+)")
+    if before is None or after is None or left.count("*") > 1:
+        raise _wrong_rule()
+    if not (_is_port(before["port"]) and _can_be_port(after["port"])):
+        raise _wrong_rule()
+    host = re.escape(_one_form(before["host"].strip("[]"))).replace(r"\*", "(.+)")
     port = None if before["port"] is None else int(before["port"])
-    return re.compile(host, re.DOTALL), port, after["host"].strip("[]"), after["port"]
+    return re.compile(host, re.DOTALL | re.IGNORECASE), port, after["host"].strip("[]"), after["port"]
+
+
+def _wrong_rule() -> TargetError:
+    return TargetError(
+        "The address map can't be read",
+        "A rule is HOST[:PORT]=HOST[:PORT], with one * on the left at most, and ports from 1 to 65535.",
+        "Such as --map '10.0.0.*:6379=localhost:70xx'; an IPv6 address stands in brackets.",
+    )
+
+
+def _is_port(text: str | None) -> bool:
+    return text is None or (text.isdecimal() and 0 < int(text) < 1 << 16)
+
+
+def _can_be_port(text: str | None) -> bool:
+    """Whether a port can come of it: one with `*` or `x` is known with the address only."""
+    return text is None or "*" in text or "x" in text or _is_port(text)
+
+
+def _one_form(host: str) -> str:
+    """Return an IPv6 address as it is written shortest, since there are many ways; anything else as it is."""
+    if ":" not in host:
+        return host
+    try:
+        return str(ip_address(host))
+    except ValueError:  # with a * in it
+        return host
 
 
 def _filled(text: str, star: str, *, digits: bool = True) -> str:

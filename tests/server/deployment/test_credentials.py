@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import os
+import subprocess
 import sys
 import threading
 import time
@@ -168,12 +170,15 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("echo no token >&2; exit 3", "ended with 3: no token"),
-        ("exit 1", "it says nothing"),
+        ("echo no token >&2; exit 3", "ended with exit code 3: no token"),
+        ("exit 1", "ended with exit code 1 and says nothing"),
         ("true", "no password"),
         ("printf 'a\\nb'", "more than one line"),
         ("printf '\\377'", "no text"),
         ("echo '{\"user\": 1}'", "has no password"),
+        ("echo '{pw'", "begins like JSON, but is none"),
+        ('echo \'{"password": "p", "username": 1}\'', "username is no text"),
+        ('echo \'{"password": "p", "expires_in": "soon"}\'', "expires_in is no number of seconds"),
     ],
 )
 async def test_a_command_that_fails_says_why(command: str, said: str) -> None:
@@ -190,6 +195,49 @@ async def test_a_command_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(ConnectFailure, match="has not ended"):
         await connection.open()
     await connection.close()
+
+
+async def test_a_command_that_leaves_a_program_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(credentials, "COMMAND_S", 0.5)
+    command = f"echo one; sleep 600 & echo $! > {tmp_path / 'pid'}"
+    connection = connection_to(Target(login=Login(command=Secret(command))))
+    with pytest.raises(ConnectFailure, match="holds its output open"):
+        await connection.open()
+    await connection.close()
+    pid = int((tmp_path / "pid").read_text())
+    await eventually(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text())
+
+
+@pytest.mark.parametrize(
+    ("body", "said", "remedy"),
+    [
+        ("raise RuntimeError('no token today')", "RuntimeError: no token today", "in Python"),
+        ("raise SystemExit(3)", "SystemExit: 3", "in Python"),
+        ("return b'user', b'password'", "neither a password nor", "both of them text"),
+        ("time.sleep(600)", "has not answered within 1 s", "within 30 s"),
+    ],
+)
+def test_a_provider_that_fails_says_why_and_rtui_ends(tmp_path: Path, body: str, said: str, remedy: str) -> None:
+    (tmp_path / "company.py").write_text(
+        "import time\n"
+        "from rtui.server.deployment import credentials\n"
+        "credentials.COMMAND_S = 1\n"
+        "class Provider:\n"
+        "    def get_credentials(self):\n"
+        f"        {body}\n"
+    )
+    command = [sys.executable, "-m", "rtui", "report", "--credential-provider", "company:Provider"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert remedy in ended.stderr
+    assert "in a shell" not in ended.stderr
+
+
+@pytest.mark.parametrize("life", ["0", "-1", "NaN", "1e999", '"0"'])
+def test_a_life_that_says_nothing_is_not_known(life: str) -> None:
+    assert read_login(f'{{"password": "p", "expires_in": {life}}}'.encode()).expires_at_s is None
 
 
 def test_when_a_token_ends_is_read_from_it() -> None:

@@ -18,6 +18,7 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.facts.first_answers import REPLICA_NOTE
+from rtui.server.inspection.report_head import PROMOTED_NOTE
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.cursor import dialect_of
@@ -273,6 +274,23 @@ async def test_an_analysis_of_a_replica_says_so_and_goes_on_later(tmp_path: Path
         assert report.head.server.role == "replica"
         assert any("this replica's own" in note for note in report.head.notes)
         assert REPLICA_NOTE in report.hot.about
+
+
+async def test_an_analysis_of_a_replica_that_is_promoted_still_says_whose_idle_times_they_are() -> None:
+    with replicated("valkey-9.1") as (primary, replica):
+        plant(primary, numbered(4 * ALONE))
+        await follow(replica, primary)
+        async with deployed(target_of(replica)) as deployment:
+            run = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.GENTLE), deployment=deployment)
+            running_run = asyncio.create_task(run.run())
+            await eventually(lambda: run.progress.keys > ALONE)
+            replica.admin.replicaof("NO", "ONE")
+            replica.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+            await running_run
+        assert run.report is not None
+        assert run.report.head.server.role == "primary"
+        assert run.report.head.coverage.kind is CoverageKind.EXACT
+        assert PROMOTED_NOTE in run.report.head.notes
 
 
 @pytest.mark.slow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from dataclasses import replace
 
@@ -76,6 +77,27 @@ async def test_scans_of_a_service_ask_its_replica_where_that_is_wanted() -> None
 
 
 @pytest.mark.slow
+async def test_scans_of_a_service_ask_its_replica_and_the_primary_where_it_was_promoted() -> None:
+    with watched(require("redis-7.0")) as service:
+        primary, replica = service.servers
+        async with deployed(replace(parse_target(service.url), replicas="only")) as deployment:
+            (node,) = await deployment.scanned()
+            assert (node.connection.target.port, node.connection.server.role) == (replica.port, "replica")
+            assert (deployment.home.target.port, deployment.home.server.role) == (primary.port, "primary")
+            assert node.label == f"127.0.0.1:{replica.port}"
+        async with deployed(replace(parse_target(service.url), replicas="prefer")) as deployment:
+            (node,) = await deployment.scanned()
+            assert (node.connection.target.port, node.connection.server.role) == (replica.port, "replica")
+            primary.stop()
+            async with asyncio.timeout(30):
+                while (node.connection.is_online, node.connection.server.role) != (True, "primary"):
+                    deployment.home.retry_now()
+                    node.connection.retry_now()
+                    await asyncio.sleep(0.05)
+            assert node.connection.target.port == replica.port
+
+
+@pytest.mark.slow
 async def test_a_sentinel_a_wrong_service_and_a_disagreement_explain_themselves() -> None:
     with watched(require("redis-7.0")) as service:
         first = service.ports[0]
@@ -85,6 +107,7 @@ async def test_a_sentinel_a_wrong_service_and_a_disagreement_explain_themselves(
         failed = await failing(parse_target(service.url + "2"))
         assert failed.kind is FailureKind.NO_PRIMARY
         assert failed.happened.count("does not know the service") == 3
+        assert failed.remedy.startswith(f"They know {SERVICE}: ")
         service.sentinels[1].execute_command("SENTINEL", "REMOVE", SERVICE)
         service.sentinels[1].execute_command("SENTINEL", "MONITOR", SERVICE, "127.0.0.1", service.servers[1].port, "2")
         target = parse_target(service.url)
@@ -96,11 +119,43 @@ async def test_a_sentinel_a_wrong_service_and_a_disagreement_explain_themselves(
         await finder.close()
 
 
+@pytest.mark.slow
+async def test_sentinels_that_hang_or_are_down_hold_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.server.deployment.sentinel.ANSWER_TIMEOUT_S", 0.5)
+    with watched(require("redis-7.0")) as service:
+        dead = free_port()
+        target = parse_target(service.url.replace("//", f"//127.0.0.1:{dead},"))
+        assert target.sentinels is not None
+        hanging = [sentinel.info("server")["process_id"] for sentinel in service.sentinels[:2]]
+        finder = PrimaryFinder(target, target.sentinels, CommandLog(), timeout_s=600)
+        try:
+            for pid in hanging:
+                os.kill(pid, signal.SIGSTOP)
+            async with asyncio.timeout(60):
+                assert (await finder.locate()).port == service.servers[0].port
+        finally:
+            for pid in hanging:
+                os.kill(pid, signal.SIGCONT)
+        said = [finder.said[f"127.0.0.1:{port}"] for port in (dead, *service.ports)]  # type: ignore[index]
+        address = f"127.0.0.1:{service.servers[0].port}"
+        assert said == [f"Nothing listens on 127.0.0.1:{dead}", *["no answer within 1 s"] * 2, address]
+        assert finder.note is None
+        await finder.close()
+
+
 async def test_without_a_sentinel_each_says_why() -> None:
     ports = free_port(), free_port()
-    failed = await failing(parse_target(f"sentinel://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}/{SERVICE}"))
+    failed = await failing(parse_target(f"sentinel://127.0.0.1:{ports[0]},[::1]:{ports[1]}/{SERVICE}"))
     assert failed.kind is FailureKind.NO_PRIMARY
-    assert all(f"Nothing listens on 127.0.0.1:{port}" in failed.happened for port in ports)
+    assert f"127.0.0.1:{ports[0]}: Nothing listens on 127.0.0.1:{ports[0]};" in failed.happened
+    assert failed.happened.count("..") == 0
+    assert f" [::1]:{ports[1]}: " in failed.happened
+
+
+async def test_a_sentinel_that_wants_a_password_says_how_one_is_given(valkey: Server) -> None:
+    valkey.admin.execute_command("CONFIG", "SET", "requirepass", "secret")
+    failed = await failing(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}"))
+    assert "--sentinel-askpass" in failed.remedy
 
 
 async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:

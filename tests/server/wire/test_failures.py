@@ -14,10 +14,10 @@ import pytest
 
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
-from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal, sentinel_failure
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import ProtocolVersion, Target, Tls
+from rtui.server.wire.target import ProtocolVersion, Target, Tls, parse_target
 from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port
@@ -414,3 +414,13 @@ def test_a_database_index_that_is_refused() -> None:
     failed = database_failure(Target(db=77), ServerError("ERR DB index is out of range"))
     assert failed.kind is FailureKind.DATABASE
     assert "77" in failed.happened
+
+
+def test_services_of_a_sentinel_are_named_as_a_url_can_hold_them() -> None:
+    masters: Reply = [[b"name", b"my caf\xc3\xa9/1"], [b"name", b"\xff"], [b"ip", b"::1"]]
+    remedy = sentinel_failure(Target("::1", 26_379), masters).remedy
+    urls = remedy.removeprefix("Name the service instead: ").removesuffix(".").split(", ")
+    assert urls == ["sentinel://[::1]:26379/my%20caf%C3%A9%2F1", "sentinel://[::1]:26379/%FF"]
+    found = parse_target(urls[0]).sentinels
+    assert found is not None
+    assert (found.service, found.addresses) == ("my café/1", (("::1", 26_379),))

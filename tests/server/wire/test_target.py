@@ -80,6 +80,7 @@ def test_what_people_write(text: str, expected: Target) -> None:
     [
         "http://cache",
         "redis+sentinel://cache",
+        "sentinel://s1,,s2/m",
         "cache:port",
         "cache:0",
         "cache:65536",

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.options import AnalysisOptions
-from rtui.server.wire.connection import Connection
+from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import AddressMap, Way, checked_host
+from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost
@@ -41,6 +41,14 @@ def children() -> dict[int, str]:
         with contextlib.suppress(OSError):  # it has ended
             found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
     return {pid: line for pid, line in found.items() if " -W " in line}
+
+
+def instead_of_ssh(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a shell script in the place of ssh."""
+    program = folder / "ssh"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o700)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
 @pytest.mark.parametrize("via", [("bastion",), ("inner", "bastion")])
@@ -80,6 +88,7 @@ async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server, ho
     assert failed.kind is FailureKind.SSH
     assert f"ssh {host}: " in failed.happened
     assert said in failed.happened
+    assert failed.happened.count("authorised") <= 2  # of the banner only the end is shown
     await eventually(lambda: not children())
 
 
@@ -88,6 +97,52 @@ async def test_ssh_says_itself_why_it_gets_no_further(bastion: SshHost) -> None:
     assert dead.kind is FailureKind.SSH
     assert "Connection refused" in dead.happened
     await eventually(lambda: not children())
+
+
+async def test_a_server_that_ends_behind_a_host_with_a_banner_is_not_the_fault_of_ssh(
+    bastion: SshHost, redis70: Server
+) -> None:
+    connection = Connection(Target(port=redis70.port, way=Way(("bastion",))))
+    await connection.open()
+    redis70.admin.execute_command("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+    await eventually(lambda: not connection.is_online)
+    assert "authorised" not in why_lost(connection.state)
+    await connection.close()
+
+
+async def test_what_ssh_says_is_read_all_the_time(
+    bastion: SshHost, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With LogLevel DEBUG it comes to say more than a pipe holds, and would wait for a reader."""
+    instead_of_ssh(f'seq 20000 >&2\nexec {bastion.path / "ssh"} "$@"', tmp_path, monkeypatch)
+    connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
+    await connection.open()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+async def test_ssh_may_take_longer_than_a_server(
+    bastion: SshHost, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    instead_of_ssh(f'sleep 0.3\nexec {bastion.path / "ssh"} "$@"', tmp_path, monkeypatch)
+    connection = Connection(Target(port=valkey.port, way=Way(("bastion",))), connect_timeout_s=0.01)
+    await connection.open()
+    assert await connection.run(guard.ping()) == [b"PONG"]
+    await connection.close()
+
+
+async def test_ssh_that_hangs_is_not_said_to_be_a_server_that_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.server.wire.ways.SSH_S", 0.1)
+    instead_of_ssh("exec sleep 60", tmp_path, monkeypatch)
+    connection = Connection(Target(port=1, way=Way(("bastion",))), connect_timeout_s=0.01)
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    assert failed.value.kind is FailureKind.TIMEOUT
+    assert failed.value.happened == "127.0.0.1:1 via bastion did not answer within 0.1 s, and ssh says nothing."
+    assert "`ssh bastion`" in failed.value.remedy
 
 
 async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +168,7 @@ async def test_a_tunnel_that_ends_is_made_again(bastion: SshHost, valkey: Server
 async def test_a_socks_proxy(bastion: SshHost, valkey: Server) -> None:
     port = free_port()
     with bastion.socks_proxy(port):
-        way = Way(proxy=Secret(f"socks5://127.0.0.1:{port}"))
+        way = Way(proxy=checked_proxy(f"socks5h://127.0.0.1:{port}"))
         connection = Connection(Target("localhost", valkey.port, way=way))
         await connection.open()
         assert await connection.run(guard.ping()) == [b"PONG"]
@@ -140,6 +195,9 @@ async def test_another_address(valkey: Server) -> None:
         ("redis-*.internal=localhost:70xx", ("redis-a.internal", 6379), ("redis-a.internal", 6379)),
         ("[2001:db8::1]:6379=localhost:7000", ("2001:db8::1", 6379), ("localhost", 7000)),
         ("10.0.0.1=localhost", ("10x0.0.1", 6379), ("10x0.0.1", 6379)),
+        ("[2001:DB8:0::1]=localhost:7000", ("2001:db8::0001", 6379), ("localhost", 7000)),
+        ("[2001:db8::*]=localhost:700x", ("2001:0DB8:0:0::3", 6379), ("localhost", 7003)),
+        ("DB-*.internal=*.example", ("db-A.Internal", 6379), ("A.example", 6379)),
         ("10.0.0.*:6379=localhost:7xxxx", ("10.0.0.70000", 6379), ("10.0.0.70000", 6379)),
     ],
 )
@@ -147,7 +205,10 @@ def test_where_a_server_is_reached(rule: str, address: tuple[str, int], expected
     assert AddressMap((rule,)).reached_at(address) == expected
 
 
-@pytest.mark.parametrize("rule", ["", "a", "=", "a=", "=b", "*.*=b", "a:x=b", "a:1=b:2=c", "a b=c", "a=b:123456"])
+@pytest.mark.parametrize(
+    "rule",
+    ["", "a", "=", "a=", "=b", "*.*=b", "a:x=b", "a:1=b:2=c", "a b=c", "a=b:123456", "a=b:0", "a:65536=b", "a?=b"],
+)
 def test_a_rule_that_can_not_be_read(rule: str) -> None:
     with pytest.raises(TargetError):
         AddressMap((rule,))
@@ -165,6 +226,27 @@ def test_every_address_is_led_somewhere(host: str, port: int) -> None:
 def test_what_is_no_ssh_host(host: str) -> None:
     with pytest.raises(TargetError):
         checked_host(host)
+
+
+@pytest.mark.parametrize(
+    ("url", "read"),
+    [
+        ("socks5://127.0.0.1:1080", "socks5://127.0.0.1:1080"),
+        ("SOCKS5h://me:p%40w@[::1]:1080", "socks5://me:p%40w@[::1]:1080"),
+        ("socks4a://proxy.example:1080", "socks4://proxy.example:1080"),
+    ],
+)
+def test_proxies_as_curl_has_them(url: str, read: str) -> None:
+    assert checked_proxy(url).reveal() == read
+
+
+@pytest.mark.parametrize(
+    "url", ["hunter2", "hunter2:1", "socks5://hunter2", "socks5://:1", "socks5://hunter2:0", "ssh://hunter2:1"]
+)
+def test_what_is_no_proxy(url: str) -> None:
+    with pytest.raises(TargetError) as failed:
+        checked_proxy(url)
+    assert "hunter2" not in f"{failed.value}{failed.value.remedy}"
 
 
 def test_a_way_shows_no_password() -> None:
