@@ -208,8 +208,7 @@ def _parse_url(scheme: str, rest: str) -> Target:
         service, _, db_text = path.strip("/").partition("/")
         if not service:
             raise _wrong("After the Sentinels there is no service: sentinel://host,host/service/db.")
-        addresses = tuple(_host_and_port(one, SENTINEL_PORT) for one in address.split(","))
-        sentinels = Sentinels(_decoded(service), addresses)
+        sentinels = Sentinels(_decoded(service), tuple(_addresses(address, SENTINEL_PORT)))
         return replace(target, sentinels=sentinels, db=_db(parameters.get("db") or db_text))
     (host, port), *seeds = _addresses(address)
     tls = Tls() if scheme in {"rediss", "valkeys"} else None
@@ -225,12 +224,12 @@ def _db(text: str) -> int:
     return int(text)
 
 
-def _addresses(text: str) -> list[tuple[str, int]]:
-    """Return each of several `host[:port]`, the nodes of a cluster."""
+def _addresses(text: str, default_port: int = DEFAULT_PORT) -> list[tuple[str, int]]:
+    """Return each of several `host[:port]`, the nodes of a cluster or Sentinels."""
     parts = text.split(",")
     if len(parts) > 1 and not all(parts):
         raise _wrong("Of several hosts one is empty.")
-    return list(map(_host_and_port, parts))
+    return [_host_and_port(part, default_port) for part in parts]
 
 
 def _host_and_port(text: str, default_port: int = DEFAULT_PORT) -> tuple[str, int]:

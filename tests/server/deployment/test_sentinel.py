@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
+from dataclasses import replace
 
 import pytest
 
+from rtui.keyspace.text.display import display_text
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.wire.command_log import CommandLog
@@ -15,10 +18,12 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import Target, parse_target
+from rtui.server.wire.ways import AddressMap, Way
 from tests.conftest import require
-from tests.sentinels import SERVICE, watched
+from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
+from tests.ssh_host import SshHost, ssh_children
 
 
 async def failing(target: Target) -> ConnectFailure:
@@ -76,6 +81,44 @@ async def test_without_a_sentinel_each_says_why() -> None:
     failed = await failing(parse_target(f"sentinel://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}/{SERVICE}"))
     assert failed.kind is FailureKind.NO_PRIMARY
     assert all(f"Nothing listens on 127.0.0.1:{port}" in failed.happened for port in ports)
+
+
+async def test_one_that_is_down_or_hangs_is_neither_waited_for_nor_a_disagreement(redis70: Server) -> None:
+    with sentinel_of(redis70.binary, redis70.port) as (answers, _), sentinel_of(redis70.binary, 6) as (hangs, pid):
+        os.kill(pid, signal.SIGSTOP)
+        asked = f"127.0.0.1:{free_port()},127.0.0.1:{hangs},[::1]:{free_port()},127.0.0.1:{answers}"
+        target = parse_target(f"sentinel://{asked}/{SERVICE}")
+        assert target.sentinels is not None
+        finder = PrimaryFinder(target, target.sentinels, CommandLog(), timeout_s=600)
+        for _ in range(2):  # also once it is known whom to believe
+            async with asyncio.timeout(60):
+                assert (await finder.locate()).port == redis70.port
+            assert finder.said[display_text(f"127.0.0.1:{hangs}")] == "no answer in time"
+            assert finder.note is None
+        await finder.close()
+
+
+async def test_an_unknown_service_has_the_known_ones_named(redis70: Server) -> None:
+    with sentinel_of(redis70.binary, redis70.port, service="shop/[eu]") as (port, _):
+        failed = await failing(parse_target(f"sentinel://127.0.0.1:{port}/{SERVICE}"))
+        assert failed.happened.endswith(f" 127.0.0.1:{port}: does not know the service.")
+        assert failed.remedy == f"Check the name of the service: 127.0.0.1:{port} knows shop/[eu]."
+        connection = connection_to(parse_target(f"sentinel://127.0.0.1:{port}/shop%2F%5Beu%5D"))
+        await connection.open()
+        assert connection.target.port == redis70.port
+        await connection.close()
+
+
+async def test_sentinels_are_reached_by_the_way_of_the_servers(bastion: SshHost, redis70: Server) -> None:
+    with sentinel_of(redis70.binary, redis70.port) as (port, _):
+        mapped = AddressMap((f"sentinel.invalid:7=127.0.0.1:{port}",))
+        target = replace(parse_target(f"sentinel://sentinel.invalid:7/{SERVICE}"), way=Way(("bastion",), mapped))
+        assert target.sentinels is not None
+        finder = PrimaryFinder(target, target.sentinels, CommandLog())
+        assert (await finder.locate()).port == redis70.port
+        assert any(f"-W 127.0.0.1:{port} -- bastion" in line for line in ssh_children().values())
+        await finder.close()
+        await eventually(lambda: not ssh_children())
 
 
 async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,7 +21,7 @@ from rtui.server.wire.target import Target, Tls
 from rtui.server.wire.ways import AddressMap, Way, checked_host
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
-from tests.ssh_host import SshHost
+from tests.ssh_host import SshHost, ssh_children
 
 
 async def failing(target: Target) -> ConnectFailure:
@@ -32,15 +30,6 @@ async def failing(target: Target) -> ConnectFailure:
         await connection.open()
     await connection.close()
     return failed.value
-
-
-def children() -> dict[int, str]:
-    """The command lines of the ssh processes of this one, by their ids."""
-    found: dict[int, str] = {}
-    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        with contextlib.suppress(OSError):  # it has ended
-            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return {pid: line for pid, line in found.items() if " -W " in line}
 
 
 @pytest.mark.parametrize("via", [("bastion",), ("inner", "bastion")])
@@ -52,10 +41,10 @@ async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey:
     await run.run()
     assert run.report is not None
     assert run.report.head.coverage.keys == 500
-    assert len(children()) == 2
-    assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in children().values())
+    assert len(ssh_children()) == 2
+    assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in ssh_children().values())
     await connection.close()
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server) -> None:
@@ -80,14 +69,14 @@ async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server, ho
     assert failed.kind is FailureKind.SSH
     assert f"ssh {host}: " in failed.happened
     assert said in failed.happened
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_ssh_says_itself_why_it_gets_no_further(bastion: SshHost) -> None:
     dead = await failing(Target(port=free_port(), way=Way(("bastion",))))
     assert dead.kind is FailureKind.SSH
     assert "Connection refused" in dead.happened
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,7 +88,7 @@ async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_tunnel_that_ends_is_made_again(bastion: SshHost, valkey: Server) -> None:
     connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
     await connection.open()
-    (child,) = children()
+    (child,) = ssh_children()
     os.kill(child, signal.SIGKILL)
     await eventually(lambda: not connection.is_online)
     with pytest.raises(ConnectionLost):
