@@ -204,7 +204,9 @@ class CommandSource:
                 await process.communicate()
         if process.returncode:
             words = " ".join(errors.decode("utf-8", "replace").split())
-            raise _failed(f"The password command ended with {process.returncode}: {words or 'it says nothing'}")
+            how = "ended with" if process.returncode > 0 else "was ended by signal"
+            said = words or "it says nothing"
+            raise _failed(f"The password command {how} {abs(process.returncode)}: {said}")
         return read_login(output)
 
 
@@ -267,7 +269,7 @@ def provider_of(name: str) -> Any:
     """Import `module:factory` and return what the factory makes; raises TargetError."""
     module, colon, factory = name.partition(":")
     if not (module and colon and factory):
-        raise TargetError("The credential provider can't be used", "Write module:factory.", _PROVIDER_REMEDY)
+        raise TargetError("The credential provider can't be used", "Its name is not module:factory.", _PROVIDER_REMEDY)
     try:
         made = getattr(importlib.import_module(module), factory)()
     except Exception as error:
@@ -279,7 +281,10 @@ def provider_of(name: str) -> Any:
     return made
 
 
-_PROVIDER_REMEDY: Final = "The factory takes nothing and returns a redis.CredentialProvider."
+_PROVIDER_REMEDY: Final = (
+    "The module is one that is installed beside rtui, or lies in a folder of PYTHONPATH; its factory takes nothing and "
+    "returns a redis.CredentialProvider."
+)
 
 
 def read_login(output: bytes) -> Password:

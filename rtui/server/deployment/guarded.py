@@ -27,6 +27,7 @@ from rtui.server.wire.lane import CONNECT_TIMEOUT_S, Lane
 from rtui.server.wire.opening import Logins
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
+from rtui.server.wire.tunnels import patience_s
 
 
 class GuardedConnection(RedisConnection):
@@ -58,7 +59,7 @@ class GuardedConnection(RedisConnection):
         self._target = replace(target, host=self.host, port=self.port)
         self._log, self._purpose = log, purpose
         self._logins = logins
-        self._timeout_s = timeout_s
+        self._timeout_s = patience_s(target.way, timeout_s)
         self._lane: Lane | None = None
         self._owed: deque[asyncio.Future[list[Reply]]] = deque()
 

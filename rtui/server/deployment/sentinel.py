@@ -27,6 +27,7 @@ from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target
+from rtui.server.wire.tunnels import patience_s
 
 ANSWER_TIMEOUT_S: Final = 1.0
 """How long a Sentinel may take to say how its service is, and to answer once another one has: samples wait for it."""
@@ -54,7 +55,7 @@ class PrimaryFinder:
         """Where the primary was said to be last."""
         way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls, way=target.way)
         options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER, "timeout_s": timeout_s}
-        self._timeout_s = timeout_s
+        self._timeout_s = patience_s(target.way, timeout_s)
         self._clients = {
             _address(host, port): Redis(
                 connection_pool=ConnectionPool(GuardedConnection, host=host, port=port, protocol=2, **options)

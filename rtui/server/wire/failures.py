@@ -108,7 +108,16 @@ def names_failure(target: Target, happened: str) -> ConnectFailure:
 def ssh_failure(said: str) -> ConnectFailure:
     """OpenSSH has given up; `said` are its own words."""
     remedy = "Try `ssh HOST` first: rtui uses your ssh configuration, and ssh may ask nothing while it runs."
+    if "open failed" in said:
+        remedy = "An SSH host was reached, but can't connect any further: check names and ports as that host sees them."
     return ConnectFailure(FailureKind.SSH, said, remedy)
+
+
+def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
+    """Nothing came through the SSH hosts, and ssh did not say why."""
+    happened = f"{target.label} has not answered within {timeout_s:g} s, and ssh does not say why."
+    remedy = "Try `ssh HOST` first: an SSH host may be slow or not answer, or the server behind it may hang."
+    return ConnectFailure(FailureKind.TIMEOUT, happened, remedy)
 
 
 def demoted_failure(target: Target) -> ConnectFailure:

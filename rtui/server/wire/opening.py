@@ -15,11 +15,12 @@ from rtui.server.wire.backoff import REFUSING_USER, Backoff
 from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.failures import lost_failure
+from rtui.server.wire.failures import lost_failure, ssh_timeout_failure
 from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.target import Target
+from rtui.server.wire.tunnels import patience_s
 
 
 class Locator(Protocol):
@@ -125,20 +126,23 @@ class LaneOpener:
             if self._locator is not None:
                 self.target = await self._locator.locate()
         target = self.target if self.logins is None else await self.logins.logged_in(self.target)
+        timeout_s = patience_s(target.way, self._connect_timeout_s)
         lane = await Lane.open(
             target,
-            timeout_s=self._connect_timeout_s,
+            timeout_s=timeout_s,
             reply_timeout_s=self._reply_timeout_s,
             peer=peer,
             log=log,
         )
         try:
-            async with asyncio.timeout(self._connect_timeout_s):
+            async with asyncio.timeout(timeout_s):
                 lane.server = await handshake_and_identify(lane, self._outcome, before)
         except BaseException as error:  # also when cancelled: nobody else would close the lane
             lane.close()
             if isinstance(error, TimeoutError):
-                happened = f"it took the connection but did not answer within {self._connect_timeout_s:g} s."
+                if target.way.via and not lane.traffic.bytes_in:
+                    raise ssh_timeout_failure(self.target, timeout_s) from None
+                happened = f"it took the connection but did not answer within {timeout_s:g} s."
                 raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None
             if self.logins is not None and isinstance(error, ConnectFailure) and error.kind in REFUSING_USER:
                 self.logins.refused()

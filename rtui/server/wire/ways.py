@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import unquote
 
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
@@ -14,10 +15,19 @@ Address = tuple[str, int]
 _Rule = tuple[re.Pattern[str], int | None, str, str | None]
 """Which hosts, at which port (None: any), and where they are: host, and port (None: the same)."""
 
+SOCKS_PORT: Final = 1080
+
 _HOST: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}\Z")
 """What ssh takes as a host, a user before it or not; never an option."""
 
 _SIDE: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.*]+\]|[^:=\s\[\]]+)(?::(?P<port>[0-9*x]{1,5}))?\Z")
+
+
+_PROXY: Final = re.compile(
+    r"socks(?P<version>5(?=h?:)|4(?=a?:))[ha]?://(?:(?P<login>[^@/\s]*)@)?"
+    r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^\s:@/?#\[\]]+)(?::(?P<port>[0-9]{1,5}))?/?\Z",
+    re.IGNORECASE | re.ASCII,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +70,41 @@ class Way:
     addresses: AddressMap = field(default_factory=AddressMap)
     proxy: Secret | None = None
     """`socks5://user:password@host:port`: it may hold a password."""
+
+    def __post_init__(self) -> None:
+        """Raises TargetError for a proxy that can't be read."""
+        if self.proxy is not None:
+            socks_proxy(self.proxy)
+
+
+@dataclass(frozen=True, slots=True)
+class SocksProxy:
+    """A proxy that connects to servers, and finds out their addresses."""
+
+    version: int
+    host: str
+    port: int
+    user: str | None
+    password: Secret | None
+
+
+def socks_proxy(url: Secret) -> SocksProxy:
+    """Read `socks5://user:password@host:port`; raises TargetError, which repeats nothing of it.
+
+    `socks5h` and `socks4a`, by which others mean that the proxy resolves names, are the same: it always does.
+    """
+    found = _PROXY.match(url.reveal())
+    port = int(found["port"] or SOCKS_PORT) if found is not None else 0
+    if found is None or not 0 < port < 1 << 16:
+        raise TargetError(
+            "The way can't be read",
+            "The proxy is no URL such as socks5://host:1080.",
+            "Write socks5://user:password@host:port or socks4://…, with @ and / in a password as %40 and %2F.",
+        )
+    user, colon, password = (found["login"] or "").partition(":")
+    host = found["host"].strip("[]")
+    secret = Secret(unquote(password)) if colon else None
+    return SocksProxy(int(found["version"]), host, port, unquote(user) or None, secret)
 
 
 def checked_host(host: str) -> str:

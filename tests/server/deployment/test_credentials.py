@@ -170,6 +170,7 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
     [
         ("echo no token >&2; exit 3", "ended with 3: no token"),
         ("exit 1", "it says nothing"),
+        ("kill -9 $$", "was ended by signal 9: it says nothing"),
         ("true", "no password"),
         ("printf 'a\\nb'", "more than one line"),
         ("printf '\\377'", "no text"),
