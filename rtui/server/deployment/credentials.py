@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import concurrent.futures
 import contextlib
 import importlib
 import json
 import os
 import re
 import signal
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -28,7 +30,7 @@ from urllib.parse import parse_qs
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.secret import MASK, Secret
 from rtui.server.wire.target import Login, Target
 
 COMMAND_S: Final = 30.0
@@ -47,6 +49,10 @@ RETRY_S: Final = 10.0
 """How soon it is tried again when a password could not be made anew."""
 
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
+_TOKEN: Final = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*|[\w+=-]{40,}")
+"""A JSON Web Token, and anything else without spaces and stops that is as long as the tokens of clouds and Vault."""
+
+_ASK_PROVIDER: Final = "Ask it without rtui: its get_credentials has to return (password,) or (user, password)."
 _REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
 
 
@@ -203,7 +209,7 @@ class CommandSource:
                     os.killpg(process.pid, signal.SIGKILL)
                 await process.communicate()
         if process.returncode:
-            words = " ".join(errors.decode("utf-8", "replace").split())
+            words = _without_tokens(" ".join(errors.decode("utf-8", "replace").split()))
             how = "ended with" if process.returncode > 0 else "was ended by signal"
             said = words or "it says nothing"
             raise _failed(f"The password command {how} {abs(process.returncode)}: {said}")
@@ -227,15 +233,18 @@ class ProviderSource:
                 if _is_async(self._provider):
                     found = await self._provider.get_credentials_async()
                 else:
-                    found = await asyncio.to_thread(self._provider.get_credentials)
-        except Exception as error:
-            raise _failed(f"The credential provider failed: {type(error).__name__}: {error}") from error
+                    found = await _in_thread(self._provider.get_credentials)
+        except TimeoutError:
+            raise _failed(f"The credential provider has not answered within {COMMAND_S:g} s.", _ASK_PROVIDER) from None
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+            said = f"The credential provider failed: {type(error).__name__}: {_without_tokens(str(error))}"
+            raise _failed(said, _ASK_PROVIDER) from None
         match found:
             case (str(password),):
                 return Password(None, Secret(password), _expiry_of(password))
             case (str(user), str(password)):
                 return Password(user or None, Secret(password), _expiry_of(password))
-        raise _failed("The credential provider gave neither a password nor a user and a password.")
+        raise _failed("The credential provider gave neither a password nor a user and a password.", _ASK_PROVIDER)
 
     def _next(self, token: Any) -> None:
         """Take a token of redis-py's kind, in whichever thread; one of another kind is left to the next login."""
@@ -248,6 +257,21 @@ class ProviderSource:
     def _hand_on(self, login: Password) -> None:
         if self.on_next is not None:
             self.on_next(login)
+
+
+async def _in_thread(function: Callable[[], Any]) -> Any:
+    """Return what a function returns that may take long, in a thread that is not waited for when rtui ends."""
+    done: concurrent.futures.Future[Any] = concurrent.futures.Future()
+
+    def work() -> None:
+        with contextlib.suppress(concurrent.futures.InvalidStateError):  # nobody waits any more
+            try:
+                done.set_result(function())
+            except BaseException as error:  # noqa: BLE001 - it is raised for who waits
+                done.set_exception(error)
+
+    threading.Thread(target=work, name="rtui credentials", daemon=True).start()
+    return await asyncio.wrap_future(done)
 
 
 def _is_async(provider: Any) -> bool:
@@ -272,9 +296,9 @@ def provider_of(name: str) -> Any:
         raise TargetError("The credential provider can't be used", "Its name is not module:factory.", _PROVIDER_REMEDY)
     try:
         made = getattr(importlib.import_module(module), factory)()
-    except Exception as error:
-        happened = f"{name}: {type(error).__name__}: {error}"
-        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+        happened = f"{name}: {type(error).__name__}: {_without_tokens(str(error))}"
+        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from None
     if not (hasattr(made, "get_credentials") or hasattr(made, "get_credentials_async")):
         happened = f"What {name} makes has no get_credentials."
         raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY)
@@ -319,5 +343,10 @@ def _expiry_of(password: str) -> float | None:
     return None
 
 
-def _failed(happened: str) -> ConnectFailure:
-    return ConnectFailure(FailureKind.CREDENTIALS, display_text(happened, limit=400), _REMEDY)
+def _without_tokens(words: str) -> str:
+    """Return the words of a command or a library with dots for all that may be a token, which some repeat."""
+    return _TOKEN.sub(MASK, words)
+
+
+def _failed(happened: str, remedy: str = _REMEDY) -> ConnectFailure:
+    return ConnectFailure(FailureKind.CREDENTIALS, display_text(happened, limit=400), remedy)

@@ -8,6 +8,7 @@ import json
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment import credentials
 from rtui.server.deployment.connect import connection_to
-from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
+from rtui.server.deployment.credentials import Credentials, Password, ProviderSource, provider_of, read_login
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
@@ -328,6 +329,57 @@ async def test_a_password_without_a_user_is_made_again_before_it_expires(
 def test_a_provider_that_can_not_be_used(name: str) -> None:
     with pytest.raises(TargetError):
         provider_of(name)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+async def test_a_provider_that_fails_says_why_without_its_tokens(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    secrets = (
+        "eyJhbGciOiJub25lIn0." + jwt(exp=1).partition(".")[2],
+        "AKIAIOSFODNN7EXAMPLEwJalrXUtnFEMIK7MDENGbPxRfiCY",
+    )
+
+    class Failing:
+        def get_credentials(self) -> tuple[str]:
+            raise error(f"AADSTS700024: {' '.join(secrets)} has expired, trace 3f2504e0-4f89-41d3-9a0c-0305e82c3301")
+
+    module = ModuleType("company_tokens")
+    module.make = Failing  # type: ignore[attr-defined]
+    module.fails = lambda: Failing().get_credentials()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "company_tokens", module)
+    said = f"{error.__name__}: AADSTS700024: ••• ••• has expired, trace 3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    connection = connection_to(Target(login=Login(provider="company_tokens:make")))
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    assert failed.value.happened == f"The credential provider failed: {said}"
+    assert "get_credentials has to return" in failed.value.remedy
+    with pytest.raises(TargetError) as unusable:
+        provider_of("company_tokens:fails")
+    assert unusable.value.happened == f"company_tokens:fails: {said}"
+    shown = "".join(traceback.format_exception(failed.value) + traceback.format_exception(unusable.value))
+    assert not any(secret in shown for secret in secrets)
+
+
+def test_a_provider_that_hangs_does_not_keep_rtui_from_ending() -> None:
+    asked, goes_on = threading.Event(), threading.Event()
+
+    class Hanging:
+        def get_credentials(self) -> tuple[str]:
+            asked.set()
+            goes_on.wait()
+            return ("late",)
+
+    async def ask() -> None:
+        asking = asyncio.create_task(ProviderSource(Hanging()).login())
+        await eventually(asked.is_set)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+
+    asyncio.run(ask())  # it would wait for the threads of the event loop
+    goes_on.set()
 
 
 def test_no_command_is_shown() -> None:
