@@ -164,6 +164,8 @@ class CompiledNodeScan(NodeScan):
         if not self._is_compiled:
             await super()._drive(lane)
             return
+        if (refused := lane.disabled("SCAN")) is not None:
+            scan_page(refused)
         engine = self._engine or self._begin_engine(lane)
         self._slice_us = FIRST_SLICE_US
         self._control.on_change.append(engine.interrupt)

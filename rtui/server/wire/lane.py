@@ -241,6 +241,10 @@ class Lane(asyncio.BufferedProtocol):
         sent.add_done_callback(answer)
         return done
 
+    def disabled(self, name: str) -> ServerError | None:
+        """Return the error that stands for the reply to a command that the profile says is disabled on the server."""
+        return self._disabled.get(name)
+
     def forget_denied(self) -> None:
         """Forget which commands the server has denied, so that they are sent again."""
         self._denied = dict(self._disabled)
