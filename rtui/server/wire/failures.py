@@ -123,7 +123,7 @@ def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
 def demoted_failure(target: Target) -> ConnectFailure:
     """The server that is said to be the primary is a replica."""
     happened = f"{target.host}:{target.port} is said to be the primary of {target.label}, but is a replica now."
-    remedy = "A failover may be under way: the Sentinels are asked again."
+    remedy = "A failover may be under way; if not, the Sentinels watch a replica in the place of its primary."
     return ConnectFailure(FailureKind.FAILOVER, happened, remedy)
 
 

@@ -26,6 +26,11 @@ from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children
 
 
+async def soon(pause_s: float) -> None:
+    assert pause_s >= 0
+    await asyncio.sleep(0)
+
+
 async def failing(target: Target) -> ConnectFailure:
     connection = connection_to(target)
     with pytest.raises(ConnectFailure) as failed:
@@ -140,6 +145,10 @@ async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) 
             pass
 
     redis70.admin.replicaof("127.0.0.1", free_port())
+    given_up = Connection(Target(port=redis70.port), locator=Stale(), sleep=soon)
+    with pytest.raises(ConnectFailure, match="is a replica now"):
+        await given_up.open()
+    await given_up.close()
     connection = Connection(Target(port=redis70.port), locator=Stale())
     opening = asyncio.create_task(connection.open())
     await eventually(lambda: "is a replica now" in str(connection.state))
