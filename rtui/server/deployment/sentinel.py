@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.sentinel import Sentinel
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from rtui.analysis.health.sample import SentinelView
 from rtui.keyspace.text.display import SafeText, display_text
@@ -90,7 +90,7 @@ class PrimaryFinder:
                     self._order.sort(key=lambda client: client is not believed)
                     self._found = replace(self._target, host=host, port=port)
                     return self._found
-        said = "; ".join(f"{who}: {what}" for who, what in self.said.items())
+        said = "; ".join(what if who in what else f"{who}: {what}" for who, what in self.said.items())
         happened = f"No Sentinel names a primary of {display_text(service)} that it takes for alive. {said}."
         raise ConnectFailure(FailureKind.NO_PRIMARY, happened, await self._remedy(answers))
 
@@ -191,6 +191,8 @@ def _as_text(answer: object) -> SafeText:
             return _address(host.decode("utf-8", "replace"), port)
         case TimeoutError():
             return _NO_ANSWER
+        case ResponseError() if "unknown command" in str(answer).lower():
+            return SafeText("is no Sentinel")
         case BaseException():
             failure: BaseException | None = answer
             while failure is not None and not isinstance(failure, RtuiError):

@@ -85,7 +85,7 @@ async def test_without_a_sentinel_each_says_why() -> None:
     ports = free_port(), free_port()
     failed = await failing(parse_target(f"sentinel://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}/{SERVICE}"))
     assert failed.kind is FailureKind.NO_PRIMARY
-    assert all(f"Nothing listens on 127.0.0.1:{port}" in failed.happened for port in ports)
+    assert failed.happened.endswith("; ".join(f"Nothing listens on 127.0.0.1:{port}" for port in ports) + ".")
 
 
 async def test_one_that_is_down_or_hangs_is_neither_waited_for_nor_a_disagreement(redis70: Server) -> None:
@@ -129,6 +129,7 @@ async def test_sentinels_are_reached_by_the_way_of_the_servers(bastion: SshHost,
 async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:
     failed = await failing(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}"))
     assert failed.kind is FailureKind.NO_PRIMARY
+    assert failed.happened.endswith(f"127.0.0.1:{valkey.port}: is no Sentinel.")
 
 
 async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) -> None:
