@@ -25,6 +25,7 @@ from rtui.analysis.report.document import (
     KeySizes,
     Scope,
     ServerReport,
+    Stats,
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
@@ -76,6 +77,16 @@ SAMPLED_NOTE: Final = (
 
 ON_DISK_NOTE: Final = "MEMORY USAGE of this server tells what a key takes on disk: all sizes of keys are sizes on disk."
 """The note on sizes of a server that keeps its keys on disk."""
+
+
+def keys_refused(stats: Stats) -> tuple[SafeText, ...]:
+    """Return the note on keys of which a finished pass over all keys does not know the type; none without such keys."""
+    known = [count for _, count in stats.types if isinstance(count, int)]
+    if not isinstance(stats.keys, int) or len(known) < len(stats.types) or not 0 < sum(known) < stats.keys:
+        return ()
+    refused = stats.keys - sum(known)
+    one = f"The type of {refused:,} {'key is' if refused == 1 else 'keys is'} not known, nor what else is asked"
+    return (SafeText(f"{one}: the user may not have been allowed to read these keys (ACL key patterns)."),)
 
 
 WHOLE_CLUSTER: Final = "cluster"
