@@ -85,6 +85,27 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
         yield service
 
 
+@contextmanager
+def sentinel_of(binary: Binary, primary_port: int, *, service: str = SERVICE) -> Iterator[tuple[int, int]]:
+    """One Sentinel of a service: its port and its process id."""
+    with tempfile.TemporaryDirectory(prefix="rtui-sentinel-") as folder:
+        file, port = Path(folder, "sentinel.conf"), free_port()
+        settings = ("bind 127.0.0.1", f"dir {folder}", f"sentinel monitor {service} 127.0.0.1 {primary_port} 1")
+        file.write_text("\n".join(settings) + "\n")
+        process = subprocess.Popen(
+            [binary.path, file, "--sentinel", "--port", str(port)],
+            stdout=subprocess.DEVNULL,
+            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
+        )
+        try:
+            with redis.Redis(port=port) as client:
+                wait_answers(client)
+            yield port, process.pid
+        finally:
+            process.kill()
+            process.wait()
+
+
 def wait_answers(client: redis.Redis) -> None:
     """Wait until a Sentinel answers."""
     until = time.monotonic() + START_TIMEOUT_S

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import getpass
+import os
 import shutil
 import socket
 import subprocess
@@ -45,6 +47,15 @@ class SshHost:
                 yield
             finally:
                 process.kill()
+
+
+def ssh_children() -> dict[int, str]:
+    """The command lines of the ssh processes of this one, by their ids."""
+    found: dict[int, str] = {}
+    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+        with contextlib.suppress(OSError):  # it has ended
+            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    return {pid: line for pid, line in found.items() if " -W " in line}
 
 
 def _key(file: Path) -> None:

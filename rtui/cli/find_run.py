@@ -15,7 +15,7 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
 from rtui.cli.find_output import FoundKeys
-from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar
+from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import LIMIT_REACHED, FindRun
@@ -71,9 +71,11 @@ async def run_find(
     assert task is not None  # noqa: S101 - a coroutine runs in one
     deployment = Deployment(target, log)
     run: FindRun | None = None
+    say_why_it_waits(deployment.home, partial(click.echo, err=True))
     with Interrupts(task.cancel) as interrupts:
         try:
             await deployment.open()
+            deployment.require_replicas()
             run = FindRun(deployment, query, options)
             await run.prepare()
             _say_cost(run)

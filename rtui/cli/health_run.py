@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -125,7 +126,7 @@ async def take_samples(
     Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been asked.
     Raises ConnectFailure.
     """
-    from rtui.cli.report_run import Interrupts  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_run import Interrupts, say_why_it_waits  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.deployment.nodes import Deployment  # noqa: PLC0415
     from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch  # noqa: PLC0415
 
@@ -139,6 +140,7 @@ async def take_samples(
                 click.echo(f"rtui: {node.label}: {node.failure}", err=True)
             said[node.label] = node.failure or ""
 
+    say_why_it_waits(deployment.home, partial(click.echo, err=True))
     with Interrupts(task.cancel) as interrupts:
         try:
             await deployment.open()

@@ -45,6 +45,7 @@ async def _run(
     deployment = Deployment(target, log)
     try:
         await deployment.open()
+        deployment.require_replicas()
         check = ReferenceCheck(deployment, registry, options)
         with Interrupts(partial(check.control.stop, SafeText("it was interrupted"))):
             await check.run()

@@ -25,7 +25,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
-from rtui.server.wire.errors import ConnectFailure
+from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -96,8 +96,10 @@ async def run_analysis(
     deployment = Deployment(target, log)
     connection = deployment.home
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
+        say_why_it_waits(connection, bar.say)
         try:
             await deployment.open()
+            deployment.require_replicas()
             asked = connection if file is None else await deployment.saved_from()
             left = None if file is None else file.left_before(options, asked.server.run_id, time.time())
             saved = left if isinstance(left, SavedAnalysis) else None
@@ -176,6 +178,21 @@ class Interrupts:
         self.stop()
 
 
+def say_why_it_waits(connection: Connection, say: Callable[[str], object]) -> None:
+    """Have it said, once for each reason, why a first connection is not made yet, such as that the server loads."""
+    said = set[FailureKind]()
+
+    def changed() -> None:
+        reason = connection.state.reason if isinstance(connection.state, Lost) else None
+        if connection.generation or not isinstance(reason, ConnectFailure) or reason.kind in said:
+            return
+        said.add(reason.kind)
+        if reason.kind.is_temporary:
+            say(f"rtui: waiting. {reason.happened}")
+
+    connection.on_change.append(changed)
+
+
 class ConnectionWatch:
     """Watches a connection within a running event loop, and gives up when it stays lost for `patience_s`."""
 
@@ -241,6 +258,13 @@ class ProgressBar:
     def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
             self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """Write a line above it."""
+        if self._bar is None:
+            click.echo(text, err=True)
+        else:
+            self._bar.console.print(text, markup=False)
 
     def show(self, progress: Progress, cost: Cost, pace: Pace, *, is_ending: bool = False) -> None:
         """Redraw the line; `is_ending` after the first Ctrl-C."""

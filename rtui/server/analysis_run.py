@@ -13,14 +13,14 @@ from typing import Final
 from msgspec import structs
 
 from rtui.analysis.columns import columns_for
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import ColumnState, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_pass import AnalysisPass, in_slices
 from rtui.server.continuation import Continuation
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
-from rtui.server.inspection.report_head import coverage_of, head
+from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import MIN_COUNT
@@ -270,6 +270,8 @@ class AnalysisRun:
             notes=notes,
             is_whole_cluster=cluster is not None,
         )
+        if is_final and not self._pass.sampled and heading.columns["type"].state is ColumnState.COMPLETE:
+            heading = structs.replace(heading, notes=(*heading.notes, *keys_refused(summary.root.stats)))
         summary = structs.replace(summary, slots=slots)
         self.report = Report(heading, summary, self.hot.report, nodes.key_sizes, cluster)
         self._revision += 1

@@ -189,6 +189,7 @@ class BrowsingSession:
     async def start(self) -> None:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
         await self.deployment.open()
+        self.deployment.require_replicas()
         self.keys.home.forget_if_new()
         self.connection.on_change.append(self._connection_changed)
         self.passes.shown.begin(resume=self._resume)

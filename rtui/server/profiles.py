@@ -55,8 +55,8 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     registry: _Text | None = None
     password_command: _Text | None = None
     credential_provider: _Text | None = None
-    via: _Text | list[_Text] | None = None
-    map: _Text | list[_Text] | None = None
+    via: str | list[_Text] | None = None  # not _Text: msgspec 0.22 crashes at the end over a pattern beside a list
+    map: str | list[_Text] | None = None
     proxy: _Text | None = None
     sentinel_user: _Text | None = None
     sentinel_password: _Text | None = None

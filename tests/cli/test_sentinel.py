@@ -19,8 +19,8 @@ from rtui.cli.main import run
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import parse_target
-from tests.conftest import require
-from tests.sentinels import SERVICE, wait_answers
+from tests.conftest import Pool, require
+from tests.sentinels import SERVICE, sentinel_of, wait_answers
 from tests.servers import _die_with_parent, free_port
 
 
@@ -89,3 +89,17 @@ def test_its_own_port_explains_itself_to_each_command(sentinel: Alone, capfd: py
         said = capfd.readouterr().err
         assert "This is a Sentinel" in said
         assert f"sentinel://127.0.0.1:{sentinel.port}/{SERVICE}" in said
+
+
+def test_sentinels_of_a_replica_are_told_from_a_failover(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replica = pool.take("sentinel", "redis-7.0")
+    replica.admin.replicaof("127.0.0.1", free_port())
+    monkeypatch.setattr("rtui.server.wire.connection.DEMOTED_ATTEMPTS", 2)
+    with sentinel_of(replica.binary, replica.port) as (port, _):
+        for words in (["report"], ["find", "type:string"], ["health"]):
+            assert run([*words, "-u", f"sentinel://127.0.0.1:{port}/{SERVICE}"]) == 1
+            said = capsys.readouterr().err
+            assert "rtui: waiting. 127.0.0.1:" in said
+            assert "watch a replica in the place of its primary" in said

@@ -10,6 +10,7 @@ from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
+from rtui.server.engine import ENVIRONMENT
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
@@ -170,3 +171,19 @@ async def test_a_new_connection_tries_again(valkey: Server) -> None:
         assert not isinstance(after.ttl_ms, Unknown)
     finally:
         await session.close()
+
+
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
+async def test_a_report_of_a_user_who_may_read_some_keys_says_so(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, engine)
+    valkey.admin.mset({f"{word}:{n}": n for n in range(300) for word in ("mine", "yours", "theirs")})
+    valkey.admin.execute_command("ACL", "SETUSER", "poor", "reset", "on", ">pw", "~mine:*", "+@all")
+    async with connected(target_of(valkey, **POOR)) as connection:
+        run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+        await run.run()
+    assert run.report is not None
+    notes = [note for note in run.report.head.notes if "ACL key patterns" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("The type of 600 keys is not known")

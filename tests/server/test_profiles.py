@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -195,3 +197,29 @@ def test_names_that_can_not_be_used(path: Path, line: str, said: str) -> None:
 
 def test_names_of_commands_are_private(path: Path) -> None:
     assert "others" in refused(write(path, '[a]\nrename.INFO = "b840"\n', 0o644)).happened
+
+
+def test_the_types_of_files_do_no_harm_as_rtui_ends() -> None:
+    """Python frees them then; debugging allocators show what reads memory that is not theirs."""
+    code = """
+import importlib, pkgutil, msgspec, rtui
+for module in pkgutil.walk_packages(rtui.__path__, "rtui."):
+    if not module.name.endswith("__main__"):
+        importlib.import_module(module.name)
+classes, found = [msgspec.Struct], set()
+while classes:
+    for one in classes.pop().__subclasses__():
+        classes.append(one)
+        if one.__module__.startswith("rtui."):
+            msgspec.json.Decoder(one)
+            found.add(one)
+assert len(found) > 50, found
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        env=os.environ | {"PYTHONMALLOC": "malloc_debug"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr

@@ -19,6 +19,7 @@ from rtui.server.guard.command import find_spec, unpack_requests
 from rtui.server.guard.names import CommandNames, command_names
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.identity import NoTouch
@@ -128,6 +129,27 @@ async def test_what_is_disabled_is_never_asked(renamed_server: Server) -> None:
         assert isinstance(denied, ServerError)
         assert denied.code == "NOPERM"
         assert "LLEN" not in words(proxy.commands())
+
+
+@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("word", ["SCAN", "TYPE", "PTTL", "MEMORY", "OBJECT", "DBSIZE", "INFO", "CLIENT", "STRLEN"])
+async def test_a_pass_never_asks_what_is_disabled(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str, word: str
+) -> None:
+    monkeypatch.setenv(ENVIRONMENT, engine)
+    valkey.admin.mset({f"user:{n}": n for n in range(500)})
+    async with DelayProxy(valkey.port) as proxy:
+        names = command_names({word: ""})
+        async with connected(target_of(valkey, port=proxy.port, names=names)) as connection:
+            analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+            await analysis.run()
+        assert word not in words(proxy.commands())
+    if word == "SCAN":
+        assert analysis.progress.state is ScanState.FAILED
+        assert "the profile says that this command is disabled" in str(analysis.progress.reason)
+    else:
+        assert analysis.report is not None
+        assert analysis.report.summary.root.stats.keys == 500
 
 
 @pytest.mark.parametrize(

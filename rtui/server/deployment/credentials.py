@@ -31,7 +31,7 @@ from urllib.parse import parse_qs
 
 from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
-from rtui.server.wire.secret import Secret
+from rtui.server.wire.secret import MASK, Secret
 from rtui.server.wire.target import Login, Target
 
 COMMAND_S: Final = 30.0
@@ -50,6 +50,9 @@ RETRY_S: Final = 10.0
 """How soon it is tried again when a password could not be made anew."""
 
 _JWT: Final = re.compile(r"[\w-]+\.([\w-]+)\.[\w-]*\Z")
+_TOKEN: Final = re.compile(r"\beyJ[\w-]+\.[\w-]+\.[\w-]*|[\w+=-]{40,}")
+"""A JSON Web Token, and anything else without spaces and stops that is as long as the tokens of clouds and Vault."""
+
 _REMEDY: Final = "Run it in a shell: it has to print the password, and nothing else, within 30 s."
 _GIVES: Final = (
     "Its get_credentials has to return (password,) or (user, password), both of them text, within 30 s; "
@@ -212,9 +215,10 @@ class CommandSource:
                 raise _failed("The password command has started a program that still holds its output open.") from None
             raise
         if process.returncode:
-            words = " ".join(errors.decode("utf-8", "replace").split())
+            words = _without_tokens(" ".join(errors.decode("utf-8", "replace").split()))
+            how = "ended with exit code" if process.returncode > 0 else "was ended by signal"
             said = f": {words}" if words else " and says nothing."
-            raise _failed(f"The password command ended with exit code {process.returncode}{said}")
+            raise _failed(f"The password command {how} {abs(process.returncode)}{said}")
         return read_login(output)
 
 
@@ -238,9 +242,9 @@ class ProviderSource:
                     found = await _in_thread(self._provider.get_credentials)
         except TimeoutError:
             raise _failed(f"The credential provider has not answered within {COMMAND_S:g} s.", _GIVES) from None
-        except (Exception, SystemExit) as error:
-            said = f"{type(error).__name__}: {error}"
-            raise _failed(f"The credential provider failed: {said}", _PROVIDER_FAILED) from error
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+            said = f"{type(error).__name__}: {_without_tokens(str(error))}"
+            raise _failed(f"The credential provider failed: {said}", _PROVIDER_FAILED) from None
         match found:
             case (str(password),):
                 return Password(None, Secret(password), _expiry_of(password))
@@ -305,16 +309,19 @@ def provider_of(name: str) -> Any:
         raise TargetError("The credential provider can't be used", "Write module:factory.", _PROVIDER_REMEDY)
     try:
         made = getattr(importlib.import_module(module), factory)()
-    except (Exception, SystemExit) as error:
-        happened = f"{name}: {type(error).__name__}: {error}"
-        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from error
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - somebody else's code
+        happened = f"{name}: {type(error).__name__}: {_without_tokens(str(error))}"
+        raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY) from None
     if not (hasattr(made, "get_credentials") or hasattr(made, "get_credentials_async")):
         happened = f"What {name} makes has no get_credentials."
         raise TargetError("The credential provider can't be used", happened, _PROVIDER_REMEDY)
     return made
 
 
-_PROVIDER_REMEDY: Final = "The factory takes nothing and returns a redis.CredentialProvider."
+_PROVIDER_REMEDY: Final = (
+    "The module is one that is installed beside rtui, or lies in a folder of PYTHONPATH; its factory takes nothing and "
+    "returns a redis.CredentialProvider."
+)
 _PROVIDER_FAILED: Final = "Call the factory and get_credentials in Python, as the user and in the environment of rtui."
 
 
@@ -360,6 +367,11 @@ def _expiry_of(password: str) -> float | None:
             signed = datetime.strptime(query["X-Amz-Date"][0], "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
             return signed.timestamp() + float(query["X-Amz-Expires"][0])
     return None
+
+
+def _without_tokens(words: str) -> str:
+    """Return the words of a command or a library with dots for all that may be a token, which some repeat."""
+    return _TOKEN.sub(MASK, words)
 
 
 def _failed(happened: str, remedy: str = _REMEDY) -> ConnectFailure:

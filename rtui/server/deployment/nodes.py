@@ -24,7 +24,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.node_connections import NodeConnections
-from rtui.server.deployment.replicas import ReplicaConnections
+from rtui.server.deployment.replicas import ReplicaConnections, no_replica_failure
 from rtui.server.deployment.replication import FollowedPrimary
 from rtui.server.deployment.seeds import SeedFinder
 from rtui.server.deployment.topology import (
@@ -254,6 +254,25 @@ class Deployment:
         shards = [shard for shard in self.topology.shards if shard.slots]
         return tuple(await for_each(shards, partial(self._scanned_node, only_primaries=only_primaries)))
 
+    @property
+    def _is_replica(self) -> bool:
+        """Whether the user has named a replica: it is asked itself, and not one that follows it."""
+        return self.home.server.role == "replica"
+
+    def require_replicas(self) -> None:
+        """Raise ConnectFailure where only replicas may be asked for all keys, and there are none."""
+        if self.home.target.replicas != "only":
+            return
+        if self.topology is not None:
+            shards = [shard for shard in self.topology.shards if shard.slots]
+            lacking = [shard.primary.label for shard in shards if all(node.is_down for node in shard.replicas)]
+        else:
+            lacking = (
+                [] if self._is_alone or self._is_replica or self.home.server.replicas else [self.home.target.label]
+            )
+        if lacking:
+            raise no_replica_failure(lacking)
+
     async def first_scanned(self) -> ServerNode:
         """Return one of the servers to ask for all keys: that of the home server's shard, if it has slots."""
         if self.topology is None:
@@ -304,7 +323,8 @@ class Deployment:
         self, primary_id: str, label: SafeText, slots: SlotRanges | None, *, only_primaries: bool = False
     ) -> ServerNode:
         """Return the primary, or one of its replicas, as the user wants it."""
-        may_ask = self.topology is not None or not (self._is_alone or self.home.server.cluster_enabled)
+        is_server = self.topology is None
+        may_ask = not is_server or not (self._is_alone or self.home.server.cluster_enabled or self._is_replica)
         if may_ask and not only_primaries and self.home.target.replicas != "never":
             found = await self.replicas.asked(primary_id)
             if found is not None:

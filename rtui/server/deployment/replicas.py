@@ -37,6 +37,9 @@ from rtui.server.wire.ways import Address
 MOST_LAG_S: Final = 10.0
 """A replica that is further behind is not asked."""
 
+MOST_NAMED: Final = 5
+"""So many primaries without a replica are named."""
+
 CHOICE_S: Final = 2.0
 """So long it is waited for a replica that is in sync before a scan begins; else the primary is asked."""
 
@@ -61,6 +64,13 @@ class LagWatch:
             written.popleft()
         self.lag_s = now_s - written[0][0]
         return self.lag_s
+
+
+def no_replica_failure(primaries: Sequence[str], why: str = "") -> ConnectFailure:
+    """Only replicas may be asked, and these primaries have none that can be; `why` is the end of a sentence."""
+    named = ", ".join(primaries[:MOST_NAMED]) + (", …" if len(primaries) > MOST_NAMED else "")
+    happened = f"No replica of {named} can be asked{f': {why}' if why else ''}."
+    return ConnectFailure(FailureKind.NO_REPLICA, happened, "--replicas prefer asks the primary then.")
 
 
 class ReplicaFinder:
@@ -103,11 +113,7 @@ class ReplicaFinder:
             return primary
         why = "; ".join(f"{host}:{port} {reason}" for (host, port), reason in self.left.items())
         self.left.clear()
-        raise ConnectFailure(
-            FailureKind.NO_REPLICA,
-            f"No replica of {primary.label} can be asked{f': {why}' if why else ''}.",
-            "--replicas prefer asks the primary then.",
-        )
+        raise no_replica_failure([primary.label], why)
 
     def _distance(self, replica: Target, zone: str | None) -> int:
         """Return 0 for a replica in our zone, 1 for one of which that is not known, 2 for others."""

@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.sentinel import Sentinel
-from redis.exceptions import RedisError
+from redis.exceptions import RedisError, ResponseError
 
 from rtui.analysis.health.sample import SentinelView
 from rtui.keyspace.text.display import SafeText, display_text
@@ -49,7 +49,7 @@ class PrimaryFinder:
         self._target, self._sentinels = target, sentinels
         self._found = target
         """Where the primary was said to be last."""
-        way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls)
+        way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls, way=target.way)
         options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER, "timeout_s": timeout_s}
         self._clients = {
             address_text(host, port): Redis(
@@ -206,5 +206,6 @@ def _as_text(answer: object) -> SafeText:
         case asyncio.CancelledError():
             return NO_ANSWER
         case BaseException():
-            return display_text(str(answer))
+            is_unknown = isinstance(answer, ResponseError) and "unknown command" in str(answer).lower()
+            return SafeText("is no Sentinel") if is_unknown else display_text(str(answer))
     return SafeText("gives an answer that is no address")

@@ -25,6 +25,7 @@ from rtui.analysis.report.document import (
     KeySizes,
     Scope,
     ServerReport,
+    Stats,
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
@@ -82,6 +83,16 @@ PROMOTED_NOTE: Final = (
     "A replica was asked at first: idle times and frequencies may be its own, without what clients read on the primary."
 )
 """The note on figures of which a replica told some, before it was promoted or left for its primary."""
+
+
+def keys_refused(stats: Stats) -> tuple[SafeText, ...]:
+    """Return the note on keys of which a finished pass over all keys does not know the type; none without such keys."""
+    known = [count for _, count in stats.types if isinstance(count, int)]
+    if not isinstance(stats.keys, int) or len(known) < len(stats.types) or not 0 < sum(known) < stats.keys:
+        return ()
+    refused = stats.keys - sum(known)
+    one = f"The type of {refused:,} {'key is' if refused == 1 else 'keys is'} not known, nor what else is asked"
+    return (SafeText(f"{one}: the user may not have been allowed to read these keys (ACL key patterns)."),)
 
 
 WHOLE_CLUSTER: Final = "cluster"

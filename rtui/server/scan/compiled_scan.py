@@ -176,6 +176,8 @@ class CompiledPipeline(ScanPipeline):
             self._leave_engine()
             await super().drive(lane)
             return
+        if (refused := lane.disabled("SCAN")) is not None:
+            scan_page(refused)
         engine = self._engine_for(lane)
         self._slice_us = FIRST_SLICE_US
         self._control.on_change.append(engine.interrupt)

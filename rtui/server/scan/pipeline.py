@@ -302,12 +302,12 @@ class ScanPipeline:
         if fresh and self.source is not None:
             self.source.add_page(fresh)
         self._fill(lane)
-        if queries is not None:
-            queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
-        self.answers += 1
         if fresh:
             self.listing.delivered += len(fresh)
             self._sink(fresh)
+        if queries is not None:
+            queries.answered(replies, None if round_trip_s is None else round_trip_s - (self.pacer.idle_s or 0.0))
+        self.answers += 1
 
     def _send_probe(self, lane: Lane, now: float) -> None:
         """Ask for the number of keys, for what it has cost, and in a cluster, if it is time, for the node's view."""

@@ -20,7 +20,7 @@ from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.wire.backoff import HEALTHY_S, Backoff, Pause, longest_pause_s
 from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.handshake import identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
@@ -33,6 +33,10 @@ from rtui.server.wire.target import Target
 
 HEARTBEAT_S: Final = 5.0
 """An idle lane sends PING this often, so that a vanished server is noticed without a request of the user."""
+
+
+DEMOTED_ATTEMPTS: Final = 15
+"""So often a first connection is tried to a primary that is a replica, for about 15 s: no failover takes longer."""
 
 
 @dataclass(frozen=True)
@@ -342,10 +346,10 @@ class Connection:
                 lane = await self._opener.open()
                 break
             except RtuiError as failed:
-                if is_first and not (isinstance(failed, ConnectFailure) and failed.kind.is_temporary):
+                attempt += 1
+                if is_first and not _may_pass(failed, attempt):
                     raise
                 self._main_backoff.ended()
-                attempt += 1
                 reason = failed
         self._main = lane
         self.server, self.no_touch = lane.server, lane.no_touch
@@ -373,6 +377,13 @@ class Connection:
         self.revision += 1
         for call in tuple(self.on_change):
             call()
+
+
+def _may_pass(failed: RtuiError, attempt: int) -> bool:
+    """Whether waiting may help a first connection that has failed so often."""
+    if not isinstance(failed, ConnectFailure):
+        return False
+    return failed.kind.is_temporary and not (failed.kind is FailureKind.FAILOVER and attempt >= DEMOTED_ATTEMPTS)
 
 
 async def _keep_alive(lane: Lane, heartbeat_s: float) -> None:

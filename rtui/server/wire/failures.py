@@ -128,7 +128,7 @@ def demoted_failure(target: Target) -> ConnectFailure:
     happened = (
         f"{address_text(target.host, target.port)} is said to be the primary of {target.label}, but is a replica now."
     )
-    remedy = "A failover may be under way: the Sentinels are asked again."
+    remedy = "A failover may be under way; if not, the Sentinels watch a replica in the place of its primary."
     return ConnectFailure(FailureKind.FAILOVER, happened, remedy)
 
 

@@ -29,7 +29,7 @@ from rtui.server.guard.command import Command, renamed
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectionLost, FailureKind
-from rtui.server.wire.failures import os_failure, ssh_failure, tls_failure
+from rtui.server.wire.failures import os_failure, ssh_failure, ssh_timeout_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.replies import NOT_SENT, Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
@@ -151,6 +151,8 @@ class Lane(asyncio.BufferedProtocol):
             if tls is None and isinstance(error, OSError):
                 raise os_failure(target, error) from None
             if isinstance(error, TimeoutError):
+                if target.way.via:
+                    raise ssh_timeout_failure(target, timeout_s) from None
                 error = TimeoutError(f"no answer within {timeout_s:g} s")
             if tls is not None and isinstance(error, OSError | ValueError):  # ssl.SSLError is an OSError
                 raise tls_failure(target, error) from None
@@ -171,6 +173,8 @@ class Lane(asyncio.BufferedProtocol):
 
     def mark_ready(self) -> None:
         """Note the end of the handshake: replies from now on count as work."""
+        if self._ssh is not None:
+            self._ssh.forget_said()
         self._ready_s = self._loop.time()
         if self._ssh is not None:
             self._ssh.forget_said()
@@ -238,6 +242,10 @@ class Lane(asyncio.BufferedProtocol):
 
         sent.add_done_callback(answer)
         return done
+
+    def disabled(self, name: str) -> ServerError | None:
+        """Return the error that stands for the reply to a command that the profile says is disabled on the server."""
+        return self._disabled.get(name)
 
     def forget_denied(self) -> None:
         """Forget which commands the server has denied, so that they are sent again."""

@@ -139,7 +139,7 @@ class LaneOpener:
         except BaseException as error:  # also when cancelled: nobody else would close the lane
             lane.close()
             if isinstance(error, TimeoutError):
-                if target.way.via:
+                if target.way.via and not lane.traffic.bytes_in:
                     raise ssh_timeout_failure(self.target, timeout_s) from None
                 happened = f"it took the connection but did not answer within {timeout_s:g} s."
                 raise lost_failure(self.target, happened, FailureKind.TIMEOUT) from None

@@ -404,6 +404,9 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
         title = joined([literal("No key"), *match, *of_type], " ")
     else:
         title, text = SafeText(f"db{status.db} is empty"), literal("The server has no keys in this database.")
+        if status.outdated is not None:
+            title = SafeText(f"db{status.db} was empty")
+            text = literal("The server had no keys in this database when it was scanned. R scans again.")
         others = [(db, keys) for db, keys in (status.server.databases or {}).items() if db != status.db and keys]
         found = [SafeText(f"db{db} has {fmt.count(keys)}") for db, keys in sorted(others)[:MOST_DATABASES]]
         more = SafeText(f"{joined(found, ', ')}: B browses another database.") if found else more

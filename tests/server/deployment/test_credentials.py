@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -172,6 +173,7 @@ async def test_a_new_password_that_is_refused_ends_the_connection_and_the_next_o
     [
         ("echo no token >&2; exit 3", "ended with exit code 3: no token"),
         ("exit 1", "ended with exit code 1 and says nothing"),
+        ("kill -9 $$", "was ended by signal 9 and says nothing"),
         ("true", "no password"),
         ("printf 'a\\nb'", "more than one line"),
         ("printf '\\377'", "no text"),
@@ -375,6 +377,37 @@ async def test_a_password_without_a_user_is_made_again_before_it_expires(
 def test_a_provider_that_can_not_be_used(name: str) -> None:
     with pytest.raises(TargetError):
         provider_of(name)
+
+
+@pytest.mark.parametrize("error", [RuntimeError, SystemExit])
+async def test_a_provider_that_fails_says_why_without_its_tokens(
+    monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
+    secrets = (
+        "eyJhbGciOiJub25lIn0." + jwt(exp=1).partition(".")[2],
+        "AKIAIOSFODNN7EXAMPLEwJalrXUtnFEMIK7MDENGbPxRfiCY",
+    )
+
+    class Failing:
+        def get_credentials(self) -> tuple[str]:
+            raise error(f"AADSTS700024: {' '.join(secrets)} has expired, trace 3f2504e0-4f89-41d3-9a0c-0305e82c3301")
+
+    module = ModuleType("company_tokens")
+    module.make = Failing  # type: ignore[attr-defined]
+    module.fails = lambda: Failing().get_credentials()  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "company_tokens", module)
+    said = f"{error.__name__}: AADSTS700024: ••• ••• has expired, trace 3f2504e0-4f89-41d3-9a0c-0305e82c3301"
+    connection = connection_to(Target(login=Login(provider="company_tokens:make")))
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    assert failed.value.happened == f"The credential provider failed: {said}"
+    assert "get_credentials" in failed.value.remedy
+    with pytest.raises(TargetError) as unusable:
+        provider_of("company_tokens:fails")
+    assert unusable.value.happened == f"company_tokens:fails: {said}"
+    shown = "".join(traceback.format_exception(failed.value) + traceback.format_exception(unusable.value))
+    assert not any(secret in shown for secret in secrets)
 
 
 def test_no_command_is_shown() -> None:

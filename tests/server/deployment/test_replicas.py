@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.cli.main import run
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
@@ -196,6 +197,29 @@ async def test_only_replicas_where_there_are_none(cluster_node: Server, monkeypa
         (node,) = await deployment.scanned()
         await eventually(lambda: isinstance(node.connection.state, Lost) and node.connection.state.reason is not None)
         assert "No replica of" in str(node.connection.state)
+
+
+def test_only_replicas_where_there_are_none_ends_before_it_begins(
+    valkey: Server, cluster_node: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for server in (valkey, cluster_node):
+        for words in (["report", "-u", server.url], ["find", "-u", server.url, "type:string"]):
+            assert run([*words, "--replicas", "only"]) == 1
+            said = capsys.readouterr().err
+            assert f"No replica of {server.host}:{server.port} can be asked." in said
+            assert "--replicas prefer" in said
+
+
+async def test_a_replica_that_was_named_is_the_one_that_is_asked(redis70: Server, valkey: Server) -> None:
+    valkey.admin.replicaof("127.0.0.1", redis70.port)
+    try:
+        await eventually(lambda: valkey.admin.info("replication")["master_link_status"] == "up")
+        async with deployed(target_of(valkey, replicas="only")) as deployment:
+            deployment.require_replicas()
+            (node,) = await deployment.scanned()
+            assert node.connection is deployment.home
+    finally:
+        valkey.admin.replicaof("NO", "ONE")
 
 
 async def test_one_server_without_replicas_is_asked_itself(valkey: Server) -> None:

@@ -20,11 +20,18 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.target import ReplicaPolicy, Target, parse_target
+from rtui.server.wire.ways import AddressMap, Way
 from tests.conftest import require
-from tests.sentinels import SERVICE, watched
+from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.deployment.test_nodes import deployed
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
+from tests.ssh_host import SshHost, ssh_children
+
+
+async def soon(pause_s: float) -> None:
+    assert pause_s >= 0
+    await asyncio.sleep(0)
 
 
 async def failing(target: Target) -> ConnectFailure:
@@ -158,9 +165,22 @@ async def test_a_sentinel_that_wants_a_password_says_how_one_is_given(valkey: Se
     assert "--sentinel-askpass" in failed.remedy
 
 
+async def test_sentinels_are_reached_by_the_way_of_the_servers(bastion: SshHost, redis70: Server) -> None:
+    with sentinel_of(redis70.binary, redis70.port) as (port, _):
+        mapped = AddressMap((f"sentinel.invalid:7=127.0.0.1:{port}",))
+        target = replace(parse_target(f"sentinel://sentinel.invalid:7/{SERVICE}"), way=Way(("bastion",), mapped))
+        assert target.sentinels is not None
+        finder = PrimaryFinder(target, target.sentinels, CommandLog())
+        assert (await finder.locate()).port == redis70.port
+        assert any(f"-W 127.0.0.1:{port} -- bastion" in line for line in ssh_children().values())
+        await finder.close()
+        await eventually(lambda: not ssh_children())
+
+
 async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:
     failed = await failing(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}"))
     assert failed.kind is FailureKind.NO_PRIMARY
+    assert f"127.0.0.1:{valkey.port}: is no Sentinel" in failed.happened
 
 
 async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) -> None:
@@ -177,6 +197,10 @@ async def test_a_primary_that_is_a_replica_now_is_not_believed(redis70: Server) 
             pass
 
     redis70.admin.replicaof("127.0.0.1", free_port())
+    given_up = Connection(Target(port=redis70.port), locator=Stale(), sleep=soon)
+    with pytest.raises(ConnectFailure, match="is a replica now"):
+        await given_up.open()
+    await given_up.close()
     connection = Connection(Target(port=redis70.port), locator=Stale())
     opening = asyncio.create_task(connection.open())
     await eventually(lambda: "is a replica now" in str(connection.state))

@@ -106,6 +106,7 @@ def test_what_people_write(text: str, expected: Target) -> None:
         "unix://:p/w@/path",
         "/run/\0",
         "cache\n",
+        "sentinel://s1,,s2/m",
         "\ud800",
     ],
 )

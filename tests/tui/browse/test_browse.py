@@ -11,6 +11,7 @@ from rtui.keyspace.rows.ordering import natural
 from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing_status import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
@@ -263,6 +264,14 @@ async def test_an_empty_database_says_so_and_names_others() -> None:
         said = "\n".join("".join(span.text for span in line) for line in user.screen.tree_pane._notice.lines)
         assert "db0 is empty" in said
         assert "db1 has 120" in said
+
+
+async def test_a_database_that_is_empty_no_longer_was_empty() -> None:
+    status = replace(COMPLETE, outdated=Outdated.GREW)
+    async with browsing(FixedSession(status, [])) as user:
+        said = "\n".join("".join(span.text for span in line) for line in user.screen.tree_pane._notice.lines)
+        assert "db0 was empty" in said
+        assert "when it was scanned. R\n scans again." in said
 
 
 async def test_a_failed_scan_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
