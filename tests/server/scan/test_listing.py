@@ -1,0 +1,66 @@
+"""What becomes of a page of keys: what is new of it, when the server is given up, which slots are listed."""
+
+from __future__ import annotations
+
+import pytest
+
+from rtui.server.scan.cursor import FIRST_KEYS, SLOT_BITS, Dialect
+from rtui.server.scan.listing import OUT_OF_ORDER, STUCK_AFTER, Listing
+from rtui.server.scan.node import ScanNode
+from rtui.server.scan.page import BeginAgainError, ScanFilter
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ScanRefusedError
+from rtui.server.wire.replies import Reply
+from rtui.server.wire.target import Target
+
+
+def listing(dialect: Dialect, match: bytes | None = None) -> Listing:
+    return Listing(ScanNode(Connection(Target()), dialect), ScanFilter(match))
+
+
+def take(listed: Listing, cursor: int, keys: list[bytes]) -> list[bytes]:
+    """Give a page to the range that is under way, and deliver what is new of it."""
+    page: Reply = [b"%d" % cursor, [*keys]]
+    fresh = listed.take_page(listed.ranges.under_way(1)[0], page)
+    listed.delivered += len(fresh)
+    return fresh
+
+
+async def test_a_server_that_does_not_move_is_given_up() -> None:
+    listed = listing(Dialect.OPAQUE)
+    take(listed, 7, [])
+    for _ in range(STUCK_AFTER - 1):
+        take(listed, 7, [])
+    with pytest.raises(ScanRefusedError, match="the cursor it was given"):
+        take(listed, 7, [])
+
+
+async def test_a_server_that_begins_again_is_noticed_until_the_listing_does_so_too() -> None:
+    first = [b"key:%d" % number for number in range(FIRST_KEYS)]
+    listed = listing(Dialect.OPAQUE)
+    assert take(listed, 7, first) == first
+    with pytest.raises(BeginAgainError):
+        take(listed, 8, first)
+    listed.begin_anew(Dialect.OPAQUE)
+    assert listed.delivered == 0
+    assert take(listed, 7, first) == first
+
+
+async def test_names_are_tested_where_the_server_gets_no_pattern() -> None:
+    listed = listing(Dialect.OPAQUE, b"user:*")
+    listed.matches = listed.only.names()
+    assert take(listed, 0, [b"user:1", b"order:1"]) == [b"user:1"]
+    assert (listed.keys, listed.delivered) == (2, 1)
+
+
+async def test_slots_are_done_once_enough_keys_are_asked_about_that_were_listed_later() -> None:
+    listed = listing(Dialect.SLOTTED)
+    take(listed, 5, [b"key:1"])
+    everything = listed.unlisted(1)
+    assert {0, 4, 5} <= everything
+    assert 4 not in listed.unlisted(0)
+    take(listed, 9, [b"more:%d" % number for number in range(OUT_OF_ORDER)])
+    assert listed.unlisted(OUT_OF_ORDER) == everything
+    take(listed, 10 | 1 << SLOT_BITS, [b"last"])
+    assert not {0, 4} & listed.unlisted(1)
+    assert {5, 9, 10} <= listed.unlisted(1)
