@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -20,6 +21,7 @@ from rtui.server.continuation import Continuation
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
+from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
@@ -196,9 +198,15 @@ class AnalysisRun:
             self.report = structs.replace(report, hot=self.hot.report)
             self._revision += 1
 
-    async def _inspect(self) -> None:
+    async def _begin(self) -> Sequence[NodeInspection]:
+        """Return the nodes that answer; raises an RtuiError where none does."""
         await self._connection.online()
-        asked, nodes = await self._pass.begin(), self._pass.nodes
+        return await self._pass.begin()
+
+    async def _inspect(self) -> None:
+        asked, nodes = await self.control.unless_stopped(self._begin()), self._pass.nodes
+        if asked is None:
+            raise RtuiError("The analysis has ended", "It was stopped before a server could be asked.")
         if nodes.all[0].connection is not self._connection or len(asked) > 1:
             (first, *others) = [(await nodes.used_by_clients(node), node.capabilities) for node in asked]
             self.hot = HotKeyReporter(*first, others, of_replicas=any(node.is_replica for node in asked))

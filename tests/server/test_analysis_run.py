@@ -23,11 +23,12 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, eventually, target_of
-from tests.servers import Server
+from tests.servers import Server, free_port
 
 MANY = 20_000
 
@@ -118,6 +119,19 @@ async def test_the_biggest_keys_are_complete_whenever_the_last_report_before_was
         report = await reported(analysing(connection))
     assert len(report.summary.big.by_memory) == 100
     assert all(record.encoding and record.length for record in report.summary.big.by_memory)
+
+
+async def test_stopped_before_a_server_answers_it_ends() -> None:
+    connection = Connection(Target(port=free_port()))
+    connection.start()
+    run = AnalysisRun(connection, AnalysisOptions())
+    running_run = asyncio.create_task(run.run())
+    await connection.tried()
+    run.control.stop(SafeText("it was interrupted"))
+    await running_run
+    assert run.progress.state is ScanState.FAILED
+    assert "before a server could be asked" in str(run.progress.reason)
+    await connection.close()
 
 
 async def test_stopped_it_says_what_it_has(valkey: Server) -> None:

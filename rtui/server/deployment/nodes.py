@@ -40,7 +40,7 @@ from rtui.server.deployment.topology import (
 )
 from rtui.server.files import allow_open_files
 from rtui.server.wire.command_log import CommandLog, Purpose, for_purpose
-from rtui.server.wire.connection import Connection, State
+from rtui.server.wire.connection import Connection, Lost, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.opening import Locator, Logins
@@ -322,12 +322,18 @@ class Deployment:
     async def _chosen_node(
         self, primary_id: str, label: SafeText, slots: SlotRanges | None, *, only_primaries: bool = False
     ) -> ServerNode:
-        """Return the primary, or one of its replicas, as the user wants it."""
+        """Return the primary, or one of its replicas, as the user wants it; of one server that is a replica, itself.
+
+        Raises ConnectFailure where only replicas of one server are wanted, and there is none to ask.
+        """
         is_server = self.topology is None
         may_ask = not is_server or not (self._is_alone or self.home.server.cluster_enabled or self._is_replica)
         if may_ask and not only_primaries and self.home.target.replicas != "never":
             found = await self.replicas.asked(primary_id)
             if found is not None:
+                state = found.connection.state
+                if self.topology is None and isinstance(state, Lost) and isinstance(state.reason, ConnectFailure):
+                    raise state.reason
                 return ServerNode(found.connection, primary_id, found.connection.target.label, slots, found.primary)
         self._nodes.keep_open(primary_id)
         return ServerNode(await self.connection_of(primary_id), primary_id, label, slots)

@@ -222,6 +222,14 @@ async def test_a_replica_that_was_named_is_the_one_that_is_asked(redis70: Server
         valkey.admin.replicaof("NO", "ONE")
 
 
+async def test_only_replicas_of_one_server_without_any(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.server.deployment.replicas.CHOICE_S", 0.5)
+    target = target_of(valkey, replicas="only")
+    async with deployed(target) as deployment:
+        with pytest.raises(ConnectFailure, match="No replica of .* can be asked"):
+            await deployment.scanned()
+
+
 async def test_one_server_without_replicas_is_asked_itself(valkey: Server) -> None:
     async with deployed(target_of(valkey, replicas="prefer")) as deployment:
         (node,) = await deployment.scanned()
