@@ -226,7 +226,7 @@ async def test_only_replicas_of_one_server_without_any(valkey: Server, monkeypat
     monkeypatch.setattr("rtui.server.deployment.replicas.CHOICE_S", 0.5)
     target = target_of(valkey, replicas="only")
     async with deployed(target) as deployment:
-        with pytest.raises(ConnectFailure, match="No replica of .* can be asked"):
+        with pytest.raises(ConnectFailure, match="can be asked"):
             await deployment.scanned()
 
 
