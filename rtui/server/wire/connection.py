@@ -36,7 +36,7 @@ HEARTBEAT_S: Final = 5.0
 
 
 DEMOTED_ATTEMPTS: Final = 15
-"""So often a first connection is tried to a primary that is a replica, for about 15 s: no failover takes longer."""
+"""So often a first connection is tried to a primary that is a replica, for about 15 s: failovers seldom take longer."""
 
 
 @dataclass(frozen=True)

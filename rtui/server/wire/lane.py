@@ -173,8 +173,6 @@ class Lane(asyncio.BufferedProtocol):
 
     def mark_ready(self) -> None:
         """Note the end of the handshake: replies from now on count as work."""
-        if self._ssh is not None:
-            self._ssh.forget_said()
         self._ready_s = self._loop.time()
         if self._ssh is not None:
             self._ssh.forget_said()
