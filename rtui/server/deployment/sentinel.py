@@ -115,11 +115,14 @@ class PrimaryFinder:
         """Return what to try where no Sentinel names a primary: it depends on what they have answered instead."""
         kinds = {failure.kind for failure in map(_failure_of, answers.values()) if failure is not None}
         if kinds & {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM}:
-            return "Sentinels have users of their own: --sentinel-user, with --sentinel-askpass or RTUI_SENTINEL_AUTH."
+            options = "--sentinel-user, with --sentinel-askpass or RTUI_SENTINEL_AUTH"
+            return f"Sentinels have users and passwords of their own, or none: {options}."
         if None in answers.values() and (services := await self._services()):
             return f"They know {services}: name one after the Sentinels, sentinel://host,host/service."
         if kinds & {FailureKind.TLS, FailureKind.CLOSED} and self._sentinels.tls is None:
             return "The Sentinels may want TLS: --sentinel-tls, with --cacert and the other options of the servers."
+        if FailureKind.TLS in kinds:
+            return "Leave --sentinel-tls out for Sentinels without TLS; --cacert names the authority of those with it."
         return "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state."
 
     async def _services(self) -> str:
