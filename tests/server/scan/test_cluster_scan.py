@@ -300,7 +300,7 @@ async def test_a_scan_that_is_stopped_ends_without_holding_the_event_loop(
         await wait_for_stop(control, seconds)
 
     fill(cluster)
-    counted = Counted(kind)
+    counted = Counted(kind, pauses_at=KEYS // 4)
     async with scan_of(cluster, counted, Pace.GENTLE) as scan:
         running = asyncio.create_task(scan.run())
         await delivered(counted, KEYS // 4)
