@@ -92,12 +92,20 @@ def brought_in_by(*names: str) -> frozenset[str]:
     return frozenset(json.loads(result.stdout))
 
 
+def _parsed(path: Path) -> ast.Module:
+    """The syntax tree of a file; Python 3.11 counts the depth of two trees that are made at once as one, and fails."""
+    try:
+        return ast.parse(path.read_bytes())
+    except SystemError:
+        return ast.parse(path.read_bytes())
+
+
 @cache
 def imports(path: Path) -> list[tuple[int, str]]:
     """The line and the full name of everything that a file imports, wherever in it the import stands."""
     found: list[tuple[int, str]] = []
     package = ("rtui", *path.relative_to(SOURCE).with_suffix("").parts[:-1])
-    for node in ast.walk(ast.parse(path.read_bytes())):
+    for node in ast.walk(_parsed(path)):
         if isinstance(node, ast.Import):
             found += [(node.lineno, alias.name) for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
