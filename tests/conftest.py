@@ -107,9 +107,9 @@ def pytest_collection_finish() -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect what `--fast` leaves out, and without `--thorough` most versions, seeds and sizes.
 
-    A test of every version then runs on the oldest, on the newest of both servers, and on one of those between, and a
-    test that is marked as sampled takes one value in three. Which ones differs from test to test and from value to
-    value of the other parameters, and stays the same from run to run. A test that is asked for by its whole name runs,
+    A test of every version then runs on the oldest, on the newest of both servers, and unless it is slow on one of
+    those between, and a test that is marked as sampled takes one value in three. Which ones differs from test to test
+    and from value to value of the other parameters, and stays the same from run to run. A test that is asked for by its whole name runs,
     and so does every picture that is to be taken again.
     """
     if config.getoption("--thorough") or any("[" in argument for argument in config.args):
@@ -139,8 +139,10 @@ def _fixtures_of(item: pytest.Item) -> dict[str, object]:
 
 
 def _left_out(item: pytest.Item) -> frozenset[str]:
-    """The versions on which a test of every version does not run."""
+    """The versions on which a test of every version does not run; a slow one runs on none of those between."""
     between = [name for name in VERSIONS if name not in ALWAYS]
+    if item.get_closest_marker("slow") is not None:
+        return frozenset(between)
     return frozenset(between) - {between[zlib.crc32(_test_of(item).encode()) % len(between)]}
 
 
