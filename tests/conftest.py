@@ -109,8 +109,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     A test of every version then runs on the oldest, on the newest of both servers, and unless it is slow on one of
     those between, and a test that is marked as sampled takes one value in three. Which ones differs from test to test
-    and from value to value of the other parameters, and stays the same from run to run. A test that is asked for by its whole name runs,
-    and so does every picture that is to be taken again.
+    and from value to value of the other parameters, and stays the same from run to run. A test that is asked for by its
+    whole name runs, and so does every picture that is to be taken again.
     """
     if config.getoption("--thorough") or any("[" in argument for argument in config.args):
         return
