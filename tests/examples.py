@@ -6,5 +6,5 @@ from hypothesis import settings
 
 
 def examples(thorough: int) -> int:
-    """So many with `--thorough`, a third of them else."""
-    return thorough if settings.get_current_profile_name() == "thorough" else -(-thorough // 3)
+    """So many with `--thorough`, a quarter of them else."""
+    return thorough if settings.get_current_profile_name() == "thorough" else -(-thorough // 4)

@@ -2,7 +2,7 @@
 # Runs what tests the compiled engine with the engine built for the address and undefined-behaviour sanitizers, then
 # feeds it changed replies for FUZZ_SECONDS, then looks for memory that it has not freed. With the engine built for the
 # thread sanitizer it then analyses and browses a real server for RACE_SECONDS, while other threads do all that the
-# application does beside it. Needs gcc with its libasan and libtsan.
+# application does beside it, unless NO_RACE is set. Needs gcc with its libasan and libtsan.
 # SANITIZED_TESTS are further files of tests, such as tests/server/engine/test_scan_engine.py, which takes minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -27,7 +27,7 @@ build() {
 
 build addresses "-fsanitize=address,undefined -fno-sanitize-recover=all" &
 building=$!
-build threads "-fsanitize=thread"
+[[ -n ${NO_RACE:-} ]] || build threads "-fsanitize=thread"
 wait $building
 export PYTHONMALLOC=malloc RTUI_REQUIRE_ENGINE=1 PYTHONDONTWRITEBYTECODE=1
 
@@ -47,7 +47,7 @@ export PYTHONMALLOC=malloc RTUI_REQUIRE_ENGINE=1 PYTHONDONTWRITEBYTECODE=1
     ASAN_OPTIONS=malloc_context_size=2 LSAN_OPTIONS=suppressions=$PWD/suppressions:print_suppressions=0 \
         "$python" -m tests.server.engine.fuzz 3
 )
-(
+[[ -n ${NO_RACE:-} ]] || (
     cd "$source.threads"
     export PYTHONPATH=$PWD
     # Python is not instrumented, and needs not be: the sanitizer sees its locks, the GIL among them, and the accesses of
