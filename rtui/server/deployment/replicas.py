@@ -31,7 +31,7 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind,
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
-from rtui.server.wire.target import Target
+from rtui.server.wire.target import Target, address_text
 from rtui.server.wire.ways import Address
 
 MOST_LAG_S: Final = 10.0
@@ -111,7 +111,7 @@ class ReplicaFinder:
         self.asked = None
         if primary.replicas != "only":
             return primary
-        why = "; ".join(f"{host}:{port} {reason}" for (host, port), reason in self.left.items())
+        why = "; ".join(f"{address_text(*address)} {reason}" for address, reason in self.left.items())
         self.left.clear()
         raise no_replica_failure([primary.label], why)
 
@@ -132,9 +132,9 @@ class ReplicaFinder:
         if server.role == "replica" and server.primary_link_up:
             return self._refuses_zone(self.asked, server.zone)
         why = "has no link to its primary" if server.role == "replica" else "is no replica any more"
-        host, port = self.asked
+        who = address_text(*self.asked)
         self.leave(SafeText(why))
-        return ConnectFailure(FailureKind.FAILOVER, f"{host}:{port} {why}.", "Another server is asked.")
+        return ConnectFailure(FailureKind.FAILOVER, f"{who} {why}.", "Another server is asked.")
 
     def _refuses_zone(self, asked: Address, zone: SafeText | None) -> ConnectFailure | None:
         """Return that another replica is tried first which may be in our zone, where this one is in another."""
@@ -144,16 +144,16 @@ class ReplicaFinder:
         untried = any((one.host, one.port) not in {*self._zones, *self.left} for one in replicas)
         if is_known or primary.zone in {None, zone} or zone is None or not untried:
             return None
-        host, port = asked
-        return ConnectFailure(FailureKind.FAILOVER, f"{host}:{port} is in zone {zone}.", "Another replica is tried.")
+        happened = f"{address_text(*asked)} is in zone {zone}."
+        return ConnectFailure(FailureKind.FAILOVER, happened, "Another replica is tried.")
 
     def leave(self, why: SafeText) -> None:
         """Do not ask this replica any more."""
         if self.asked is not None:
-            host, port = self.asked
+            who = address_text(*self.asked)
             self.left[self.asked] = why
             self.asked = None
-            self._on_left(SafeText(f"The replica {host}:{port} {why}: it is not asked any more."))
+            self._on_left(SafeText(f"The replica {who} {why}: it is not asked any more."))
 
     def judge(self, replica: Replication, primary: Replication | None, now_s: float) -> SafeText | None:
         """Return why the replica should not be asked any more by what it and its primary say; None if it may be."""
