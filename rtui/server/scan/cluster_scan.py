@@ -279,7 +279,8 @@ class ClusterScan:
             if passes is None or node.node.id is None:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
-            is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id)
+            is_open = node_id in serving or ledger.open_count(node_id) > 0
+            is_open = is_open or ledger.takes_in(node_id) or ledger.is_awaited(node_id)
             if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
                 passes.looked_at = now
                 passes.is_due = True

@@ -22,11 +22,9 @@ class ClusterSlots:
 
     def __init__(self, most: int, only: frozenset[int] | None = None) -> None:
         """Remember so many keys of each node at most; cover these slots only, None for all."""
-        self.ledger = SlotLedger()
+        self.ledger = SlotLedger(only)
         self.is_partial = only is not None
         """Whether only some slots are wanted."""
-        if only is not None:
-            self.ledger.covered |= set(range(SLOTS)) - only
         self.unsure = 0
         """Keys that may be delivered twice: their slots were visited again, and they had no fingerprints any more."""
         self.revision = 0
@@ -77,10 +75,10 @@ class ClusterSlots:
             self._left.append((set(seen.went), self._release(node_id, seen.went)))
         if seen.came:
             self._take_over(own, seen.came, is_by_slot=self.ledger.is_by_slot(node_id))
-        if seen.covered:
-            own.set_slots(seen.covered, DROP)
-            own.forget(seen.covered)
-            self._listed -= seen.covered
+        own.set_slots(seen.visited, DROP)
+        for visited_by, covered in seen.covered.items():
+            self._filters[visited_by].forget(covered)
+            self._listed -= covered
         self.revision += bool(seen.covered or seen.came or seen.went)
         return seen
 
@@ -115,8 +113,11 @@ class ClusterSlots:
         return len(self._filters)
 
     def uncovered(self) -> dict[str | None, Slots]:
-        """Return the slots that are not covered, by the node that serves them, None for none: as inclusive pairs."""
+        """Return the slots that are not covered, or doubted, by the node that serves them, None for none.
+
+        They are inclusive pairs.
+        """
         found: dict[str | None, list[int]] = {}
-        for slot in frozenset(range(SLOTS)) - self.ledger.covered:
+        for slot in (frozenset(range(SLOTS)) - self.ledger.covered) | self.ledger.doubted.keys():
             found.setdefault(self.ledger.owners[slot], []).append(slot)
         return {node_id: joined_ranges((slot, slot) for slot in slots) for node_id, slots in found.items()}

@@ -11,7 +11,7 @@ that of the other, or on both. So what a node lists counts by this book:
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
    away and back between two views. Nor may another node be taking it in: one that was promoted in the middle of that
    need not know of it, and keys of the slot are on the other node. Unless that has none: moves that were given up leave
-   such a mark, for weeks.
+   such a mark, for weeks. So all other nodes are to tell a view, too, after the slot was assigned to its node.
 4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
    of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
 
@@ -24,6 +24,9 @@ Not noticed is a slot that is marked as moving, loses keys, gets them back and i
 without having changed its owner: nothing tells of it. Where a server has one table for all slots (Redis before 7.4)
 every slot is under way until the pass is over. An epoch that grows together with the number of the node's slots counts
 for nothing there, or a node that takes in slots would never be done.
+
+Where not all nodes are scanned at once, slots are covered without a view of those that have not had their turn. What
+these turn out to be taking in of covered slots, with keys, is doubted: it is not visited again, but not called covered.
 """
 
 from __future__ import annotations
@@ -34,6 +37,7 @@ from dataclasses import dataclass, field
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server.scan.slot_views import SlotView
+from rtui.server.scan.turns import NODES_AT_ONCE
 
 NONE: frozenset[int] = frozenset()
 
@@ -44,18 +48,26 @@ class _Node:
 
     is_by_slot: bool
     """Whether its cursors go slot by slot."""
+    is_first: bool
+    """Whether it was there before any node told a view."""
     owned: frozenset[int] = NONE
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, with the id of the node that is to have each."""
     epoch: int = 0
     is_heard: bool = False
     """Whether its last view is of now, so far as can be said."""
+    is_lost: bool = False
+    """Whether it does not answer."""
+    told_at: int = 0
+    """The number of its last view among those of all nodes; 0 for none."""
     open: set[int] = field(default_factory=set)
     """Slots that are assigned to it and not covered."""
     clean: set[int] = field(default_factory=set)
     """Slots that it has served without their being moved since the view before their visit began."""
     visited: set[int] = field(default_factory=set)
     """Slots in `open` that it has visited since they were assigned to it."""
+    unconfirmed: set[int] = field(default_factory=set)
+    """Slots in `visited` that are covered once no other node turns out to be taking them in."""
     empty: frozenset[int] = NONE
     """Slots that it is taking in, and of which it had no key when it was asked."""
 
@@ -64,8 +76,10 @@ class _Node:
 class Observed:
     """What a view has changed."""
 
-    covered: frozenset[int] = NONE
-    """Slots that are covered from now on."""
+    visited: frozenset[int] = NONE
+    """Slots of the node that are covered, from now on or once all other nodes have confirmed it."""
+    covered: dict[str, frozenset[int]] = field(default_factory=dict)
+    """Slots that are covered from now on, by the node that has visited them."""
     came: dict[int, str | None] = field(default_factory=dict)
     """Slots not covered that are assigned to the node from now on, each with the node that had it before, if any."""
     went: frozenset[int] = NONE
@@ -75,18 +89,28 @@ class Observed:
 class SlotLedger:
     """The book of all slots of a cluster; pure, see the module."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: AbstractSet[int] | None = None) -> None:
+        """Cover these slots, None for all."""
         self.owners: list[str | None] = [None] * SLOTS
         """By slot the id of the node that serves it, also where it is covered; None while nobody says so."""
-        self.covered: set[int] = set()
+        self.covered: set[int] = set() if only is None else set(range(SLOTS)) - only
+        """Slots of which every key was delivered, and those that are not wanted."""
+        self.doubted: dict[int, str] = {}
+        """Covered slots that another node has turned out to be taking in, with its id: it may have keys of them."""
+        self._unwanted = frozenset(self.covered)
         self._nodes: dict[str, _Node] = {}
+        self._views = 0
+        """How many views were told."""
+        self._assigned_at = [0] * SLOTS
+        """By slot the number of the view by which it was assigned to its node."""
 
     def add_node(self, node_id: str, *, is_by_slot: bool) -> None:
         """Expect views of a node; or begin anew with it, as after a restart: it has visited nothing."""
-        node = self._nodes.setdefault(node_id, _Node(is_by_slot))
+        node = self._nodes.setdefault(node_id, _Node(is_by_slot, is_first=not self._views))
         node.is_by_slot = is_by_slot
         node.clean.clear()
         node.visited.clear()
+        node.unconfirmed.clear()
 
     def is_by_slot(self, node_id: str) -> bool:
         """Whether the cursors of a node go slot by slot."""
@@ -94,8 +118,8 @@ class SlotLedger:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every slot is covered."""
-        return len(self.covered) == SLOTS
+        """Whether every slot is covered, and none is doubted."""
+        return len(self.covered) == SLOTS and not self.doubted
 
     @property
     def sought(self) -> frozenset[int]:
@@ -127,18 +151,29 @@ class SlotLedger:
         moves = self._nodes[node_id].moves
         return any(target == node_id and slot not in self.covered for slot, target in moves.items())
 
+    def is_awaited(self, node_id: str) -> bool:
+        """Whether slots of others are not covered before a node tells another view."""
+        node = self._nodes[node_id]
+        if node.is_lost or len(self._nodes) > NODES_AT_ONCE:
+            return False
+        others = (one.unconfirmed for one in self._nodes.values() if one is not node)
+        return any(self._assigned_at[slot] >= node.told_at for slots in others for slot in slots)
+
     def only_taken_in(self, node_id: str) -> list[int]:
-        """Slots not covered that a node is taking in, and that no other node says it is handing over."""
+        """Slots not covered, or doubted, that a node takes in, and that no other node says it is handing over."""
         moves, handed_over = self._nodes[node_id].moves, self.moves
-        return [
+        found = [
             slot
             for slot, target in moves.items()
             if target == node_id and slot not in self.covered and slot not in handed_over
         ]
+        return found + [slot for slot, target in self.doubted.items() if target == node_id]
 
     def note_empty(self, node_id: str, slots: AbstractSet[int]) -> None:
         """Note of which of the slots that a node is taking in it has no key now."""
         self._nodes[node_id].empty = frozenset(slots)
+        for slot in [slot for slot, target in self.doubted.items() if target == node_id and slot in slots]:
+            del self.doubted[slot]
 
     def _taken_in_but_by(self, node: _Node) -> set[int]:
         """The slots that other nodes are taking in, by their last views, and have keys of as far as is known."""
@@ -167,14 +202,16 @@ class SlotLedger:
         there is one table for all slots only when none of them is.
         """
         node = self._nodes[node_id]
-        fresh, moving = node.open - node.visited, node.moves.keys() | self._taken_in_but_by(node)
+        left, moving = node.open - node.unconfirmed, node.moves.keys() | self._taken_in_but_by(node)
+        fresh = left - node.visited
         if node.is_by_slot:
-            return frozenset(fresh | (node.open - moving))
-        return frozenset(node.open) if fresh or not node.open & moving else NONE
+            return frozenset(fresh | (left - moving))
+        return frozenset(left) if fresh or not left & moving else NONE
 
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
-        self._nodes[node_id].is_heard, self._nodes[node_id].empty = False, NONE
+        node = self._nodes[node_id]
+        node.is_heard, node.is_lost, node.empty = False, True, NONE
 
     def keep(self, members: AbstractSet[str]) -> None:
         """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
@@ -192,7 +229,11 @@ class SlotLedger:
         stable = owned - view.moving - self._taken_in_but_by(node)
         node.clean = {slot for slot in stable if slot not in begun or (slot in node.clean and not is_other_epoch)}
         lost, node.owned = node.owned - owned, owned
-        node.moves, node.epoch, node.is_heard = view.moves, view.epoch, True
+        if node.is_first and not node.told_at:
+            self._doubt(node_id, view)
+        self._views += 1
+        node.told_at, node.is_heard, node.is_lost = self._views, True, False
+        node.moves, node.epoch = view.moves, view.epoch
         node.empty &= view.moves.keys()
         for slot in lost:
             if self.owners[slot] == node_id:
@@ -201,12 +242,35 @@ class SlotLedger:
         node.open -= went
         node.visited -= went
         came = self._assign(node_id, node)
+        node.clean -= came.keys() & begun
         node.visited |= ended & node.open
-        covered = frozenset(ended & node.open & node.clean)
-        self.covered |= covered
-        node.open -= covered
-        node.visited -= covered
-        return Observed(covered, came, went)
+        visited = frozenset(ended & node.open & node.clean)
+        node.unconfirmed |= visited
+        return Observed(visited, self._cover(), came, went)
+
+    def _doubt(self, node_id: str, first: SlotView) -> None:
+        """Doubt that slots are covered that a node takes in, by its first view, and that nobody hands over."""
+        covered, handed_over = self.covered - self._unwanted, self.moves
+        for slot, target in first.moves.items():
+            if target == node_id and slot in covered and slot not in handed_over:
+                self.doubted[slot] = node_id
+
+    def _cover(self) -> dict[str, frozenset[int]]:
+        """Return the slots that are covered from now on, by node."""
+        found: dict[str, frozenset[int]] = {}
+        is_all_at_once = len(self._nodes) <= NODES_AT_ONCE
+        answering = [node for node in self._nodes.values() if is_all_at_once and not node.is_lost]
+        for node_id, node in self._nodes.items():
+            if not node.unconfirmed:
+                continue
+            node.unconfirmed &= node.open
+            node.unconfirmed -= self._taken_in_but_by(node)
+            told_at = min((one.told_at for one in answering if one is not node), default=self._views + 1)
+            found[node_id] = covered = frozenset(slot for slot in node.unconfirmed if self._assigned_at[slot] < told_at)
+            self.covered |= covered
+            for slots in (node.open, node.visited, node.unconfirmed):
+                slots.difference_update(covered)
+        return {node_id: covered for node_id, covered in found.items() if covered}
 
     def _assign(self, node_id: str, node: _Node) -> dict[int, str | None]:
         """Assign slots to a node that it serves; return those not covered that it did not have."""
@@ -218,11 +282,13 @@ class SlotLedger:
             other = None if before is None else self._nodes[before]
             if other is not None and slot in other.owned and other.epoch > node.epoch:
                 continue
-            self.owners[slot] = node_id
+            self.owners[slot], self._assigned_at[slot] = node_id, self._views
             if slot not in self.covered:
                 if other is not None:
                     other.open.discard(slot)
                     other.visited.discard(slot)
                 node.open.add(slot)
                 came[slot] = before
+        for one in self._nodes.values():
+            one.empty = one.empty.difference(came) if one.empty else NONE
         return came
