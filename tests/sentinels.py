@@ -12,7 +12,16 @@ from pathlib import Path
 
 import redis
 
-from tests.servers import START_TIMEOUT_S, Binary, Server, ServerDiedError, _die_with_parent, free_port, running
+from tests.certificates import Certificates
+from tests.servers import (
+    START_TIMEOUT_S,
+    Binary,
+    Server,
+    ServerDiedError,
+    _die_with_parent,
+    free_port,
+    running,
+)
 
 SERVICE = "mymaster"
 
@@ -86,19 +95,28 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
 
 
 @contextmanager
-def sentinel_of(binary: Binary, primary_port: int, *, service: str = SERVICE) -> Iterator[tuple[int, int]]:
-    """One Sentinel of a service: its port and its process id."""
+def sentinel_of(
+    binary: Binary, primary_port: int, *, service: str = SERVICE, tls: Certificates | None = None
+) -> Iterator[tuple[int, int]]:
+    """One Sentinel of a service: its port and its process id.
+
+    With `tls` it talks TLS only, to the primary as well.
+    """
     with tempfile.TemporaryDirectory(prefix="rtui-sentinel-") as folder:
         file, port = Path(folder, "sentinel.conf"), free_port()
-        settings = ("bind 127.0.0.1", f"dir {folder}", f"sentinel monitor {service} 127.0.0.1 {primary_port} 1")
+        settings = [f"port {0 if tls else port}", "bind 127.0.0.1", f"dir {folder}"]
+        settings.append(f"sentinel monitor {service} 127.0.0.1 {primary_port} 1")
+        if tls:
+            settings += [f"tls-port {port}", f"tls-cert-file {tls.cert}", f"tls-key-file {tls.key}"]
+            settings += [f"tls-ca-cert-file {tls.ca}", "tls-auth-clients no", "tls-replication yes"]
         file.write_text("\n".join(settings) + "\n")
         process = subprocess.Popen(
-            [binary.path, file, "--sentinel", "--port", str(port)],
+            [binary.path, file, "--sentinel"],
             stdout=subprocess.DEVNULL,
             preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
         )
         try:
-            with redis.Redis(port=port) as client:
+            with redis.Redis(port=port, ssl=tls is not None, ssl_ca_certs=str(tls.ca) if tls else None) as client:
                 wait_answers(client)
             yield port, process.pid
         finally:

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+import redis
 
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
@@ -15,7 +16,7 @@ from rtui.cli.main import run
 from rtui.server.inspection.report_head import PROMOTED_NOTE
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
-from tests.sentinels import watched
+from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.scanned import numbered, plant
 from tests.servers import START_TIMEOUT_S, Server
 from tests.ssh_host import SshHost
@@ -53,6 +54,31 @@ def test_a_cluster_through_an_ssh_host(bastion: SshHost, cluster: TestCluster, t
     assert report.cluster is not None
     wanted = {f"{one.host}:{one.port} via bastion" for one in cluster.primaries}
     assert {node.label for node in report.cluster.nodes} == wanted
+
+
+def test_a_service_whose_sentinels_have_users_of_their_own_and_tls(
+    tls_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plant(tls_server, KEYS)
+    tls_server.admin.execute_command("ACL", "SETUSER", "app", "on", ">theirs", "~*", "+@all")
+    ca = str(tls_server.tls.ca) if tls_server.tls else ""
+    with sentinel_of(tls_server.binary, tls_server.port, tls=tls_server.tls) as (port, _):
+        with redis.Redis(port=port, ssl=True, ssl_ca_certs=ca) as sentinel:
+            sentinel.execute_command(
+                "ACL", "SETUSER", "watcher", "on", ">own", "-@all", "+sentinel", "+client", "+hello"
+            )
+            sentinel.execute_command("ACL", "SETUSER", "default", "off")
+        words = [f"sentinel://app:theirs@127.0.0.1:{port}/{SERVICE}", "--tls", "--cacert", ca]
+        monkeypatch.setenv("RTUI_SENTINEL_AUTH", "own")
+        report = reported(tmp_path / "report.json", *words, "--sentinel-tls", "--sentinel-user", "watcher")
+        assert report.head.coverage.keys == len(KEYS)
+        for options, remedy in (
+            ([], "--sentinel-tls"),
+            (["--sentinel-tls", "--sentinel-user", "app"], "RTUI_SENTINEL_AUTH"),
+        ):
+            capsys.readouterr()
+            assert run(["report", *words, *options]) == 1
+            assert remedy in capsys.readouterr().err
 
 
 def test_what_can_not_go_on_later_says_so_before_it_begins(

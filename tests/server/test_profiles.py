@@ -184,10 +184,10 @@ def test_names_of_commands(path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('rename.GET = "FLUSHALL"', "never sends"),
+        ('rename.GET = "FLUSHALL"', "the other name of GET is that of another command"),
         ('rename.GETRANGE = "flushall"', "the other name of GETRANGE is that of another command"),
         ('rename.INFO = "a b"', "visible ASCII"),
-        ('rename.FLUSHALL = "b840"', "never sends"),
+        ('rename.b840 = "FLUSHALL"', "renames something that is no command"),
         ("rename.INFO = 1", "rename"),
     ],
 )

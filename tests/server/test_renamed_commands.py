@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
@@ -25,10 +26,14 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.secret import Secret
+from tests.clusters import cluster_of
+from tests.conftest import require
 from tests.monitor import Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
+from tests.server.scanned import numbered
 from tests.server.targets import connected, eventually, target_of
+from tests.server.test_cluster_analysis import report_of
 from tests.servers import Server, binaries, running
 
 RENAMED = {
@@ -205,3 +210,18 @@ async def test_a_renamed_command_keeps_its_subcommands_also_by_redis_py(name: st
     assert b"CLIENT" not in {argv[0] for argv in asked}
     control = {name for entry in log.entries if entry.connection.startswith("control") for name in entry.counts}
     assert {"COMMAND INFO", "CLIENT SETNAME", "CLIENT NO-TOUCH", "CLUSTER NODES"} <= control
+
+
+@pytest.mark.slow
+async def test_all_nodes_of_a_cluster_are_asked_by_the_names_of_its_profile() -> None:
+    """INFO and CLUSTER keep their names, by which the tests wait for a cluster."""
+    words = {*RENAMED, "RANDOMKEY", "READONLY"} - {"INFO"}
+    names, keys = command_names({word: f"b840{word.lower()}fc" for word in words}), numbered(900)
+    with cluster_of(require("redis-8.10"), *renaming(names), replicas=1) as cluster:
+        cluster.fill(keys)
+        for primary in cluster.primaries:
+            primary.admin.wait(1, 5_000)
+        target = replace(target_of(cluster.members[0].server, names=names), replicas="only")
+        report = await report_of(target)
+    assert report.head.coverage.kind is CoverageKind.EXACT, report.head.coverage.reason
+    assert report.summary.root.stats.keys == len(keys)

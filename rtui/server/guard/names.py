@@ -48,7 +48,6 @@ SERVER_COMMANDS: Final = frozenset(
 
 _NAME: Final = re.compile(r"[!-~]{1,64}\Z")
 _SENT: Final = frozenset(spec.words[0].decode() for spec in TABLE)
-_UNKNOWN: Final = "it renames something that is no command"
 
 
 class CommandNamesError(ValueError):
@@ -93,13 +92,17 @@ class CommandNames:
 
 
 def command_names(given: Mapping[str, str]) -> CommandNames:
-    """Return names as a user wrote them, in capitals or not; raises CommandNamesError."""
-    return CommandNames(tuple(sorted((word.upper(), name) for word, name in given.items())))
+    """Return names as a user wrote them, in capitals or not; raises CommandNamesError.
+
+    Commands that rtui never sends are left out: a server's configuration renames those first, and is copied as it is.
+    """
+    names = CommandNames(tuple(sorted((word.upper(), name) for word, name in given.items())))
+    return CommandNames(tuple((word, name) for word, name in names.renamed if word in _SENT))
 
 
 def _check(word: str, name: str) -> None:
-    if word not in _SENT:
-        raise CommandNamesError("it renames a command that rtui never sends" if word in SERVER_COMMANDS else _UNKNOWN)
+    if word not in SERVER_COMMANDS | _SENT:
+        raise CommandNamesError("it renames something that is no command")
     if not name:
         return
     if word in FIXED:

@@ -51,7 +51,8 @@ def test_no_command_takes_the_name_of_another(word: str) -> None:
         {"AUTH": "login"},
         {"HELLO": "hi"},
         {"COMMAND": "c"},
-        {"FLUSHALL": "secret"},
+        {"FLUSHALL": "secret", "INFO": "secret"},
+        {"FLUSHALL": "get"},
         {"NOTHING": "x"},
         {"": "x"},
         {"CLIENT NO-TOUCH": "x"},
@@ -61,6 +62,13 @@ def test_what_can_not_be_renamed(given_names: dict[str, str]) -> None:
     with pytest.raises(CommandNamesError) as refused:
         command_names(given_names)
     assert not any(name and name in str(refused.value) for name in given_names.values() if len(name) > 1)
+
+
+def test_what_is_never_sent_may_have_any_name() -> None:
+    assert command_names({"flushall": "b840", "KEYS": "", "DEBUG": "d-1", "INFO": "i-1"}) == command_names(
+        {"info": "i-1"}
+    )
+    assert not command_names({"FLUSHALL": ""})
 
 
 def test_the_commands_of_every_server_are_known(server: Server) -> None:
