@@ -176,7 +176,7 @@ class CompiledPipeline(ScanPipeline):
             self._leave_engine()
             await super().drive(lane)
             return
-        if (refused := lane.disabled("SCAN")) is not None:
+        if (refused := lane.refusals.disabled.get("SCAN")) is not None:
             scan_page(refused)
         engine = self._engine_for(lane)
         self._slice_us = FIRST_SLICE_US

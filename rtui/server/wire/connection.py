@@ -270,7 +270,7 @@ class Connection:
     def forget_denied(self) -> None:
         """Let commands that the server has denied be sent once more."""
         for lane in self._lanes():
-            lane.forget_denied()
+            lane.refusals.forget()
 
     def reconnect(self, why: SafeText) -> None:
         """Give the server up and make another connection, to where the locator says; `why` is a sentence."""

@@ -8,9 +8,13 @@ from __future__ import annotations
 import traceback
 from enum import Enum
 from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.wire.replies import ServerError
+
+if TYPE_CHECKING:
+    import asyncio
 
 
 class RtuiError(Exception):
@@ -133,3 +137,12 @@ class ConnectionLost(RtuiError):  # noqa: N818 - what happened, not what went wr
         self.kind = kind
         self.last_error = last_error
         """The last error that the server sent before it closed the connection, which may be why."""
+
+
+def fail_quietly(done: asyncio.Future[Any], reason: ConnectionLost) -> None:
+    """Make a future fail that is not done; its exception counts as retrieved, since the caller may be gone."""
+    if not done.done():
+        done.set_exception(
+            ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, last_error=reason.last_error)
+        )
+        done.exception()

@@ -17,7 +17,7 @@ import math
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -28,10 +28,11 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.command import Command, renamed
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
-from rtui.server.wire.errors import ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectionLost, FailureKind, fail_quietly
 from rtui.server.wire.failures import os_failure, ssh_failure, ssh_timeout_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.replies import NOT_SENT, Reply, ServerError, as_resp2
+from rtui.server.wire.refusals import Refusals, with_errors
+from rtui.server.wire.replies import Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
 from rtui.server.wire.tunnels import SshChild
 
@@ -46,8 +47,6 @@ READ_BUFFER_BYTES: Final = 256 * 1024
 
 MAX_REPLY_BYTES: Final = 512 << 20
 """Most bytes that may arrive before the replies to one write are complete; no guard command asks for as much."""
-
-_DISABLED: Final = "the profile says that this command is disabled on the server"
 
 _INCOMPLETE: Final = object()
 """What the parser returns while no whole reply has arrived."""
@@ -82,6 +81,7 @@ class Lane(asyncio.BufferedProtocol):
         self.target = target
         self.names = target.names
         """Those of commands that the server knows by other names; the handshake checks them before it uses any."""
+        self.refusals = Refusals(self.names)
         self.log = log
         self.traffic = Traffic()
         self.peer: ServerAddress | None = None
@@ -107,9 +107,6 @@ class Lane(asyncio.BufferedProtocol):
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
         self._reader = hiredis.Reader(replyError=ServerError, notEnoughData=_INCOMPLETE)
-        self._disabled = {name: ServerError(f"NOPERM {_DISABLED}") for name in self.names.disabled()}
-        self._denied = dict(self._disabled)
-        """The error replies of commands that this user may not run, by name."""
         self._pending: deque[_PendingWrite] = deque()
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
@@ -184,10 +181,11 @@ class Lane(asyncio.BufferedProtocol):
         A command that the server has denied to this user is not sent again: its reply is the earlier error. Nor is one
         sent that this kind of server must not get: its reply is an error that says why.
         """
-        if self._denied or self.server.compatible is not None:
-            refused = [self._refusal(command) for command in commands]
+        if self.refusals.denied or self.server.compatible is not None:
+            refused = self.refusals.of(commands, self.server.compatible)
             if any(refused):
-                return self._run_allowed(commands, refused)
+                allowed = tuple(command for command, error in zip(commands, refused, strict=True) if error is None)
+                return with_errors(self._send(allowed), commands, refused)
         return self._send(commands)
 
     def _send(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
@@ -201,7 +199,7 @@ class Lane(asyncio.BufferedProtocol):
             commands = tuple(renamed(command, self.names) for command in commands)
         done: asyncio.Future[list[Reply]] = self._loop.create_future()
         if not self.is_open:
-            _fail(done, self.closed.result() if self.closed.done() else ConnectionLost("It was never open."))
+            fail_quietly(done, self.closed.result() if self.closed.done() else ConnectionLost("It was never open."))
             return done
         if not expected:
             done.set_result([])
@@ -211,43 +209,6 @@ class Lane(asyncio.BufferedProtocol):
         self._unsent.append((packed, _PendingWrite(commands, expected, done, current_purpose())))
         self._send_unsent()
         return done
-
-    def _refusal(self, command: Command) -> ServerError | None:
-        """Return the error that stands for the reply to a command, None for one that may be sent."""
-        denied, compatible = self._denied.get(command.name), self.server.compatible
-        if denied is not None or compatible is None or type(command) is not Command:
-            return denied
-        why = compatible.refusal(command)
-        return None if why is None else ServerError(f"{NOT_SENT} {why}")
-
-    def _run_allowed(
-        self, commands: tuple[Command, ...], refused: list[ServerError | None]
-    ) -> asyncio.Future[list[Reply]]:
-        """Send the commands that are not refused, and put the errors of the others among their replies."""
-        sent = self._send(tuple(command for command, error in zip(commands, refused, strict=True) if error is None))
-        done: asyncio.Future[list[Reply]] = self._loop.create_future()
-
-        def answer(replied: asyncio.Future[list[Reply]]) -> None:
-            if done.done():
-                return
-            error = replied.exception()
-            if error is not None:
-                _fail(done, cast(ConnectionLost, error))
-                return
-            replies = iter(replied.result())
-            errors = [error for command, error in zip(commands, refused, strict=True) for _ in range(command.replies)]
-            done.set_result([next(replies) if error is None else error for error in errors])
-
-        sent.add_done_callback(answer)
-        return done
-
-    def disabled(self, name: str) -> ServerError | None:
-        """Return the error that stands for the reply to a command that the profile says is disabled on the server."""
-        return self._disabled.get(name)
-
-    def forget_denied(self) -> None:
-        """Forget which commands the server has denied, so that they are sent again."""
-        self._denied = dict(self._disabled)
 
     @property
     def silent_s(self) -> float:
@@ -376,7 +337,7 @@ class Lane(asyncio.BufferedProtocol):
                     report(write.commands, replies, self._loop.time() - write.sent_s)
                 errors = [reply for reply in replies if isinstance(reply, ServerError)]
                 if errors:
-                    self._remember_denied(write, replies)
+                    self.refusals.learn(write.commands, replies)
                 if self.protocol == 3:
                     names = [command.name for command in write.commands for _ in range(command.replies)]
                     replies = list(map(as_resp2, names, replies))
@@ -399,13 +360,6 @@ class Lane(asyncio.BufferedProtocol):
         if self.names and isinstance(reply, ServerError):
             reply = ServerError(self.names.known(str(reply.args[0])))
         return cast(Reply, reply)
-
-    def _remember_denied(self, write: _PendingWrite, replies: Sequence[Reply]) -> None:
-        """Learn which commands this user may not run."""
-        if len(write.commands) == write.expected:  # one reply each
-            for command, reply in zip(write.commands, replies, strict=True):
-                if isinstance(reply, ServerError) and reply.denies_command:
-                    self._denied[command.name] = reply
 
     def end_if_logged_out(self, errors: Iterable[ServerError]) -> bool:
         """End the connection where the server wants a password after the handshake; return whether that is so.
@@ -451,7 +405,7 @@ class Lane(asyncio.BufferedProtocol):
             self._silence_timer.cancel()
             self._silence_timer = None
         for write in (*self._pending, *(write for _, write in self._unsent)):
-            _fail(write.done, reason)
+            fail_quietly(write.done, reason)
         self._pending.clear()
         self._unsent.clear()
         if self._lent is None:
@@ -497,12 +451,3 @@ class Lane(asyncio.BufferedProtocol):
             happened = f"The connection broke: {reason}."
         said = None if self.closed.done() else self._end_ssh()
         self._end(ConnectionLost(happened) if said is None else ConnectionLost(said, kind=FailureKind.SSH))
-
-
-def _fail(done: asyncio.Future[list[Reply]], reason: ConnectionLost) -> None:
-    """Make the future fail; its exception counts as retrieved, since the caller may be gone."""
-    if not done.done():
-        done.set_exception(
-            ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, last_error=reason.last_error)
-        )
-        done.exception()
