@@ -11,6 +11,7 @@ from typing import Any
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target, Tls, parse_target
 from tests.servers import Server
@@ -37,7 +38,7 @@ def target_of(server: Server, **changes: Any) -> Target:
 @asynccontextmanager
 async def lane_to(target: Target, **options: Any) -> AsyncIterator[Lane]:
     """A lane without a handshake, closed at the end."""
-    lane = await Lane.open(target, **options)
+    lane = await open_lane(target, **options)
     try:
         yield lane
     finally:

@@ -24,8 +24,7 @@ from rtui.server.deployment.topology import Node, Topology, TopologyChange, read
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import refusal
-from rtui.server.wire.lane import CONNECT_TIMEOUT_S
-from rtui.server.wire.opening import Logins
+from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Address

@@ -23,8 +23,8 @@ from rtui.server.wire.backoff import REFUSING_USER
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.handshake import HandshakeOutcome, handshake
-from rtui.server.wire.lane import CONNECT_TIMEOUT_S, Lane
-from rtui.server.wire.opening import Logins
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
 
@@ -72,7 +72,7 @@ class GuardedConnection(RedisConnection):
         with sent_for(Purpose.HANDSHAKE):
             try:
                 target = self._target if self._logins is None else await self._logins.logged_in(self._target)
-                self._lane = await Lane.open(
+                self._lane = await open_lane(
                     target,
                     timeout_s=self._timeout_s,
                     reply_timeout_s=self._timeout_s,

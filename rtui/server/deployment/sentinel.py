@@ -24,7 +24,7 @@ from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import CONNECT_TIMEOUT_S
+from rtui.server.wire.opening import CONNECT_TIMEOUT_S
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target, address_text
 
 ANSWER_TIMEOUT_S: Final = 1.0

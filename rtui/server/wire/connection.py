@@ -23,8 +23,8 @@ from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_pu
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.handshake import identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.lane import CONNECT_TIMEOUT_S, REPLY_TIMEOUT_S, Lane
-from rtui.server.wire.opening import BulkLane, LaneOpener, Locator, Logins
+from rtui.server.wire.lane import REPLY_TIMEOUT_S, Lane
+from rtui.server.wire.opening import CONNECT_TIMEOUT_S, BulkLane, LaneOpener, Locator, Logins
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret

@@ -26,18 +26,13 @@ import hiredis
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.command import Command, renamed
-from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, current_purpose
-from rtui.server.wire.dial import ServerAddress, dial, tls_context
+from rtui.server.wire.command_log import LaneLog, Purpose, current_purpose
+from rtui.server.wire.dial import Dialled
 from rtui.server.wire.errors import ConnectionLost, FailureKind, fail_quietly
-from rtui.server.wire.failures import os_failure, ssh_failure, ssh_timeout_failure, tls_failure
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.refusals import Refusals, with_errors
 from rtui.server.wire.replies import Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
-from rtui.server.wire.tunnels import SshChild
-
-CONNECT_TIMEOUT_S: Final = 5.0
-"""How long resolving the name, TCP, TLS and the handshake may each take."""
 
 REPLY_TIMEOUT_S: Final = 20.0
 """How long a server may send nothing at all, while replies are pending, before the connection is given up."""
@@ -75,16 +70,24 @@ class _PendingWrite:
 
 
 class Lane(asyncio.BufferedProtocol):
-    """A pipelined connection, made by `open`; the callbacks of an asyncio protocol are for the event loop alone."""
+    """A pipelined connection, which `open_lane` makes; the callbacks of an asyncio protocol are for the event loop."""
 
-    def __init__(self, target: Target, reply_timeout_s: float, max_reply_bytes: int, log: LaneLog) -> None:
+    def __init__(
+        self, target: Target, dialled: Dialled, log: LaneLog, *, reply_timeout_s: float, max_reply_bytes: int
+    ) -> None:
+        """`dialled` is what carries it."""
         self.target = target
         self.names = target.names
         """Those of commands that the server knows by other names; the handshake checks them before it uses any."""
         self.refusals = Refusals(self.names)
         self.log = log
         self.traffic = Traffic()
-        self.peer: ServerAddress | None = None
+        self.peer = dialled.address
+        """Where another connection to the same server can be made, if that is known."""
+        self.reply_timeout_s = reply_timeout_s
+        """How long a server may owe replies without sending anything."""
+        self.max_reply_bytes = max_reply_bytes
+        """A server that sends a longer reply is given up."""
         self.protocol: ProtocolVersion = 2
         """The version of the Redis protocol, by the handshake."""
         self.server = ServerIdentity()
@@ -102,7 +105,6 @@ class Lane(asyncio.BufferedProtocol):
         """The shortest time that a write took to be answered."""
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
-        self._reply_timeout_s = reply_timeout_s
         self._buffer = bytearray(READ_BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._transport: asyncio.Transport | None = None
@@ -110,51 +112,13 @@ class Lane(asyncio.BufferedProtocol):
         self._pending: deque[_PendingWrite] = deque()
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
-        self._ssh: SshChild | None = None
+        self._ssh = dialled.ssh
         """What carries the connection, if that is SSH."""
         self._lent: socket.socket | Callable[[memoryview], None] | None = None
         """A socket of its own for whoever has the connection to itself, or what gets all bytes that arrive."""
-        self._max_reply_bytes = max_reply_bytes
         self._incomplete_bytes = 0
         self._last_data_s = 0.0
         self._silence_timer: asyncio.TimerHandle | None = None
-
-    @classmethod
-    async def open(
-        cls,
-        target: Target,
-        *,
-        timeout_s: float = CONNECT_TIMEOUT_S,
-        reply_timeout_s: float = REPLY_TIMEOUT_S,
-        max_reply_bytes: int = MAX_REPLY_BYTES,
-        peer: ServerAddress | None = None,
-        log: LaneLog | None = None,
-    ) -> Lane:
-        """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`."""
-        lane = cls(target, reply_timeout_s, max_reply_bytes, log or CommandLog().open_lane("lane"))
-        tls = target.tls if target.socket_path is None else None
-        secured = None if tls is None else tls_context(tls)
-        dialled = await dial(target, timeout_s, peer)
-        sock, lane.peer, lane._ssh = dialled.sock, dialled.address, dialled.ssh
-        try:
-            async with asyncio.timeout(timeout_s):
-                name = None if tls is None else tls.sni or target.host
-                await lane._loop.create_connection(lambda: lane, sock=sock, ssl=secured, server_hostname=name)
-        except BaseException as error:  # also when cancelled: nobody else would close the socket
-            sock.close()
-            said = lane._end_ssh()
-            if said is not None and not isinstance(error, asyncio.CancelledError):
-                raise ssh_failure(said) from None
-            if tls is None and isinstance(error, OSError):
-                raise os_failure(target, error) from None
-            if isinstance(error, TimeoutError):
-                if target.way.via:
-                    raise ssh_timeout_failure(target, timeout_s) from None
-                error = TimeoutError(f"no answer within {timeout_s:g} s")
-            if tls is not None and isinstance(error, OSError | ValueError):  # ssl.SSLError is an OSError
-                raise tls_failure(target, error) from None
-            raise
-        return lane
 
     @property
     def is_open(self) -> bool:
@@ -226,16 +190,6 @@ class Lane(asyncio.BufferedProtocol):
         return bool(self._unsent) or not self.is_open
 
     @property
-    def reply_timeout_s(self) -> float:
-        """How long a server may owe replies without sending anything."""
-        return self._reply_timeout_s
-
-    @property
-    def max_reply_bytes(self) -> int:
-        """A server that sends a longer reply is given up."""
-        return self._max_reply_bytes
-
-    @property
     def has_socket(self) -> bool:
         """Whether its bytes go over the socket as they are, without TLS."""
         return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
@@ -280,13 +234,9 @@ class Lane(asyncio.BufferedProtocol):
         self.traffic.bytes_out += bytes_out
         self.log.worked(sent, replies, bytes_out, self.traffic.bytes_in)
 
-    def fail(self, reason: ConnectionLost) -> None:
-        """End it for a reason that whoever has had it has found."""
-        self._end(reason)
-
     def close(self) -> None:
         """Close at once; pending replies fail."""
-        self._end(ConnectionLost("It was closed by rtui."))
+        self.fail(ConnectionLost("It was closed by rtui."))
 
     def _send_unsent(self) -> None:
         """Write what waits, until the transport has as much as it takes."""
@@ -296,7 +246,7 @@ class Lane(asyncio.BufferedProtocol):
             if not self._pending:
                 self._last_data_s = self._loop.time()
                 if self._silence_timer is None:
-                    self._silence_timer = self._loop.call_later(self._reply_timeout_s, self._check_silence)
+                    self._silence_timer = self._loop.call_later(self.reply_timeout_s, self._check_silence)
             self._pending.append(write)
             write.sent_s = self._loop.time()
             self.traffic.bytes_out += len(packed)
@@ -314,9 +264,9 @@ class Lane(asyncio.BufferedProtocol):
         self.traffic.bytes_in += nbytes
         self._incomplete_bytes += nbytes
         self.log.received(self._buffer, nbytes)
-        if self._incomplete_bytes > self._max_reply_bytes:
-            happened = f"It sent more than {self._max_reply_bytes >> 20} MiB in answer to one write."
-            self._end(ConnectionLost(happened))
+        if self._incomplete_bytes > self.max_reply_bytes:
+            happened = f"It sent more than {self.max_reply_bytes >> 20} MiB in answer to one write."
+            self.fail(ConnectionLost(happened))
             return
         reader = self._reader
         reader.feed(cast(bytes, self._buffer), 0, nbytes)
@@ -347,7 +297,7 @@ class Lane(asyncio.BufferedProtocol):
                     return
             self.handle_unexpected(gets())
         except hiredis.ProtocolError as error:
-            self._end(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
+            self.fail(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
 
     def _next_reply(self) -> Reply:
         """Parse the next reply to a request, with the own names of commands in an error.
@@ -369,7 +319,7 @@ class Lane(asyncio.BufferedProtocol):
         error = next((one for one in errors if one.code == "NOAUTH"), None)
         if error is None or self._ready_s is None:
             return False
-        self._end(ConnectionLost("The server wants the password once more.", last_error=error))
+        self.fail(ConnectionLost("The server wants the password once more.", last_error=error))
         return True
 
     def handle_unexpected(self, reply: object) -> None:
@@ -378,22 +328,23 @@ class Lane(asyncio.BufferedProtocol):
             return
         if isinstance(reply, ServerError):
             # Its text is not shown: an error may quote a request, and a request may contain a password.
-            self._end(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", last_error=reply))
+            self.fail(ConnectionLost(f"The server sent an error of its own accord ({reply.code}).", last_error=reply))
             return
-        self._end(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
+        self.fail(ConnectionLost("It sends replies that nobody asked for.", kind=FailureKind.PROTOCOL))
 
     def _check_silence(self) -> None:
         self._silence_timer = None
         if not self._pending:
             return
         silent_s = self._loop.time() - self._last_data_s
-        if silent_s >= self._reply_timeout_s:
-            happened = f"The server has owed an answer for {self._reply_timeout_s:g} s."
-            self._end(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
+        if silent_s >= self.reply_timeout_s:
+            happened = f"The server has owed an answer for {self.reply_timeout_s:g} s."
+            self.fail(ConnectionLost(happened, kind=FailureKind.TIMEOUT))
             return
-        self._silence_timer = self._loop.call_later(self._reply_timeout_s - silent_s, self._check_silence)
+        self._silence_timer = self._loop.call_later(self.reply_timeout_s - silent_s, self._check_silence)
 
-    def _end(self, reason: ConnectionLost) -> None:
+    def fail(self, reason: ConnectionLost) -> None:
+        """End it, and fail everything that is pending, for the first reason that is found."""
         if self.closed.done():
             return
         if reason.last_error is None and self._pending:
@@ -415,9 +366,9 @@ class Lane(asyncio.BufferedProtocol):
                 self._lent.shutdown(socket.SHUT_RDWR)
         if self._transport is not None:
             self._transport.abort()
-        self._end_ssh()
+        self.end_ssh()
 
-    def _end_ssh(self) -> SafeText | None:
+    def end_ssh(self) -> SafeText | None:
         """End what carries the connection; return what it has said."""
         ssh, self._ssh = self._ssh, None
         if ssh is None:
@@ -449,5 +400,5 @@ class Lane(asyncio.BufferedProtocol):
         if exc is not None:
             reason = display_text(getattr(exc, "strerror", None) or str(exc) or type(exc).__name__)
             happened = f"The connection broke: {reason}."
-        said = None if self.closed.done() else self._end_ssh()
-        self._end(ConnectionLost(happened) if said is None else ConnectionLost(said, kind=FailureKind.SSH))
+        said = None if self.closed.done() else self.end_ssh()
+        self.fail(ConnectionLost(happened) if said is None else ConnectionLost(said, kind=FailureKind.SSH))

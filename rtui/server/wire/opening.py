@@ -8,18 +8,62 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.backoff import REFUSING_USER, Backoff
-from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_purpose
-from rtui.server.wire.dial import ServerAddress
+from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, SentCounts, for_purpose
+from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
-from rtui.server.wire.failures import lost_failure, ssh_timeout_failure
+from rtui.server.wire.failures import lost_failure, os_failure, ssh_failure, ssh_timeout_failure, tls_failure
 from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import Lane
+from rtui.server.wire.lane import MAX_REPLY_BYTES, REPLY_TIMEOUT_S, Lane
 from rtui.server.wire.target import Target
+
+CONNECT_TIMEOUT_S: Final = 5.0
+"""How long resolving the name, TCP, TLS and the handshake may each take."""
+
+
+async def open_lane(
+    target: Target,
+    *,
+    timeout_s: float = CONNECT_TIMEOUT_S,
+    reply_timeout_s: float = REPLY_TIMEOUT_S,
+    max_reply_bytes: int = MAX_REPLY_BYTES,
+    peer: ServerAddress | None = None,
+    log: LaneLog | None = None,
+) -> Lane:
+    """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`.
+
+    `peer` is tried first. Without `log` what is sent is not logged anywhere.
+    """
+    log = log or CommandLog().open_lane("lane")
+    tls = target.tls if target.socket_path is None else None
+    secured = None if tls is None else tls_context(tls)
+    dialled = await dial(target, timeout_s, peer)
+    lane = Lane(target, dialled, log, reply_timeout_s=reply_timeout_s, max_reply_bytes=max_reply_bytes)
+    try:
+        async with asyncio.timeout(timeout_s):
+            name = None if tls is None else tls.sni or target.host
+            await asyncio.get_running_loop().create_connection(
+                lambda: lane, sock=dialled.sock, ssl=secured, server_hostname=name
+            )
+    except BaseException as error:  # also when cancelled: nobody else would close the socket
+        dialled.sock.close()
+        said = lane.end_ssh()
+        if said is not None and not isinstance(error, asyncio.CancelledError):
+            raise ssh_failure(said) from None
+        if tls is None and isinstance(error, OSError):
+            raise os_failure(target, error) from None
+        if isinstance(error, TimeoutError):
+            if target.way.via:
+                raise ssh_timeout_failure(target, timeout_s) from None
+            error = TimeoutError(f"no answer within {timeout_s:g} s")
+        if tls is not None and isinstance(error, OSError | ValueError):  # ssl.SSLError is an OSError
+            raise tls_failure(target, error) from None
+        raise
+    return lane
 
 
 class Locator(Protocol):
@@ -72,7 +116,7 @@ class LaneOpener:
         connect_timeout_s: float,
         reply_timeout_s: float,
     ) -> None:
-        """All that is sent is written into `log` and counted in `sent`; for the timeouts see `Lane.open`."""
+        """All that is sent is written into `log` and counted in `sent`; for the timeouts see `open_lane`."""
         self.target = target
         """Where lanes lead; of a service where its locator said last that its primary is."""
         self.logins = logins
@@ -126,7 +170,7 @@ class LaneOpener:
                 self.target = await self._locator.locate()
         target = self.target if self.logins is None else await self.logins.logged_in(self.target)
         timeout_s = target.way.connect_s(self._connect_timeout_s)
-        lane = await Lane.open(
+        lane = await open_lane(
             target,
             timeout_s=timeout_s,
             reply_timeout_s=self._reply_timeout_s,

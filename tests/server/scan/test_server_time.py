@@ -6,7 +6,7 @@ import pytest
 
 from rtui.server import guard
 from rtui.server.scan.server_time import ServerClock
-from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.target import Target
 from tests.servers import Server
 
@@ -45,7 +45,7 @@ def test_nobody_has_scanned_yet() -> None:
 
 
 async def test_every_version_tells(server: Server) -> None:
-    lane = await Lane.open(Target(port=server.port))
+    lane = await open_lane(Target(port=server.port))
     clock = ServerClock()
     for calls in (0, 3):
         await lane.run(*[guard.scan(0, count=10)] * calls)

@@ -11,7 +11,7 @@ import pytest
 from rtui.server import guard
 from rtui.server.guard.command import build_batch
 from rtui.server.wire.errors import ConnectionLost, FailureKind
-from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
@@ -206,6 +206,6 @@ async def test_a_second_lane_reaches_the_address_of_the_first(valkey: Server) ->
     async with lane_to(target_of(valkey, host="localhost")) as first:
         assert first.peer is not None
         nowhere = Target(host="no-such-host.invalid", port=valkey.port)
-        second = await Lane.open(nowhere, peer=first.peer)
+        second = await open_lane(nowhere, peer=first.peer)
         assert await ask(second, guard.ping()) == b"PONG"
         second.close()

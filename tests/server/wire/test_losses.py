@@ -26,6 +26,7 @@ from rtui.server.wire.connection import Closed, Connection, Lost
 from rtui.server.wire.dial import ServerAddress
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
@@ -356,7 +357,7 @@ async def test_socket_options_that_the_system_refuses_are_left_out(
 
 async def test_an_address_that_is_no_longer_reached_is_resolved_again(valkey: Server) -> None:
     gone = ServerAddress(socket.AF_INET, ("127.0.0.1", free_port()))
-    lane = await Lane.open(target_of(valkey), peer=gone)
+    lane = await open_lane(target_of(valkey), peer=gone)
     try:
         assert await ask(lane, guard.ping()) == b"PONG"
         assert lane.peer is not None

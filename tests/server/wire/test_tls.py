@@ -12,7 +12,7 @@ import pytest
 
 from rtui.server.wire.dial import tls_context
 from rtui.server.wire.errors import ConnectFailure, FailureKind
-from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.target import Target, Tls
 from tests.servers import Server
 
@@ -57,7 +57,7 @@ async def test_an_expired_certificate(tmp_path: Path) -> None:
     async with server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(ConnectFailure) as caught:
-            await Lane.open(Target(port=port, tls=Tls(cacert=str(tmp_path / "ca.crt"))))
+            await open_lane(Target(port=port, tls=Tls(cacert=str(tmp_path / "ca.crt"))))
     assert caught.value.kind is FailureKind.TLS
     assert "expired" in caught.value.happened
     assert "clock" in caught.value.remedy
