@@ -34,7 +34,7 @@ SETTLE_S: Final = 30.0
 """Where nothing more was covered for so long, the scan ends without the slots that are left."""
 
 GIVEN_UP_S: Final = 5.0
-"""The same where the cluster itself has given up every node that could serve them."""
+"""The same where the cluster itself has given up every node that could serve them, or all of them were visited."""
 
 COUNTED_AT_ONCE: Final = 1_000
 """So many slots that a node is taking in are asked for their number of keys, at most."""
@@ -79,6 +79,8 @@ class ClusterScan:
         self._loop = asyncio.get_running_loop()
         self._wanted: dict[NodeScan, asyncio.Event] = {}
         """The nodes that wait for something to do."""
+        self._all_wait = asyncio.Event()
+        """Set as soon as all nodes do."""
         self._elsewhere: list[bytes] = []
         """Listed keys that are to be asked about on another node."""
         self._doubted: dict[NodeScan, list[bytes]] = {}
@@ -176,7 +178,14 @@ class ClusterScan:
             if self._control.is_stopped:
                 return
             waiting = self._wanted[node] = asyncio.Event()
+            if self._is_idle:
+                self._all_wait.set()
             await waiting.wait()
+
+    @property
+    def _is_idle(self) -> bool:
+        """Whether all nodes wait for something to do."""
+        return len(self._wanted) == len(self._tasks)
 
     def _lose(self, node: NodeScan) -> None:
         if node.node.id is not None:
@@ -186,7 +195,10 @@ class ClusterScan:
         """Look after all nodes until nothing is left to do."""
         seen, progress_at = (-1, 0, 0), self._loop.time()
         while True:
-            await self._control.wait_for_stop(WATCH_EVERY_S)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WATCH_EVERY_S):
+                    await self._control.unless_stopped(self._all_wait.wait())
+            self._all_wait.clear()
             if self._control.is_stopped:
                 await self._end_passes()
                 return
@@ -198,10 +210,9 @@ class ClusterScan:
             self._sought = self._find_sought()
             now = self._loop.time()
             self._wake(now)
-            is_idle = len(self._wanted) == len(self._tasks)
             if self.is_whole and all(node in self._wanted or self._is_away(node) for node in self._nodes):
                 return
-            if self._control.is_finishing and is_idle:
+            if self._control.is_finishing and self._is_idle:
                 return
             if self.slots.unsure and not may_forget:
                 self.is_unsure = True
@@ -214,6 +225,7 @@ class ClusterScan:
             if seen != before or self._control.is_held:
                 progress_at = now
             elif now - progress_at > SETTLE_S or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
+                self.slots.cover_without_lost()
                 return
 
     async def _end_passes(self) -> None:
@@ -224,10 +236,11 @@ class ClusterScan:
             await asyncio.wait(self._tasks, timeout=SETTLE_S)
 
     def _is_given_up(self) -> bool:
-        """Whether all slots that are left are those of primaries that are given up, and there is nobody for them."""
+        """Whether nobody is there for the slots that are left: their primaries are given up, or all were visited."""
+        if self._elsewhere or self._doubted:
+            return False
         given_up = self._cluster.given_up
-        has_keys = self._elsewhere or self._doubted
-        return bool(given_up) and not has_keys and self.slots.uncovered().keys() <= given_up
+        return self.slots.ledger.is_visited or (bool(given_up) and self.slots.uncovered().keys() <= given_up)
 
     def _is_away(self, node: NodeScan) -> bool:
         return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online
@@ -270,7 +283,11 @@ class ClusterScan:
         return sought.union(map(key_slot, self._elsewhere))
 
     def _wake(self, now: float) -> None:
-        """Let nodes go on that have something to do: those that serve what is sought, all where there are few."""
+        """Let nodes go on that have something to do: those that serve what is sought, all where there are few.
+
+        One whose view is all that the others wait for tells it at once.
+        """
+        is_idle = self._is_idle
         serving = {self._owners.get(slot) for slot in self._sought}
         if self._sought and len(self._nodes) <= NODES_AT_ONCE:
             serving.update(node.node.id for node in self._nodes)
@@ -279,9 +296,10 @@ class ClusterScan:
             if passes is None or node.node.id is None:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
-            is_open = node_id in serving or ledger.open_count(node_id) > 0
-            is_open = is_open or ledger.takes_in(node_id) or ledger.is_awaited(node_id)
-            if is_open and now - passes.looked_at >= VIEW_EVERY_S and not self._control.is_finishing:
+            is_awaited = ledger.is_awaited(node_id)
+            is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id) or is_awaited
+            is_time = now - passes.looked_at >= VIEW_EVERY_S or (is_awaited and is_idle)
+            if is_open and is_time and not self._control.is_finishing:
                 passes.looked_at = now
                 passes.is_due = True
             elif not node.pipeline.waiting:

@@ -76,11 +76,19 @@ class ClusterSlots:
         if seen.came:
             self._take_over(own, seen.came, is_by_slot=self.ledger.is_by_slot(node_id))
         own.set_slots(seen.visited, DROP)
-        for visited_by, covered in seen.covered.items():
-            self._filters[visited_by].forget(covered)
-            self._listed -= covered
+        self._forget(seen.covered)
         self.revision += bool(seen.covered or seen.came or seen.went)
         return seen
+
+    def cover_without_lost(self) -> None:
+        """Call visited slots covered though nodes that do not answer may be taking them in."""
+        self._forget(self.ledger.cover_without_lost())
+
+    def _forget(self, covered: Mapping[str, frozenset[int]]) -> None:
+        """Forget what was delivered of slots that are covered, by the node that has visited them."""
+        for node_id, slots in covered.items():
+            self._filters[node_id].forget(slots)
+            self._listed -= slots
 
     def _take_over(self, own: KeyFilter, came: Mapping[int, str | None], *, is_by_slot: bool) -> None:
         """Have a node deliver slots that it did not have, without what others have delivered of them.

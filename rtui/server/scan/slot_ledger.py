@@ -11,7 +11,8 @@ that of the other, or on both. So what a node lists counts by this book:
    served it all the time, and it was not being moved. A config epoch that has grown tells that a slot may have been
    away and back between two views. Nor may another node be taking it in: one that was promoted in the middle of that
    need not know of it, and keys of the slot are on the other node. Unless that has none: moves that were given up leave
-   such a mark, for weeks. So all other nodes are to tell a view, too, after the slot was assigned to its node.
+   such a mark, for weeks. So after the visit all other nodes are to tell a view, too, also those that do not answer
+   just now but serve slots: others wait for these anyway.
 4. A slot that was visited in other circumstances is visited again, by the node that serves it then. The fingerprints
    of what was delivered of it keep keys from being delivered twice. Once it is covered, nothing more is delivered.
 
@@ -58,6 +59,8 @@ class _Node:
     """Whether its last view is of now, so far as can be said."""
     is_lost: bool = False
     """Whether it does not answer."""
+    has_left: bool = False
+    """Whether it is no member of the cluster any more, so far as is known."""
     told_at: int = 0
     """The number of its last view among those of all nodes; 0 for none."""
     open: set[int] = field(default_factory=set)
@@ -67,7 +70,7 @@ class _Node:
     visited: set[int] = field(default_factory=set)
     """Slots in `open` that it has visited since they were assigned to it."""
     unconfirmed: set[int] = field(default_factory=set)
-    """Slots in `visited` that are covered once no other node turns out to be taking them in."""
+    """Slots in `visited` that are covered once each other node has told another view, and does not take them in."""
     empty: frozenset[int] = NONE
     """Slots that it is taking in, and of which it had no key when it was asked."""
 
@@ -101,8 +104,8 @@ class SlotLedger:
         self._nodes: dict[str, _Node] = {}
         self._views = 0
         """How many views were told."""
-        self._assigned_at = [0] * SLOTS
-        """By slot the number of the view by which it was assigned to its node."""
+        self._visited_at = [0] * SLOTS
+        """By slot the number of the view that its last visit lies before."""
 
     def add_node(self, node_id: str, *, is_by_slot: bool) -> None:
         """Expect views of a node; or begin anew with it, as after a restart: it has visited nothing."""
@@ -157,7 +160,7 @@ class SlotLedger:
         if node.is_lost or len(self._nodes) > NODES_AT_ONCE:
             return False
         others = (one.unconfirmed for one in self._nodes.values() if one is not node)
-        return any(self._assigned_at[slot] >= node.told_at for slots in others for slot in slots)
+        return any(self._visited_at[slot] >= node.told_at for slots in others for slot in slots)
 
     def only_taken_in(self, node_id: str) -> list[int]:
         """Slots not covered, or doubted, that a node takes in, and that no other node says it is handing over."""
@@ -216,7 +219,8 @@ class SlotLedger:
     def keep(self, members: AbstractSet[str]) -> None:
         """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
         for node_id, node in self._nodes.items():
-            if node_id not in members and not node.is_heard:
+            node.has_left = node_id not in members and not node.is_heard
+            if node.has_left:
                 node.moves = {}
 
     def observe(
@@ -246,6 +250,8 @@ class SlotLedger:
         node.visited |= ended & node.open
         visited = frozenset(ended & node.open & node.clean)
         node.unconfirmed |= visited
+        for slot in visited:
+            self._visited_at[slot] = self._views
         return Observed(visited, self._cover(), came, went)
 
     def _doubt(self, node_id: str, first: SlotView) -> None:
@@ -255,18 +261,31 @@ class SlotLedger:
             if target == node_id and slot in covered and slot not in handed_over:
                 self.doubted[slot] = node_id
 
-    def _cover(self) -> dict[str, frozenset[int]]:
+    def cover_without_lost(self) -> dict[str, frozenset[int]]:
+        """Wait no more for views of nodes that do not answer; return the slots that are covered now, by node."""
+        return self._cover(without_lost=True)
+
+    @property
+    def is_visited(self) -> bool:
+        """Whether all that is not covered waits for views of other nodes."""
+        return len(self.covered) + sum(len(node.unconfirmed) for node in self._nodes.values()) == SLOTS
+
+    def _cover(self, *, without_lost: bool = False) -> dict[str, frozenset[int]]:
         """Return the slots that are covered from now on, by node."""
         found: dict[str, frozenset[int]] = {}
-        is_all_at_once = len(self._nodes) <= NODES_AT_ONCE
-        answering = [node for node in self._nodes.values() if is_all_at_once and not node.is_lost]
+        awaited: list[_Node] = []
+        if len(self._nodes) <= NODES_AT_ONCE:
+            serving = set() if without_lost else set(self.owners)
+            for node_id, node in self._nodes.items():
+                if not node.is_lost or (node_id in serving and not node.has_left):
+                    awaited.append(node)
         for node_id, node in self._nodes.items():
             if not node.unconfirmed:
                 continue
             node.unconfirmed &= node.open
             node.unconfirmed -= self._taken_in_but_by(node)
-            told_at = min((one.told_at for one in answering if one is not node), default=self._views + 1)
-            found[node_id] = covered = frozenset(slot for slot in node.unconfirmed if self._assigned_at[slot] < told_at)
+            told_at = min((one.told_at for one in awaited if one is not node), default=self._views + 1)
+            found[node_id] = covered = frozenset(slot for slot in node.unconfirmed if self._visited_at[slot] < told_at)
             self.covered |= covered
             for slots in (node.open, node.visited, node.unconfirmed):
                 slots.difference_update(covered)
@@ -282,7 +301,7 @@ class SlotLedger:
             other = None if before is None else self._nodes[before]
             if other is not None and slot in other.owned and other.epoch > node.epoch:
                 continue
-            self.owners[slot], self._assigned_at[slot] = node_id, self._views
+            self.owners[slot] = node_id
             if slot not in self.covered:
                 if other is not None:
                     other.open.discard(slot)
