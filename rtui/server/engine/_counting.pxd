@@ -163,7 +163,7 @@ cdef inline bint count_page(Inspection* one, Page* page) noexcept nogil:
     cdef size_t index
     cdef bint is_counted = grow_scratch(&one.scratch, page.count)
     for index in range(page.count if is_counted else 0):
-        if page.keys[index].is_elsewhere:
+        if page.keys[index].is_absent:
             page.keys[index].is_gone = True
         elif page.keys[index].is_gone and add_gone(one, &page.keys[index]) == IS_FAILURE:
             is_counted = False

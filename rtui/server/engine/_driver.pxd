@@ -176,7 +176,7 @@ cdef inline bint is_full(const Pipeline* pipeline) noexcept nogil:
         one.wants_python
         or one.top.count >= MOST_ROWS
         or one.exported.count >= MOST_ROWS
-        or one.elsewhere.count >= MOST_ROWS
+        or one.absent.count >= MOST_ROWS
         or one.tags.count >= MOST_TAGS
         or one.unread.name_bytes >= MOST_UNREAD_BYTES
     )

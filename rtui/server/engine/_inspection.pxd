@@ -153,9 +153,8 @@ cdef struct Inspection:
     Rows top  # candidates for the lists of largest keys
     Rows exported
     Rows unread  # names that are too long
-    bint tells_elsewhere  # whether it matters that another node has a key
-    bint moves_silently  # whether a key that is gone may be on another node
-    Rows elsewhere  # such keys
+    bint tells_absent  # whether keys that are gone, or that another node has, are left to Python
+    Rows absent  # such keys
     Rows tags
     bint has_registry  # whether keys are counted by it
     Counts* registry  # what counts them, NULL where Python counts them all
@@ -255,7 +254,7 @@ cdef inline bint leave_watched(Inspection* one, Page* page) noexcept nogil:
     cdef Key* key
     for index in range(page.count):
         key = &page.keys[index]
-        if key.is_elsewhere:
+        if key.is_absent:
             continue
         if one.types[key.type].is_exported and not key.known & KNOWS_MEMORY:
             key.known &= ~KNOWS_LENGTH  # asked again
@@ -307,18 +306,18 @@ cdef inline bint means_elsewhere(const Reply* error) noexcept nogil:
     )
 
 
-cdef inline int leave_to_others(Inspection* one, Key* key) noexcept nogil:
-    """Let another node be asked about a key, once; return 0 or IS_FAILURE."""
-    if not key.is_elsewhere and not add_row(&one.elsewhere, key, key.name, key.length):
+cdef inline int leave_to_python(Inspection* one, Key* key) noexcept nogil:
+    """Leave a key to Python that is not there, once; return 0 or IS_FAILURE."""
+    if not key.is_absent and not add_row(&one.absent, key, key.name, key.length):
         return IS_FAILURE
-    key.is_elsewhere = True
+    key.is_absent = True
     return 0
 
 
 cdef inline int add_gone(Inspection* one, Key* key) noexcept nogil:
     """Count a key that is gone, or have it found out whether it has moved; return 0 or IS_FAILURE."""
-    if one.moves_silently:
-        return leave_to_others(one, key)
+    if one.tells_absent:
+        return leave_to_python(one, key)
     one.vanished += 1
     return 0
 
@@ -332,7 +331,7 @@ cdef inline int decided(Inspection* one, int column, Key* key, const Reply* repl
         return one.decide(one.owner, column, key, reply)
     if reply.length >= 9 and memcmp(reply.text, b"WRONGTYPE", 9) == 0:
         return IS_GONE
-    if one.tells_elsewhere and means_elsewhere(reply):
+    if one.tells_absent and means_elsewhere(reply):
         return IS_ELSEWHERE
     hash = one.tree.seed + (<uint64_t>reply.length << 8) + column
     if column == ASKS_LENGTH:  # a command of its own for each type
@@ -407,7 +406,7 @@ cdef inline int answer_first(Inspection* one, Key* key, int column, const Reply*
     if what == IS_GONE:
         key.is_gone = True
     elif what == IS_ELSEWHERE:
-        return leave_to_others(one, key)
+        return leave_to_python(one, key)
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
 
@@ -456,7 +455,7 @@ cdef inline int answer_second(Inspection* one, Key* key, int column, const Reply
     if what == IS_GONE and column != ASKS_ENCODING:
         key.is_gone = True
     elif what == IS_ELSEWHERE:
-        return 0 if column == ASKS_ENCODING else leave_to_others(one, key)
+        return 0 if column == ASKS_ENCODING else leave_to_python(one, key)
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
 
@@ -485,7 +484,7 @@ cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
     for index in range(page.count):
         key = &page.keys[index]
         key.asked = 0
-        if key.is_elsewhere:
+        if key.is_absent:
             continue
         if key.is_gone:
             if add_gone(one, key) == IS_FAILURE:
@@ -555,7 +554,7 @@ cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
         key = &page.keys[index]
         was_asked = key.asked & (1 << ASKS_LENGTH)
         key.asked = 0
-        if key.is_sampled or key.is_gone or key.is_elsewhere or key.known & KNOWS_LENGTH:
+        if key.is_sampled or key.is_gone or key.is_absent or key.known & KNOWS_LENGTH:
             continue
         if page.is_late:
             leave_out(&one.types[key.type], key)

@@ -39,7 +39,7 @@ cdef struct Key:
     uint8_t known
     uint8_t asked  # bits of columns, from ASKS_MEMORY on
     bint is_gone
-    bint is_elsewhere  # another node of the cluster is asked about it
+    bint is_absent  # it is gone, or another node of the cluster has it: left to Python
     bint is_sampled
     int64_t ttl_ms
     int64_t recency  # idle time or frequency

@@ -165,7 +165,7 @@ cdef class ScanEngine:
         free_rows(&self.inspection.top)
         free_rows(&self.inspection.exported)
         free_rows(&self.inspection.unread)
-        free_rows(&self.inspection.elsewhere)
+        free_rows(&self.inspection.absent)
         free_rows(&self.inspection.tags)
         free_rows(&self.inspection.by_registry)
         for index in range(self.inspection.type_count):
@@ -236,24 +236,14 @@ cdef class ScanEngine:
         self.pipeline.stuck = 0
 
     @property
-    def tells_elsewhere(self):
-        """Whether `take_elsewhere` has keys that another node has, which otherwise stay unknown."""
-        return bool(self.inspection.tells_elsewhere)
+    def tells_absent(self):
+        """Whether `take_absent` has keys that are gone or that another node has; else these are counted, or unknown."""
+        return bool(self.inspection.tells_absent)
 
-    @tells_elsewhere.setter
-    def tells_elsewhere(self, bint tells):
+    @tells_absent.setter
+    def tells_absent(self, bint tells):
         self.check()
-        self.inspection.tells_elsewhere = tells
-
-    @property
-    def moves_silently(self):
-        """Whether a key that is gone may have moved to another node, so that `take_elsewhere` has it."""
-        return bool(self.inspection.moves_silently)
-
-    @moves_silently.setter
-    def moves_silently(self, bint moves):
-        self.check()
-        self.inspection.moves_silently = moves
+        self.inspection.tells_absent = tells
 
     cdef int decided(self, int column, const Key* key, const Reply* reply) noexcept:
         """Return what a reply means; what Python raises is raised again by whoever has called the engine."""
@@ -648,9 +638,9 @@ cdef class ScanEngine:
         """Return names that are too long to ask about."""
         return [row[0] for row in self.rows_of(&self.inspection.unread)]
 
-    def take_elsewhere(self):
+    def take_absent(self):
         """Return keys since the last call of which the server has said that another node has them."""
-        return [row[0] for row in self.rows_of(&self.inspection.elsewhere)]
+        return [row[0] for row in self.rows_of(&self.inspection.absent)]
 
     def take_waiting(self):
         """Count all keys about which all is known; forget the others, and return their names."""
@@ -671,7 +661,7 @@ cdef class ScanEngine:
             page = pop(queue)
             while page != NULL:
                 for index in range(page.count):
-                    if not page.keys[index].is_elsewhere:
+                    if not page.keys[index].is_absent:
                         found.append(bytes_at(page.keys[index].name, page.keys[index].length))
                 free(page)
                 page = pop(queue)

@@ -82,27 +82,20 @@ class Question:
     is_timed: bool = False
     has_clock: bool = False
 
-    def divided(
-        self, replies: Sequence[Reply], *, moves_silently: bool
-    ) -> tuple[list[bytes], list[Candidate], Sequence[Reply]]:
-        """Return the keys that another node has, and of the others the candidates and their replies.
-
-        With `moves_silently` a key that is gone may be one of them.
-        """
+    def divided(self, replies: Sequence[Reply]) -> tuple[list[bytes], list[Candidate], Sequence[Reply]]:
+        """Return the keys that are gone, or that another node has; of the others the candidates and their replies."""
         pairs = [*zip(self.candidates, replies, strict=True)]
-        has_moved = [self._has_moved(one, reply, moves_silently) for one, reply in pairs]
-        if not any(has_moved):
+        is_absent = [self._is_absent(one, reply) for one, reply in pairs]
+        if not any(is_absent):
             return [], self.candidates, replies
-        kept = [pair for pair, has in zip(pairs, has_moved, strict=True) if not has]
-        moved = [one.key for one, _ in compress(pairs, has_moved)]
-        return moved, [one for one, _ in kept], [reply for _, reply in kept]
+        kept = [pair for pair, is_away in zip(pairs, is_absent, strict=True) if not is_away]
+        absent = [one.key for one, _ in compress(pairs, is_absent)]
+        return absent, [one for one, _ in kept], [reply for _, reply in kept]
 
-    def _has_moved(self, one: Candidate, reply: Reply, moves_silently: bool) -> bool:
-        """Whether a reply says, or may mean, that another node has the key."""
+    def _is_absent(self, one: Candidate, reply: Reply) -> bool:
+        """Whether a reply says that another node has the key, or that it is gone."""
         if isinstance(reply, ServerError):
-            return is_elsewhere(reply) or (moves_silently and means_gone(reply))
-        if not moves_silently:
-            return False
+            return is_elsewhere(reply) or means_gone(reply)
         is_empty = self.command is command_of(Fact.LENGTH, one.key_type) and reply == 0
         return (is_empty and type_of(one.key_type).removed_when_empty) or expected(self.command.spec.name).means_gone(
             reply

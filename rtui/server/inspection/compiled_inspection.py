@@ -140,7 +140,7 @@ class CompiledInspection:
             self._pipeline.unread[name] += 1
             return IS_UNKNOWN
         error = ServerError(value.decode(errors="replace") if isinstance(value, bytes) else "")
-        if self._pipeline.on_elsewhere is not None and is_elsewhere(error):
+        if self._pipeline.on_absent is not None and is_elsewhere(error):
             return IS_ELSEWHERE
         if is_temporary(error):
             raise ServerBusyError(error.text)
@@ -155,8 +155,7 @@ class CompiledInspection:
         """Tell the engine what to ask from now on, where that has changed."""
         plan, engine = self._plan, self._engine
         self._is_resting = False
-        engine.tells_elsewhere = self._pipeline.on_elsewhere is not None
-        engine.moves_silently = engine.tells_elsewhere and self._pipeline.moves_silently
+        engine.tells_absent = self._pipeline.on_absent is not None
         types = engine.types()
         if self._revision != plan.revision:
             self._revision, self._defined = plan.revision, 0
@@ -236,9 +235,9 @@ class CompiledInspection:
             engine.take_tags(),
             [*zip(engine.types(), engine.take_late(), strict=True)],
         )
-        elsewhere = engine.take_elsewhere()
-        if elsewhere and self._pipeline.on_elsewhere is not None:
-            self._pipeline.on_elsewhere(elsewhere)
+        absent = engine.take_absent()
+        if absent and self._pipeline.on_absent is not None:
+            self._pipeline.on_absent(absent)
         self._by_registry += engine.take_by_registry()
         self._is_resting = True
         if self._table is not None and (self._table.is_filling or time.monotonic() - self._taken_at_s > TAKEN_EVERY_S):

@@ -87,10 +87,8 @@ class KeyFinder:
         """Why such a fact is not known, of the first key, without a full stop."""
         self.asked: Counter[Fact] = Counter()
         """Questions that were answered."""
-        self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
-        """Called with keys of which the server says that another one has them; None where they stay unknown."""
-        self.moves_silently = False
-        """Whether a key that is gone may have moved to another node; it is `on_elsewhere` then."""
+        self.on_absent: Callable[[Sequence[bytes]], object] | None = None
+        """See `ScanQueries`."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
@@ -331,16 +329,16 @@ class KeyFinder:
         return [one for one in candidates if self.rights.may_fit(one)] if is_next else candidates
 
     def _leave_to_others(self, question: Question, replies: Sequence[Reply]) -> tuple[list[Candidate], Sequence[Reply]]:
-        """Have other nodes asked all about the keys that they have; return the others with their replies."""
-        if self.on_elsewhere is None:
+        """Have other nodes asked all about the keys that are not here; return the others with their replies."""
+        if self.on_absent is None:
             return question.candidates, replies
-        moved, candidates, kept = question.divided(replies, moves_silently=self.moves_silently)
-        if moved:
-            self.seen -= len(moved)
-            self.named -= len(moved)
+        absent, candidates, kept = question.divided(replies)
+        if absent:
+            self.seen -= len(absent)
+            self.named -= len(absent)
             if question.stage >= len(self._deciding):
-                self.matches.add_count(-len(moved))
-            self.on_elsewhere(moved)
+                self.matches.add_count(-len(absent))
+            self.on_absent(absent)
         return candidates, kept
 
     def count_gone(self, keys: int) -> None:

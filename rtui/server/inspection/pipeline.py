@@ -115,10 +115,8 @@ class InspectionPipeline:
         self.own_read_keys = 0
         """Keys that rtui itself has used last: their idle time is that before."""
         self.own_reads = OwnReads() if own_reads is None else own_reads
-        self.on_elsewhere: Callable[[Sequence[bytes]], object] | None = None
-        """Called with keys of which the server says that another one has them; None where they stay unknown."""
-        self.moves_silently = False
-        """Whether a key that is gone may have moved to another node; it is `on_elsewhere` then."""
+        self.on_absent: Callable[[Sequence[bytes]], object] | None = None
+        """See `ScanQueries`."""
         self._clock = clock
         self._on_server = on_server
         self._compile = compile_to
@@ -291,15 +289,15 @@ class InspectionPipeline:
     def _read(self, query: Query, replies: Sequence[Reply], now_s: float) -> list[InspectedBatch]:
         """Read the replies about the keys of a query; return those that exist. Raises ServerBusyError."""
         names = [command.spec.name for command in query.key_commands]
-        tells_elsewhere = self.on_elsewhere is not None
+        tells_elsewhere = self.on_absent is not None
         found = read_answers(query.batch.keys, replies, [*map(expected, names)], tells_elsewhere=tells_elsewhere)
         for at, error in found.errors.items():
             if refuses_fact(error):
                 self.plan.capabilities.record(names[at], error)
         for at, count in found.unread.items():
             self.unread[names[at]] += count
-        if found.elsewhere and self.on_elsewhere is not None and query.stage is not Stage.ENCODING:
-            self.on_elsewhere(found.elsewhere)
+        if found.elsewhere and self.on_absent is not None and query.stage is not Stage.ENCODING:
+            self.on_absent(found.elsewhere)
         if query.stage is Stage.ENCODING:
             encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
             self.findings.add_encodings(query.batch.key_type or b"", encodings)
@@ -309,10 +307,10 @@ class InspectionPipeline:
 
     def _add_gone(self, keys: Sequence[bytes]) -> None:
         """Count keys that are gone, or have it found out whether they have moved."""
-        if self.moves_silently and self.on_elsewhere is not None:
-            self.on_elsewhere(keys)
-        else:
+        if self.on_absent is None:
             self.count_gone(len(keys))
+        elif keys:
+            self.on_absent(keys)
 
     def count_gone(self, keys: int) -> None:
         """Count keys that are gone."""

@@ -47,6 +47,16 @@ STILL_MOVING: Final = SafeText("they were still being moved")
 
 
 @dataclass(frozen=True, slots=True)
+class _AbsentKeys:
+    """Listed keys that a node, asked about them, did not have, or said to be on another one."""
+
+    node: NodeScan
+    views: int
+    """How many views were told before."""
+    keys: Sequence[bytes]
+
+
+@dataclass(frozen=True, slots=True)
 class UncoveredSlots:
     """Slots of which not every key was delivered for certain."""
 
@@ -83,6 +93,8 @@ class ClusterScan:
         """Set as soon as all nodes do."""
         self._elsewhere: list[bytes] = []
         """Listed keys that are to be asked about on another node."""
+        self._absent: list[_AbsentKeys] = []
+        """Keys of which the next views of the nodes tell whether they are gone, or on another node."""
         self._doubted: dict[NodeScan, list[bytes]] = {}
         """Listed keys that a replica did not have any more, or not there: its primary is asked where they are."""
         self._asking: dict[NodeScan, asyncio.Task[None]] = {}
@@ -99,8 +111,13 @@ class ClusterScan:
     @property
     def is_whole(self) -> bool:
         """Whether every slot is covered, and all is asked about every key."""
-        has_keys = self._elsewhere or self._doubted or any(node.pipeline.waiting for node in self._nodes)
+        has_keys = self._has_keys or any(node.pipeline.waiting for node in self._nodes)
         return self.slots.ledger.is_complete and not has_keys
+
+    @property
+    def _has_keys(self) -> bool:
+        """Whether there are listed keys of which it is not known where they are."""
+        return bool(self._elsewhere or self._absent or self._doubted)
 
     async def run(self, *, may_forget: bool) -> None:
         """Scan until every slot is covered, or it is stopped, or nothing goes on any more.
@@ -120,6 +137,7 @@ class ClusterScan:
         for node in self._nodes:
             if not self._control.is_stopped:
                 self._elsewhere += node.pipeline.take_waiting() + self._doubted.pop(node, [])
+        self._settle_absent(is_over=True)
 
     def uncovered(self) -> list[UncoveredSlots]:
         """The slots that are not covered, by node."""
@@ -145,10 +163,33 @@ class ClusterScan:
     def _begin(self, node: NodeScan) -> None:
         if node.node.queries is not None:
             has_primary = node.node.primary is not None
-            node.node.queries.on_elsewhere = partial(self._doubt, node) if has_primary else self._elsewhere.extend
+            node.node.queries.on_absent = partial(self._doubt if has_primary else self._note_absent, node)
         task = asyncio.create_task(self._scan(node), name="rtui scan of a node")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+    def _note_absent(self, node: NodeScan, keys: Sequence[bytes]) -> None:
+        self._absent.append(_AbsentKeys(node, self.slots.ledger.views, keys))
+
+    def _settle_absent(self, *, is_over: bool = False) -> None:
+        """Count keys that are gone, and have others asked about elsewhere, once views tell of them, or all `is_over`.
+
+        A key is gone where the node that did not have it still serves its slot, which no other node takes in.
+        """
+        ledger, absent = self.slots.ledger, self._absent
+        self._absent = []
+        for one in absent:
+            node_id = one.node.node.id or ""
+            if not is_over and not ledger.are_told(node_id, one.views):
+                self._absent.append(one)
+                continue
+            is_there = {
+                slot: ledger.owners[slot] == node_id and not ledger.is_moving(slot) for slot in map(key_slot, one.keys)
+            }
+            away = [key for key in one.keys if not is_there[key_slot(key)]]
+            self._elsewhere += away
+            if one.node.node.queries is not None:
+                one.node.node.queries.count_gone(len(one.keys) - len(away))
 
     def _doubt(self, node: NodeScan, keys: Sequence[bytes]) -> None:
         """Have the primary of a node asked where keys are that its replica did not have."""
@@ -157,14 +198,15 @@ class ClusterScan:
             self._asking[node] = asyncio.create_task(self._ask_primary(node), name="rtui keys of a replica")
 
     async def _ask_primary(self, node: NodeScan) -> None:
-        """Count the doubted keys of a node that are gone; the others are to be asked about where they are."""
+        """Find out which of the doubted keys of a node its primary does not have, either."""
         primary, keys = node.node.primary, self._doubted[node]
         while keys and primary is not None and node.node.queries is not None:
             some, gone = keys[:DOUBTED_AT_ONCE], set[bytes]()
             with contextlib.suppress(RtuiError):
                 gone = set(await primary.gone(some))
             del keys[: len(some)]
-            node.node.queries.count_gone(sum(key in gone for key in some))
+            if gone:
+                self._note_absent(node, [key for key in some if key in gone])
             self._elsewhere += [key for key in some if key not in gone]
         self._doubted.pop(node, None)
 
@@ -178,14 +220,13 @@ class ClusterScan:
             if self._control.is_stopped:
                 return
             waiting = self._wanted[node] = asyncio.Event()
-            if self._is_idle:
+            if self._all_are_waiting():
                 self._all_wait.set()
             await waiting.wait()
 
-    @property
-    def _is_idle(self) -> bool:
-        """Whether all nodes wait for something to do."""
-        return len(self._wanted) == len(self._tasks)
+    def _all_are_waiting(self) -> bool:
+        """Whether all nodes that answer wait for something to do."""
+        return all(node in self._wanted or self._is_away(node) for node in self._nodes)
 
     def _lose(self, node: NodeScan) -> None:
         if node.node.id is not None:
@@ -206,13 +247,14 @@ class ClusterScan:
                 if node.waits_for is not None or not node.node.connection.is_online:
                     self._lose(node)
             self._leave_the_dead()
+            self._settle_absent()
             self._place_keys()
             self._sought = self._find_sought()
             now = self._loop.time()
             self._wake(now)
-            if self.is_whole and all(node in self._wanted or self._is_away(node) for node in self._nodes):
+            if self.is_whole and self._all_are_waiting():
                 return
-            if self._control.is_finishing and self._is_idle:
+            if self._control.is_finishing and len(self._wanted) == len(self._tasks):
                 return
             if self.slots.unsure and not may_forget:
                 self.is_unsure = True
@@ -237,10 +279,8 @@ class ClusterScan:
 
     def _is_given_up(self) -> bool:
         """Whether nobody is there for the slots that are left: their primaries are given up, or all were visited."""
-        if self._elsewhere or self._doubted:
-            return False
-        given_up = self._cluster.given_up
-        return self.slots.ledger.is_visited or (bool(given_up) and self.slots.uncovered().keys() <= given_up)
+        ledger = self.slots.ledger
+        return not self._has_keys and {ledger.owners[slot] for slot in ledger.unvisited} <= self._cluster.given_up
 
     def _is_away(self, node: NodeScan) -> bool:
         return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online
@@ -287,9 +327,11 @@ class ClusterScan:
 
         One whose view is all that the others wait for tells it at once.
         """
-        is_idle = self._is_idle
+        is_idle, told = self._all_are_waiting(), max((one.views for one in self._absent), default=-1)
+        absent_from = {one.node for one in self._absent}
+        is_all_at_once = len(self._nodes) <= NODES_AT_ONCE
         serving = {self._owners.get(slot) for slot in self._sought}
-        if self._sought and len(self._nodes) <= NODES_AT_ONCE:
+        if self._sought and is_all_at_once:
             serving.update(node.node.id for node in self._nodes)
         for node, waiting in [*self._wanted.items()]:
             passes = node.listing.passes
@@ -297,6 +339,8 @@ class ClusterScan:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
             is_awaited = ledger.is_awaited(node_id)
+            if not is_awaited and (is_all_at_once or node in absent_from):
+                is_awaited = not ledger.has_told(node_id, told)
             is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id) or is_awaited
             is_time = now - passes.looked_at >= VIEW_EVERY_S or (is_awaited and is_idle)
             if is_open and is_time and not self._control.is_finishing:

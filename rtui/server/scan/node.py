@@ -108,18 +108,18 @@ class QuerySource(Protocol):
     def reset(self) -> None:
         """Forget all keys that wait: the scan begins again."""
 
-    on_elsewhere: Callable[[Sequence[bytes]], object] | None
-    """Called with keys of which the server says that another one has them; None where they stay unknown."""
+    on_absent: Callable[[Sequence[bytes]], object] | None
+    """In a cluster called with keys that are gone, or that another node has: a node may not know that they have moved.
 
-    moves_silently: bool
-    """Whether a key that is gone may have moved to another node: a replica does not tell. It is `on_elsewhere` then."""
+    Where it is None the first are counted, and the others stay unknown.
+    """
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node's queries go on with them."""
         ...
 
     def count_gone(self, keys: int) -> None:
-        """Count keys that are gone, as another server has said."""
+        """Count keys that are gone, as was found out."""
 
     @property
     def is_compiled(self) -> bool:

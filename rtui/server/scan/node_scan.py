@@ -229,7 +229,6 @@ class NodeScan:
             self.listing.begin_pass(reply)
         source = self.node.queries
         if source is not None:
-            source.moves_silently = primary is not None and passes is not None
             await source.use_lane(lane)
 
     async def _prove_cursors(self) -> None:

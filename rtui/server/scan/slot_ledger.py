@@ -154,6 +154,20 @@ class SlotLedger:
         moves = self._nodes[node_id].moves
         return any(target == node_id and slot not in self.covered for slot, target in moves.items())
 
+    @property
+    def views(self) -> int:
+        """How many views were told so far."""
+        return self._views
+
+    def has_told(self, node_id: str, views: int) -> bool:
+        """Whether a node has told one after so many."""
+        return self._nodes[node_id].told_at > views
+
+    def are_told(self, node_id: str, views: int) -> bool:
+        """Whether a node has told a view after so many, and all others without whose views no slot is covered."""
+        awaited = [self._nodes[node_id], *self._awaited()]
+        return all(node.told_at > views for node in awaited)
+
     def is_awaited(self, node_id: str) -> bool:
         """Whether slots of others are not covered before a node tells another view."""
         node = self._nodes[node_id]
@@ -266,19 +280,15 @@ class SlotLedger:
         return self._cover(without_lost=True)
 
     @property
-    def is_visited(self) -> bool:
-        """Whether all that is not covered waits for views of other nodes."""
-        return len(self.covered) + sum(len(node.unconfirmed) for node in self._nodes.values()) == SLOTS
+    def unvisited(self) -> set[int]:
+        """Slots that are not covered, or doubted, and do not only wait for views of other nodes."""
+        left = set(range(SLOTS)) - self.covered
+        return left.difference(*(node.unconfirmed for node in self._nodes.values())) | self.doubted.keys()
 
     def _cover(self, *, without_lost: bool = False) -> dict[str, frozenset[int]]:
         """Return the slots that are covered from now on, by node."""
         found: dict[str, frozenset[int]] = {}
-        awaited: list[_Node] = []
-        if len(self._nodes) <= NODES_AT_ONCE:
-            serving = set() if without_lost else set(self.owners)
-            for node_id, node in self._nodes.items():
-                if not node.is_lost or (node_id in serving and not node.has_left):
-                    awaited.append(node)
+        awaited = [node for node in self._awaited() if not (without_lost and node.is_lost)]
         for node_id, node in self._nodes.items():
             if not node.unconfirmed:
                 continue
@@ -290,6 +300,14 @@ class SlotLedger:
             for slots in (node.open, node.visited, node.unconfirmed):
                 slots.difference_update(covered)
         return {node_id: covered for node_id, covered in found.items() if covered}
+
+    def _awaited(self) -> list[_Node]:
+        """The nodes without whose views no slot of another one is covered."""
+        if len(self._nodes) > NODES_AT_ONCE:
+            return []
+        serving = set(self.owners)
+        is_gone = {node_id: node.has_left or node_id not in serving for node_id, node in self._nodes.items()}
+        return [node for node_id, node in self._nodes.items() if not (node.is_lost and is_gone[node_id])]
 
     def _assign(self, node_id: str, node: _Node) -> dict[int, str | None]:
         """Assign slots to a node that it serves; return those not covered that it did not have."""

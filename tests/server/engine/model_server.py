@@ -290,7 +290,7 @@ def inspect_pure(
     """Inspect all keys of a server in Python, or those that a filter delivers; others may be `elsewhere`."""
     pipeline = pipeline_of(setting, is_compiled=False)
     if elsewhere is not None:
-        pipeline.on_elsewhere = elsewhere.extend
+        pipeline.on_absent = elsewhere.extend
     cursor, is_done = 0, False
     while True:
         has_asked = ask_pipeline(pipeline, server, 2 * setting.count)
@@ -325,7 +325,7 @@ class CompiledRun:
         self.setting, self.server = setting, server
         self.pipeline = pipeline_of(setting, is_compiled=True)
         if elsewhere is not None:
-            self.pipeline.on_elsewhere = elsewhere.extend
+            self.pipeline.on_absent = elsewhere.extend
         self.ranges = ranges or CompiledRanges(Dialect.OPAQUE)
         self.engine = ScanEngine(self.ranges, scan_template())
         if key_filter is not None:
