@@ -278,9 +278,11 @@ class ClusterScan:
             await asyncio.wait(self._tasks, timeout=SETTLE_S)
 
     def _is_given_up(self) -> bool:
-        """Whether nobody is there for the slots that are left: their primaries are given up, or all were visited."""
+        """Whether nobody is there for what is left: all was visited, but slots of primaries that are given up."""
         ledger = self.slots.ledger
-        return not self._has_keys and {ledger.owners[slot] for slot in ledger.unvisited} <= self._cluster.given_up
+        left = {ledger.owners[slot] for slot in ledger.unvisited}
+        left |= {node.node.id for node in self._nodes if node.pipeline.waiting}
+        return not self._has_keys and left <= self._cluster.given_up
 
     def _is_away(self, node: NodeScan) -> bool:
         return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online

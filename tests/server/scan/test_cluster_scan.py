@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -20,6 +21,8 @@ from rtui.server.deployment.cluster import ClusterWatch
 from rtui.server.engine.counters import new_counters
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
+from rtui.server.scan.cluster_scan import ClusterScan
+from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import EngineQueries, ScanNode, SplitSink
 from rtui.server.scan.pace import Pace
@@ -376,3 +379,13 @@ async def test_a_slot_that_a_node_only_seems_to_take_in_is_covered(
         await scan.run()
     counted.check(names)
     assert scan.state is ScanState.DONE, scan.progress.reason
+
+
+async def test_nodes_whose_keys_are_to_be_asked_about_are_waited_for_though_every_slot_was_visited() -> None:
+    """Unless the cluster has given them up."""
+    node = SimpleNamespace(node=SimpleNamespace(id="a"), pipeline=SimpleNamespace(waiting=1))
+    for given_up, waiting, is_given_up in ((set(), 1, False), ({"a"}, 1, True), (set(), 0, True)):
+        node.pipeline.waiting = waiting
+        slots, cluster = ClusterSlots(0, only=frozenset()), SimpleNamespace(given_up=given_up)
+        scan = ClusterScan(slots, cast(Any, cluster), RunControl(), [cast(Any, node)], cast(Any, None))
+        assert scan._is_given_up() == is_given_up
