@@ -13,15 +13,7 @@ from pathlib import Path
 import redis
 
 from tests.certificates import Certificates
-from tests.servers import (
-    START_TIMEOUT_S,
-    Binary,
-    Server,
-    ServerDiedError,
-    _die_with_parent,
-    free_port,
-    running,
-)
+from tests.servers import START_TIMEOUT_S, Binary, Server, ServerDiedError, _die_with_parent, free_port, running
 
 SERVICE = "mymaster"
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -20,8 +17,8 @@ from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import parse_target
 from tests.conftest import Pool, require
-from tests.sentinels import SERVICE, sentinel_of, wait_answers
-from tests.servers import _die_with_parent, free_port
+from tests.sentinels import SERVICE, sentinel_of
+from tests.servers import free_port
 
 
 @dataclass(slots=True)
@@ -34,20 +31,8 @@ class Alone:
 
 
 @pytest.fixture(params=["redis-6.2", "redis-7.0", "redis-8.10", "valkey-9.1"])
-def sentinel(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Alone]:
-    port = free_port()
-    settings = (f"port {port}", "bind 127.0.0.1", f"dir {tmp_path}", f"sentinel monitor {SERVICE} 127.0.0.1 6 1")
-    (tmp_path / "sentinel.conf").write_text("\n".join(settings) + "\n")
-    with ExitStack() as stack:
-        process = subprocess.Popen(
-            [require(request.param).path, tmp_path / "sentinel.conf", "--sentinel"],
-            stdout=subprocess.DEVNULL,
-            preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
-        )
-        stack.callback(process.wait)
-        stack.callback(process.kill)
-        admin = stack.enter_context(redis.Redis(port=port))
-        wait_answers(admin)
+def sentinel(request: pytest.FixtureRequest) -> Iterator[Alone]:
+    with sentinel_of(require(request.param), 6) as (port, _), redis.Redis(port=port) as admin:
         yield Alone(request.param, port, admin)
 
 

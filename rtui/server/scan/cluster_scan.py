@@ -12,11 +12,11 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
-from rtui.keyspace.slots import joined_ranges, key_slot
+from rtui.keyspace.slots import joined_ranges
 from rtui.keyspace.text.display import SafeText
+from rtui.server.scan.absent_keys import AbsentKeys
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.node import Cluster, ScanNode, slots_without_keys
 from rtui.server.scan.node_scan import NodeScan
@@ -39,21 +39,8 @@ GIVEN_UP_S: Final = 5.0
 COUNTED_AT_ONCE: Final = 1_000
 """So many slots that a node is taking in are asked for their number of keys, at most."""
 
-DOUBTED_AT_ONCE: Final = 100
-"""A primary is asked about so many keys in one write that its replica did not have."""
-
 NOBODY: Final = SafeText("no node that answers serves them")
 STILL_MOVING: Final = SafeText("they were still being moved")
-
-
-@dataclass(frozen=True, slots=True)
-class _AbsentKeys:
-    """Listed keys that a node, asked about them, did not have, or said to be on another one."""
-
-    node: NodeScan
-    views: int
-    """How many views were told before."""
-    keys: Sequence[bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,18 +73,12 @@ class ClusterScan:
         """Whether it ended since keys were forgotten that may come again: all of it should begin anew."""
         self._cluster, self._control = cluster, control
         self._nodes, self._new_scan = nodes, new_scan
+        self._absent = AbsentKeys(slots.ledger, nodes)
         self._loop = asyncio.get_running_loop()
         self._wanted: dict[NodeScan, asyncio.Event] = {}
         """The nodes that wait for something to do."""
         self._all_wait = asyncio.Event()
         """Set as soon as all nodes do."""
-        self._elsewhere: list[bytes] = []
-        """Listed keys that are to be asked about on another node."""
-        self._absent: list[_AbsentKeys] = []
-        """Keys of which the next views of the nodes tell whether they are gone, or on another node."""
-        self._doubted: dict[NodeScan, list[bytes]] = {}
-        """Listed keys that a replica did not have any more, or not there: its primary is asked where they are."""
-        self._asking: dict[NodeScan, asyncio.Task[None]] = {}
         self._sought: frozenset[int] = frozenset()
         """Slots of which it is to be found out who serves them."""
         self._owners: Mapping[int, str] = {}
@@ -111,13 +92,8 @@ class ClusterScan:
     @property
     def is_whole(self) -> bool:
         """Whether every slot is covered, and all is asked about every key."""
-        has_keys = self._has_keys or any(node.pipeline.waiting for node in self._nodes)
+        has_keys = self._absent or any(node.pipeline.waiting for node in self._nodes)
         return self.slots.ledger.is_complete and not has_keys
-
-    @property
-    def _has_keys(self) -> bool:
-        """Whether there are listed keys of which it is not known where they are."""
-        return bool(self._elsewhere or self._absent or self._doubted)
 
     async def run(self, *, may_forget: bool) -> None:
         """Scan until every slot is covered, or it is stopped, or nothing goes on any more.
@@ -130,14 +106,12 @@ class ClusterScan:
             await self._watch(may_forget=may_forget)
         finally:
             others = [task for task in (self._looking, self._counting) if task is not None]
-            tasks = *self._tasks, *self._asking.values(), *others
+            tasks = *self._tasks, *others
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-        for node in self._nodes:
-            if not self._control.is_stopped:
-                self._elsewhere += node.pipeline.take_waiting() + self._doubted.pop(node, [])
-        self._settle_absent(is_over=True)
+            await self._absent.end()
+        self._absent.conclude(is_stopped=self._control.is_stopped)
 
     def uncovered(self) -> list[UncoveredSlots]:
         """The slots that are not covered, by node."""
@@ -152,7 +126,7 @@ class ClusterScan:
                 why = self._control.stop_reason
             label = SafeText("") if node is None else node.node.connection.target.label
             found.append(UncoveredSlots(slots, node_id, label, why or STILL_MOVING))
-        unasked = {key_slot(key) for key in self._elsewhere} & self.slots.ledger.covered
+        unasked = self._absent.slots & self.slots.ledger.covered
         for owner in {self.slots.ledger.owners[slot] for slot in unasked}:
             node = by_id.get(owner)
             label = SafeText("") if node is None else node.node.connection.target.label
@@ -161,54 +135,10 @@ class ClusterScan:
         return found
 
     def _begin(self, node: NodeScan) -> None:
-        if node.node.queries is not None:
-            has_primary = node.node.primary is not None
-            node.node.queries.on_absent = partial(self._doubt if has_primary else self._note_absent, node)
+        self._absent.listen(node)
         task = asyncio.create_task(self._scan(node), name="rtui scan of a node")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-
-    def _note_absent(self, node: NodeScan, keys: Sequence[bytes]) -> None:
-        self._absent.append(_AbsentKeys(node, self.slots.ledger.views, keys))
-
-    def _settle_absent(self, *, is_over: bool = False) -> None:
-        """Count keys that are gone, and have others asked about elsewhere, once views tell of them, or all `is_over`.
-
-        A key is gone where the node that did not have it still serves its slot, which no other node takes in.
-        """
-        ledger, absent = self.slots.ledger, self._absent
-        self._absent = []
-        for one in absent:
-            node_id = one.node.node.id or ""
-            if not is_over and not ledger.are_told(node_id, one.views):
-                self._absent.append(one)
-                continue
-            is_there = {
-                slot: ledger.owners[slot] == node_id and not ledger.is_moving(slot) for slot in map(key_slot, one.keys)
-            }
-            away = [key for key in one.keys if not is_there[key_slot(key)]]
-            self._elsewhere += away
-            if one.node.node.queries is not None:
-                one.node.node.queries.count_gone(len(one.keys) - len(away))
-
-    def _doubt(self, node: NodeScan, keys: Sequence[bytes]) -> None:
-        """Have the primary of a node asked where keys are that its replica did not have."""
-        self._doubted.setdefault(node, []).extend(keys)
-        if node not in self._asking or self._asking[node].done():
-            self._asking[node] = asyncio.create_task(self._ask_primary(node), name="rtui keys of a replica")
-
-    async def _ask_primary(self, node: NodeScan) -> None:
-        """Find out which of the doubted keys of a node its primary does not have, either."""
-        primary, keys = node.node.primary, self._doubted[node]
-        while keys and primary is not None and node.node.queries is not None:
-            some, gone = keys[:DOUBTED_AT_ONCE], set[bytes]()
-            with contextlib.suppress(RtuiError):
-                gone = set(await primary.gone(some))
-            del keys[: len(some)]
-            if gone:
-                self._note_absent(node, [key for key in some if key in gone])
-            self._elsewhere += [key for key in some if key not in gone]
-        self._doubted.pop(node, None)
 
     async def _scan(self, node: NodeScan) -> None:
         """Make one pass after another, whenever there is something to do."""
@@ -226,7 +156,7 @@ class ClusterScan:
 
     def _all_are_waiting(self) -> bool:
         """Whether all nodes that answer wait for something to do."""
-        return all(node in self._wanted or self._is_away(node) for node in self._nodes)
+        return all(node in self._wanted or node.is_away for node in self._nodes)
 
     def _lose(self, node: NodeScan) -> None:
         if node.node.id is not None:
@@ -244,11 +174,11 @@ class ClusterScan:
                 await self._end_passes()
                 return
             for node in self._nodes:
-                if node.waits_for is not None or not node.node.connection.is_online:
+                if node.is_away:
                     self._lose(node)
             self._leave_the_dead()
-            self._settle_absent()
-            self._place_keys()
+            self._absent.settle()
+            self._absent.place()
             self._sought = self._find_sought()
             now = self._loop.time()
             self._wake(now)
@@ -282,34 +212,13 @@ class ClusterScan:
         ledger = self.slots.ledger
         left = {ledger.owners[slot] for slot in ledger.unvisited}
         left |= {node.node.id for node in self._nodes if node.pipeline.waiting}
-        return not self._has_keys and left <= self._cluster.given_up
-
-    def _is_away(self, node: NodeScan) -> bool:
-        return node.failure is not None or node.waits_for is not None or not node.node.connection.is_online
+        return not self._absent and left <= self._cluster.given_up
 
     def _leave_the_dead(self) -> None:
         """Have others asked about the keys of nodes that do not answer, and that serve nothing any more."""
         for node in self._nodes:
-            if self._is_away(node) and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
-                self._elsewhere += node.pipeline.take_waiting()
-
-    def _place_keys(self) -> None:
-        """Have keys asked about on the nodes that serve them now."""
-        if not self._elsewhere:
-            return
-        ledger, by_id = self.slots.ledger, {node.node.id: node for node in self._nodes}
-        keys, pages = self._elsewhere.copy(), dict[NodeScan, list[bytes]]()
-        self._elsewhere.clear()
-        for key in keys:
-            slot = key_slot(key)
-            node = by_id.get(ledger.owners[slot] or "")
-            if node is None or self._is_away(node) or ledger.is_moving(slot):
-                self._elsewhere.append(key)
-            else:
-                pages.setdefault(node, []).append(key)
-        for node, page in pages.items():
-            if node.node.queries is not None:
-                node.node.queries.add_page(page)
+            if node.is_away and node.pipeline.waiting and node.node.id not in self.slots.ledger.owners:
+                self._absent.leave(node.pipeline.take_waiting())
 
     def _find_sought(self) -> frozenset[int]:
         """Return the slots of which it is to be found out who serves them: those not covered, those of listed keys.
@@ -319,19 +228,17 @@ class ClusterScan:
         sought = self.slots.ledger.sought
         if sought:
             unseen = [node for node in self._nodes if node.listing.passes is not None and node.listing.passes.is_unseen]
-            queued = [node for node in unseen if not self._is_away(node)]
+            queued = [node for node in unseen if not node.is_away]
             expected = (range(first, last + 1) for node in queued for first, last in node.node.slots or ())
             sought = sought.difference(*expected)
-        return sought.union(map(key_slot, self._elsewhere))
+        return sought | self._absent.slots
 
     def _wake(self, now: float) -> None:
         """Let nodes go on that have something to do: those that serve what is sought, all where there are few.
 
         One whose view is all that the others wait for tells it at once.
         """
-        is_idle, told = self._all_are_waiting(), max((one.views for one in self._absent), default=-1)
-        absent_from = {one.node for one in self._absent}
-        is_all_at_once = len(self._nodes) <= NODES_AT_ONCE
+        is_idle, is_all_at_once = self._all_are_waiting(), len(self._nodes) <= NODES_AT_ONCE
         serving = {self._owners.get(slot) for slot in self._sought}
         if self._sought and is_all_at_once:
             serving.update(node.node.id for node in self._nodes)
@@ -340,9 +247,7 @@ class ClusterScan:
             if passes is None or node.node.id is None:
                 continue
             ledger, node_id = self.slots.ledger, node.node.id
-            is_awaited = ledger.is_awaited(node_id)
-            if not is_awaited and (is_all_at_once or node in absent_from):
-                is_awaited = not ledger.has_told(node_id, told)
+            is_awaited = ledger.is_awaited(node_id) or self._absent.wait_for(node, is_all_at_once=is_all_at_once)
             is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id) or is_awaited
             is_time = now - passes.looked_at >= VIEW_EVERY_S or (is_awaited and is_idle)
             if is_open and is_time and not self._control.is_finishing:
@@ -396,7 +301,7 @@ class ClusterScan:
         node = self._new_scan(await self._cluster.node(node_id))
         failed = [one for one in self._nodes if one.node.id == node_id]
         for one in failed:
-            self._elsewhere += one.pipeline.take_waiting()
+            self._absent.leave(one.pipeline.take_waiting())
             self._nodes.remove(one)
         self._nodes.append(node)
         self._begin(node)

@@ -74,6 +74,11 @@ class NodeScan:
         self._lost_places = 0
 
     @property
+    def is_away(self) -> bool:
+        """Whether it does not answer just now, or is not scanned any more."""
+        return self.failure is not None or self.waits_for is not None or not self.node.connection.is_online
+
+    @property
     def fraction(self) -> float | None:
         """How much is listed, 0 … 1, None where that is not known."""
         return self.listing.fraction(self.pipeline.probe.size)

@@ -55,8 +55,6 @@ class _Node:
     moves: Mapping[int, str] = field(default_factory=dict)
     """Slots that are being moved, with the id of the node that is to have each."""
     epoch: int = 0
-    is_heard: bool = False
-    """Whether its last view is of now, so far as can be said."""
     is_lost: bool = False
     """Whether it does not answer."""
     has_left: bool = False
@@ -73,6 +71,11 @@ class _Node:
     """Slots in `visited` that are covered once each other node has told another view, and does not take them in."""
     empty: frozenset[int] = NONE
     """Slots that it is taking in, and of which it had no key when it was asked."""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether its last view is of now, so far as can be said."""
+        return self.told_at > 0 and not self.is_lost
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +149,13 @@ class SlotLedger:
 
     def is_moving(self, slot: int) -> bool:
         """Whether a slot is being moved, by the view of the node that serves it, or of one that takes it in."""
-        node = self._nodes.get(self.owners[slot] or "")
-        return node is not None and (slot in node.moves or slot in self._taken_in_but_by(node))
+        owner = self.owners[slot]
+        return owner is not None and slot in self.moving(owner)
+
+    def moving(self, node_id: str) -> AbstractSet[int]:
+        """The slots that are being moved by the view of this node, or taken in by those of others, with keys."""
+        node = self._nodes[node_id]
+        return node.moves.keys() | self._taken_in_but_by(node)
 
     def takes_in(self, node_id: str) -> bool:
         """Whether a node is taking in slots that are not covered: what becomes of them, only its next view tells."""
@@ -163,10 +171,10 @@ class SlotLedger:
         """Whether a node has told one after so many."""
         return self._nodes[node_id].told_at > views
 
-    def are_told(self, node_id: str, views: int) -> bool:
-        """Whether a node has told a view after so many, and all others without whose views no slot is covered."""
-        awaited = [self._nodes[node_id], *self._awaited()]
-        return all(node.told_at > views for node in awaited)
+    @property
+    def told_by_all(self) -> int:
+        """The number of the oldest among the last views of the nodes without whose views no slot is covered."""
+        return min((node.told_at for node in self._awaited()), default=self._views)
 
     def is_awaited(self, node_id: str) -> bool:
         """Whether slots of others are not covered before a node tells another view."""
@@ -219,7 +227,7 @@ class SlotLedger:
         there is one table for all slots only when none of them is.
         """
         node = self._nodes[node_id]
-        left, moving = node.open - node.unconfirmed, node.moves.keys() | self._taken_in_but_by(node)
+        left, moving = node.open - node.unconfirmed, self.moving(node_id)
         fresh = left - node.visited
         if node.is_by_slot:
             return frozenset(fresh | (left - moving))
@@ -228,7 +236,7 @@ class SlotLedger:
     def lose(self, node_id: str) -> None:
         """Note that a node does not answer: its slots are sought elsewhere."""
         node = self._nodes[node_id]
-        node.is_heard, node.is_lost, node.empty = False, True, NONE
+        node.is_lost, node.empty = True, NONE
 
     def keep(self, members: AbstractSet[str]) -> None:
         """Forget what nodes were taking in that have left the cluster: `members` are those that have not."""
@@ -250,7 +258,7 @@ class SlotLedger:
         if node.is_first and not node.told_at:
             self._doubt(node_id, view)
         self._views += 1
-        node.told_at, node.is_heard, node.is_lost = self._views, True, False
+        node.told_at, node.is_lost = self._views, False
         node.moves, node.epoch = view.moves, view.epoch
         node.empty &= view.moves.keys()
         for slot in lost:
@@ -305,9 +313,13 @@ class SlotLedger:
         """The nodes without whose views no slot of another one is covered."""
         if len(self._nodes) > NODES_AT_ONCE:
             return []
-        serving = set(self.owners)
-        is_gone = {node_id: node.has_left or node_id not in serving for node_id, node in self._nodes.items()}
-        return [node for node_id, node in self._nodes.items() if not (node.is_lost and is_gone[node_id])]
+        lost = {node_id for node_id, node in self._nodes.items() if node.is_lost}
+        serving = lost and lost.intersection(self.owners)
+        return [
+            node
+            for node_id, node in self._nodes.items()
+            if node_id not in lost or (node_id in serving and not node.has_left)
+        ]
 
     def _assign(self, node_id: str, node: _Node) -> dict[int, str | None]:
         """Assign slots to a node that it serves; return those not covered that it did not have."""
