@@ -107,14 +107,14 @@ class TreePlaces(CommandScreen[None]):
         self.filter_input.close()
         self.search.returns_to = ""
         pane = self.tree_pane
-        if place.needle != self.search.needle:
+        if place.level is None:
+            pane.hide_schema()
+        if place.name is not None:
+            self.search.show_names_at(place.needle or b"", place.name, is_namespace=place.is_namespace)
+        elif place.needle != self.search.needle:
             self.search.show_names(place.needle or b"")
         if place.level is not None:
             pane.show_schema(place.level)
-        else:
-            pane.hide_schema()
-        if place.name is not None:
-            (pane.reveal_namespace if place.is_namespace else pane.reveal)(place.name)
         if place.is_reading:
             self.enter_detail()
         else:

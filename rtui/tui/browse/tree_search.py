@@ -63,12 +63,35 @@ class TreeSearch:
 
     def show_names(self, text: bytes) -> None:
         """Show the names with this text, or all for none."""
+        self._choose_names(text)
+        if self.needle is not None:
+            self._run(self._tree_pane.names.work, "search")
+
+    def show_names_at(self, text: bytes, name: bytes, *, is_namespace: bool) -> None:
+        """Show the names with this text, or all for none, and go to one of them once it has been searched for."""
+        pane = self._tree_pane
+        if text != (self.needle or b"") or pane.names.is_searching:
+            self._choose_names(text)
+        rows = pane.names.rows
+
+        def go() -> None:
+            (pane.reveal_namespace if is_namespace else pane.reveal)(name)
+
+        async def search() -> None:
+            await pane.names.work()
+            if pane.names.rows is rows:
+                go()
+
+        if pane.names.is_searching:
+            self.hold_keypresses(self._run(search, "search"))
+        else:
+            go()
+
+    def _choose_names(self, text: bytes) -> None:
         if text:
             self.returns_to = ""
         self._tree_pane.filter_names(text)
         self._on_other_rows()
-        if self.needle is not None:
-            self._run(self._tree_pane.names.work, "search")
 
     def clear(self) -> None:
         """Show everything again."""

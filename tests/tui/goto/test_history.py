@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +12,7 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.history import KEPT, History, PanelPlace, Place, TreePlace
 from rtui.tui.log.screen import LogScreen
 from tests.tui.browsing import browsing, until
+from tests.tui.fixed_session import FixedSession
 from tests.tui.goto.test_goto import call_up, enter
 
 
@@ -101,6 +104,20 @@ async def test_a_filter_comes_back_with_its_place() -> None:
         await user.press("alt+left")
         await user.until(lambda: user.screen.tree_pane.names.needle == b"failed" and user.name == b"jobs:failed")
         assert user.session.asked == []
+
+
+async def test_a_key_of_a_filter_is_gone_back_to_also_where_the_search_for_it_takes_longer() -> None:
+    session = FixedSession()
+    session.store.clock = itertools.count().__next__
+    async with browsing(session) as user:
+        await user.press("slash", *"failed", "enter", "end")
+        await user.until(lambda: user.name == b"jobs:failed")
+        await call_up(user)
+        await enter(user, "ns shop:cache", lambda: user.name == b"shop:cache:")
+        await user.pilot.press("alt+left", "enter")
+        await user.until(lambda: user.has_keyboard(user.screen.detail_pane.body))
+        assert user.screen.tree_pane.names.needle == b"failed"
+        assert user.name == b"jobs:failed"
 
 
 async def test_nothing_before_is_said_once() -> None:
