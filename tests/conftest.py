@@ -9,6 +9,7 @@ import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import count
+from random import Random
 
 import pytest
 from hypothesis import settings
@@ -108,9 +109,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Deselect what `--fast` leaves out, and without `--thorough` most versions, seeds and sizes.
 
     A test of every version then runs on the oldest and on the newest of both servers, one test in three also on one of
-    those between, and a test that is marked as sampled takes one value in three. Which ones differs from test to test
-    and from value to value of the other parameters, and stays the same from run to run. A test that is asked for by its
-    whole name runs, and so does every picture that is to be taken again.
+    those between, a test that is marked as sampled takes one value in three, and a slow test one in two where it has at
+    least four. Which ones differs from test to test and from value to value of the other parameters, and stays the same
+    from run to run. A test that is asked for by its whole name runs, and so does every picture that is to be taken
+    again.
     """
     if config.getoption("--thorough") or any("[" in argument for argument in config.args):
         return
@@ -123,6 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if item in sampled and _is_fast(item, newest[_test_of(item)])]
     else:
         kept = [item for item in items if item in sampled and _fixtures_of(item).get("server") not in _left_out(item)]
+        kept = _halved(kept)
     config.hook.pytest_deselected(items=sorted(set(items) - set(kept), key=lambda item: item.nodeid))
     items[:] = kept
 
@@ -164,6 +167,19 @@ def _sampled(items: list[pytest.Item]) -> set[pytest.Item]:
     return kept
 
 
+def _halved(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Without every other one of the values of slow tests, but for those of few and those marked as sampled."""
+    groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("slow") is not None and item.get_closest_marker("sampled") is None:
+            groups[_test_of(item)].append(item)
+    left_out: set[pytest.Item] = set()
+    for test, group in groups.items():
+        if len(group) >= MANY:
+            left_out.update(Random(zlib.crc32(test.encode())).sample(group, len(group) // 2))
+    return [item for item in items if item not in left_out]
+
+
 def _is_fast(item: pytest.Item, newest: int) -> bool:
     if item.nodeid.startswith(SLOW_FOLDERS) or item.get_closest_marker("slow") is not None:
         return False
@@ -178,6 +194,9 @@ def _version_of(item: pytest.Item) -> int:
 
 ONE_IN = 3
 """So many values a test marked as sampled has for each that it runs with."""
+
+MANY = 4
+"""A slow test with so many values runs with half of them."""
 
 NEWEST = "valkey-9.1"
 """The version that most tests use: it comes with a wheel."""

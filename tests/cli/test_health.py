@@ -152,6 +152,7 @@ def test_one_json_document(valkey: Server, capsys: pytest.CaptureFixture[str]) -
     assert figures["commands"]["value"] >= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "begins"),
     [
@@ -223,6 +224,7 @@ def test_what_has_changed_since_a_file(valkey: Server, earlier: str, capsys: pyt
     assert used["change"]["difference"]["low"] == used["value"] - used["then"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("thresholds", "code", "said"),
     [

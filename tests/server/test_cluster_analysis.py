@@ -72,6 +72,7 @@ def outline(report: Report) -> dict[Any, Any]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
 async def test_it_is_the_report_of_one_server_with_all_keys(

@@ -108,6 +108,7 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
     assert len(log.entries) < MANY
 
 
+@pytest.mark.slow
 @ENGINES
 @pytest.mark.parametrize("estimate", [None, 500], ids=["all", "sample"])
 async def test_an_analysis(server: Server, monkeypatch: pytest.MonkeyPatch, engine: str, estimate: int | None) -> None:

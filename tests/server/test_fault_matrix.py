@@ -406,6 +406,7 @@ def logged(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
     assert not [record for record in caplog.records if record.name == "rtui" and record.levelno >= logging.ERROR]
 
 
+@pytest.mark.sampled("fault")
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 @pytest.mark.parametrize("name", WORKS)
@@ -422,6 +423,7 @@ async def test_whatever_a_command_is_answered_the_work_ends_and_says_why(
             await strike(work, redis810, proxy, words, fault)
 
 
+@pytest.mark.sampled("fault")
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
 async def test_the_same_of_what_only_a_cluster_is_asked(

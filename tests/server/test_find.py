@@ -117,6 +117,7 @@ BY_FACTS: dict[str, Callable[[bytes, str, int, int, str], bool]] = {
 }
 
 
+@pytest.mark.slow
 async def test_what_is_found_is_what_asking_about_each_key_finds(server: Server) -> None:
     grown(server.client(), keys=1_200, seed=len(server.name))
     asked = Asked(server)
@@ -255,6 +256,7 @@ async def test_keys_that_go_meanwhile_are_counted(valkey: Server) -> None:
         assert run.mark is Mark.EXACT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["key", "ttl:none size>1"])
 async def test_a_lost_connection_loses_nothing(server: Server, line: str) -> None:
     planted = plant(server, numbered(20_000))

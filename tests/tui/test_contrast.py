@@ -136,6 +136,7 @@ async def test_texts_over_the_tree(scene: str, some_themes: Themes, monkeypatch:
 
 
 @pytest.mark.slow
+@pytest.mark.sampled("scene")
 @pytest.mark.parametrize("scene", PALETTES)
 async def test_texts_of_the_palettes(scene: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """They keep the colours in which they were opened, so each theme has one of its own."""

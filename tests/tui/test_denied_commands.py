@@ -110,6 +110,7 @@ async def test_each_missing_command_is_named_and_the_session_goes_on(some_server
         visitor.check_harmless()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("rules", "says"),
     [

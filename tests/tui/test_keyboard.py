@@ -201,6 +201,7 @@ async def test_a_screen_is_left_once() -> None:
         assert isinstance(app.screen, BrowseScreen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [(), ("question_mark",), ("c",), ("tab",), ("Y",)], ids=" ".join)
 async def test_the_keyboard_comes_back_when_the_terminal_was_too_small_for_anything(keys: tuple[str, ...]) -> None:
     async with browsing() as user:
@@ -280,6 +281,7 @@ def notices(user: AnalyseUser) -> list[str]:
     return [str(notice.message) for notice in user.screen.app._notifications]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "query"),
     [

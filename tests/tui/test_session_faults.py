@@ -174,6 +174,7 @@ def names(visitor: Visitor) -> str:
     return visitor.text(visitor.tree)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
 async def test_restarted_empty_and_what_was_seen_before_says_so(
     some_server: Server, tmp_path: Path, size: tuple[int, int]

@@ -234,6 +234,7 @@ def test_the_version_that_all_keys_begin_with_is_shown_as_it_is(engine: NewCount
     assert counts(report_of(light(*names, b":2:product:1"), engine)) == {b":{id}:product:{id}": 201}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

@@ -66,6 +66,7 @@ def held(stats: Stats, truth: list[int]) -> list[bool]:
     return [count in as_estimate(figure) for figure, count in zip(stats.idle, counts, strict=True)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", LAWS)
 def test_intervals_hold_the_truth(law: str) -> None:
     rng = Random(law)

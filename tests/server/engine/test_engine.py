@@ -117,6 +117,7 @@ def test_keyspaces_of_real_naming(seed: int) -> None:
     compare(batches_of(names_of(seed, 4_000), rng), scope=scope, budget=rng.choice((4096, 300, 20)))
 
 
+@pytest.mark.slow
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(12))
 def test_floods_of_names_beyond_small_limits(seed: int) -> None:

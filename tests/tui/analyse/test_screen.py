@@ -351,6 +351,7 @@ async def test_a_full_disk_leaves_the_old_file_in_place(tmp_path: Path, monkeypa
     assert (tmp_path / "old.csv").read_text() == "old"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ascii_only", [False, True], ids=["unicode", "ascii"])
 @pytest.mark.parametrize("size", [(80, 24), (120, 36), (200, 50), (40, 12)], ids=str)
 async def test_hostile_names_stay_text_at_every_size(size: tuple[int, int], ascii_only: bool) -> None:

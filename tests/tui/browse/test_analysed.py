@@ -135,6 +135,7 @@ async def test_the_order_is_remembered() -> None:
         assert "Namespaces split at : ↑" in header(user)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("title", "sort", "sign"),
     [

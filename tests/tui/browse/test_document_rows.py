@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
 
@@ -18,6 +19,7 @@ from rtui.tui.browse.document import (
     MOST_TEXT_BYTES,
     MOST_TEXT_LINES,
     TEXT_LINES,
+    Document,
     document_rows,
     open_document,
     text_rows,
@@ -25,6 +27,8 @@ from rtui.tui.browse.document import (
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.kit.layout import MARGIN, display
 from rtui.tui.kit.styled_text import wrap
+from rtui.values import decode
+from rtui.values.limits import DEFAULT
 from tests.tui.browse.test_value import text_of
 
 
@@ -86,7 +90,8 @@ def test_a_long_value_is_searched_in_slices() -> None:
 
 
 def test_rows_that_nobody_looks_at_are_not_drawn() -> None:
-    found = open_document(b"[" + b",".join(b'{"id": %d}' % number for number in range(1_000)) + b"]")
+    data = b"[" + b",".join(b'{"id": %d}' % number for number in range(1_000)) + b"]"
+    found = Document(data, decode(data, limits=replace(DEFAULT, seconds=60)), choices=("JSON",))
     never = AssertionError
     with patch.object(module, "_node_line", side_effect=never), patch.object(module, "_node_item", side_effect=never):
         rows = document_rows(found, 80)

@@ -40,6 +40,7 @@ async def found(user: BrowseUser) -> FindScreen:
     return screen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)])
 @pytest.mark.parametrize("key", ["enter", "l", "right"])
 async def test_a_big_key_is_gone_to_and_escape_comes_back(size: tuple[int, int], key: str) -> None:

@@ -384,18 +384,20 @@ async def test_a_string_is_written_whole_and_nothing_is_replaced_without_a_quest
 
 
 @pytest.mark.slow
-@pytest.mark.sampled("size")
+@pytest.mark.sampled("size", "key")
 @pytest.mark.parametrize("size", [(40, 20), (80, 24)], ids=str)
-async def test_every_key_does_no_harm_in_every_kind_of_value(size: tuple[int, int]) -> None:
+@pytest.mark.parametrize(
+    "key", [HASH, b"jobs", b"ranking", b"events", b"plain", b"bits", b"gone", b"huge", b"secret", b""]
+)
+async def test_every_keypress_does_no_harm_in_every_kind_of_value(size: tuple[int, int], key: bytes) -> None:
     async with browsing(ValueSession(), size=size) as user:
-        for key in (HASH, b"jobs", b"ranking", b"events", b"plain", b"bits", b"gone", b"huge", b"secret", b""):
-            await opened(user, key)
-            await user.press(
-                "greater_than_sign", "S", "d", "space", "left", "right", "pagedown", "end", "pageup", "home", "enter"
-            )
-            await user.press("slash", "x", "enter", "o", "1", "enter", "n", "b")
-            while not user.has_keyboard(user.screen.tree_pane.key_tree):
-                await user.press("escape")
+        await opened(user, key)
+        await user.press(
+            "greater_than_sign", "S", "d", "space", "left", "right", "pagedown", "end", "pageup", "home", "enter"
+        )
+        await user.press("slash", "x", "enter", "o", "1", "enter", "n", "b")
+        while not user.has_keyboard(user.screen.tree_pane.key_tree):
+            await user.press("escape")
 
 
 class EndlessSession(FixedSession):

@@ -54,6 +54,9 @@ PLACES = {
 }
 """How to get somewhere from the tree without a scan."""
 
+PARTS = 4
+"""They are gone to in so many sessions."""
+
 
 def scans(server: Server) -> int:
     stats = server.admin.info("commandstats")
@@ -80,7 +83,8 @@ async def at_the_tree(visitor: Visitor, name: str) -> None:
 
 
 @pytest.mark.slow
-async def test_from_anywhere(valkey: Server, tmp_path: Path) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+async def test_from_anywhere(valkey: Server, tmp_path: Path, part: int) -> None:
     fill(valkey)
     async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
         await visitor.whole()
@@ -88,7 +92,7 @@ async def test_from_anywhere(valkey: Server, tmp_path: Path) -> None:
         await ask(visitor)
         await at_the_tree(visitor, "the analysis")
         before = scans(valkey)
-        for name, keys in PLACES.items():
+        for name, keys in [*PLACES.items()][part::PARTS]:
             for key in keys:
                 await visitor.press(key)
                 for _ in range(3):

@@ -102,6 +102,7 @@ async def test_a_panel_is_gone_to_by_name() -> None:
         assert (await shown(user.pilot)).view.panel.id == "clients"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("panel", PANELS[1:], ids=lambda panel: panel.id)
 async def test_each_panel_has_a_key(panel: ServerPanel) -> None:
     async with browsing(session()) as user:
