@@ -18,6 +18,7 @@ from typing import Final
 from rtui.server.deployment.topology import Node
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.supervised_tasks import BackgroundTasks
 from rtui.server.wire.target import Target
 
 MOST_IDLE: Final = 64
@@ -47,7 +48,7 @@ class NodeConnections:
         self._open: OrderedDict[str, Connection] = OrderedDict()
         """The one that was used last at the end."""
         self._scanned: set[str] = set()
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
 
     def know_home(self, node_id: str, generation: int) -> None:
         """Learn which node the home connection leads to in this generation of it."""
@@ -99,12 +100,10 @@ class NodeConnections:
         connection = self._open.pop(node_id, None)
         self._scanned.discard(node_id)
         if connection is not None:
-            closing = asyncio.create_task(connection.close(), name="rtui closing")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._closing.start(connection.close(), name="rtui closing")
 
     async def close(self) -> None:
         """Close all of them."""
         connections = list(self._open.values())
         self._open.clear()
-        await asyncio.gather(*(one.close() for one in connections), *self._closing)
+        await asyncio.gather(*(one.close() for one in connections), self._closing.finish())

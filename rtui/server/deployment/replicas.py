@@ -30,7 +30,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError, ServerBusyError
 from rtui.server.wire.failures import demoted_failure
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
+from rtui.server.wire.supervised_tasks import BackgroundTasks, end_task, for_each, start_supervised
 from rtui.server.wire.target import Target, address_text
 from rtui.server.wire.ways import Address
 
@@ -198,7 +198,7 @@ class ReplicaConnections:
         """Primaries whose replicas were not in sync in time."""
         self._places, self._connect, self._connection_of, self._notes = places, connect, connection_of, notes
         self._checking: asyncio.Task[None] | None = None
-        self._closing: set[asyncio.Task[None]] = set()
+        self._closing = BackgroundTasks()
 
     def is_asked(self, primary_id: str) -> bool:
         """Whether it is a replica of this primary that is asked."""
@@ -312,11 +312,9 @@ class ReplicaConnections:
         found = self._asked.pop(primary_id, None)
         self._used.discard(primary_id)
         if found is not None:
-            closing = asyncio.create_task(found.connection.close(), name="rtui closing")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._closing.start(found.connection.close(), name="rtui closing")
 
     async def close(self) -> None:
         """Close all connections."""
         await end_task(self._checking)
-        await asyncio.gather(*(one.connection.close() for one in self._asked.values()), *self._closing)
+        await asyncio.gather(*(one.connection.close() for one in self._asked.values()), self._closing.finish())

@@ -83,6 +83,23 @@ async def for_each(items: Sequence[_A], work: Callable[[_A], Awaitable[_T]]) -> 
     return [found[at] for at in range(len(items))]
 
 
+class BackgroundTasks:
+    """Work that nobody waits for before the end, such as closing a connection that is not wanted any more."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def start(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
+        """Begin some work."""
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def finish(self) -> None:
+        """Wait until all of it has been done."""
+        await asyncio.gather(*self._tasks)
+
+
 async def end_task(task: asyncio.Task[None] | None) -> None:
     """Cancel a task, if there is one, and wait until it has ended."""
     if task is not None:

@@ -106,18 +106,20 @@ class SshChild:
             return bool(text)
         return False
 
-    def said(self) -> SafeText | None:
-        """Return what ssh has said last, safe to show; None where it has said nothing. Not after `end`."""
+    def _read_all(self) -> None:
         while self._read():
             pass
+
+    def said(self) -> SafeText | None:
+        """Return what ssh has said last, safe to show; None where it has said nothing. Not after `end`."""
+        self._read_all()
         lines = [" ".join(line.split()) for line in self._said.decode("utf-8", "surrogateescape").splitlines()]
         words = " ".join([line for line in lines if line and not _DEBUG.match(line)][-LAST_LINES:])
         return display_text(f"ssh {self._host}: {words}", limit=400) if words else None
 
     def forget_said(self) -> None:
         """Forget what it has said so far: the server has answered, so a banner is no reason for what comes later."""
-        while self._read():
-            pass
+        self._read_all()
         self._said = b""
 
     def end(self) -> None:
