@@ -168,7 +168,7 @@ def _sampled(items: list[pytest.Item]) -> set[pytest.Item]:
 
 
 def _halved(items: list[pytest.Item]) -> list[pytest.Item]:
-    """Without every other one of the values of slow tests, but for those of few and those marked as sampled."""
+    """What the marker `slow` leaves: about half of the values, all where they are few or are marked as sampled."""
     groups: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if item.get_closest_marker("slow") is not None and item.get_closest_marker("sampled") is None:
@@ -205,7 +205,7 @@ PLACES = {name: at for at, name in enumerate(VERSIONS)} | {"redis62": 0, "redis7
 """Versions and their fixtures, by the place in VERSIONS."""
 
 ALWAYS = frozenset({"redis-6.2", "redis-8.10", NEWEST})
-"""The versions that every test of all versions runs on."""
+"""The versions that every test of all versions runs on, but a slow one, which has about half of its versions."""
 
 IN_CI = bool(os.environ.get("CI"))
 """Whether a missing server is a failure."""

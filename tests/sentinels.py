@@ -58,27 +58,13 @@ def watched(binary: Binary, *, lines: Sequence[str] = ()) -> Iterator[Watched]:
         replica = stack.enter_context(running(binary, "--replicaof", f"127.0.0.1 {primary.port}"))
         clients, ports = [], []
         for _ in range(3):
-            port = free_port()
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtui-sentinel-")))
             settings = [
-                f"port {port}",
-                "bind 127.0.0.1",
-                f"dir {folder}",
                 f"sentinel monitor {SERVICE} 127.0.0.1 {primary.port} 2",
                 f"sentinel down-after-milliseconds {SERVICE} {DOWN_AFTER_MS}",
                 f"sentinel failover-timeout {SERVICE} 3000",
                 *lines,
             ]
-            (folder / "sentinel.conf").write_text("\n".join(settings) + "\n")
-            process = subprocess.Popen(
-                [binary.path, folder / "sentinel.conf", "--sentinel"],
-                stdout=subprocess.DEVNULL,
-                preexec_fn=_die_with_parent,  # noqa: PLW1509 -- one system call, no lock
-            )
-            stack.callback(process.wait)
-            stack.callback(process.kill)
-            client = stack.enter_context(redis.Redis(port=port))
-            wait_answers(client)
+            port, _, client = stack.enter_context(_sentinel(binary, settings))
             clients.append(client)
             ports.append(port)
         service = Watched([primary, replica], clients, ports)
@@ -94,14 +80,23 @@ def sentinel_of(
 
     With `tls` it talks TLS only, to the primary as well.
     """
+    settings = [f"sentinel monitor {service} 127.0.0.1 {primary_port} 1"]
+    with _sentinel(binary, settings, tls) as (port, pid, _):
+        yield port, pid
+
+
+@contextmanager
+def _sentinel(
+    binary: Binary, settings: Sequence[str], tls: Certificates | None = None
+) -> Iterator[tuple[int, int, redis.Redis]]:
+    """One Sentinel that answers: its port, its process id and a client."""
     with tempfile.TemporaryDirectory(prefix="rtui-sentinel-") as folder:
         file, port = Path(folder, "sentinel.conf"), free_port()
-        settings = [f"port {0 if tls else port}", "bind 127.0.0.1", f"dir {folder}"]
-        settings.append(f"sentinel monitor {service} 127.0.0.1 {primary_port} 1")
+        lines = [f"port {0 if tls else port}", "bind 127.0.0.1", f"dir {folder}", *settings]
         if tls:
-            settings += [f"tls-port {port}", f"tls-cert-file {tls.cert}", f"tls-key-file {tls.key}"]
-            settings += [f"tls-ca-cert-file {tls.ca}", "tls-auth-clients no", "tls-replication yes"]
-        file.write_text("\n".join(settings) + "\n")
+            lines += [f"tls-port {port}", f"tls-cert-file {tls.cert}", f"tls-key-file {tls.key}"]
+            lines += [f"tls-ca-cert-file {tls.ca}", "tls-auth-clients no", "tls-replication yes"]
+        file.write_text("\n".join(lines) + "\n")
         process = subprocess.Popen(
             [binary.path, file, "--sentinel"],
             stdout=subprocess.DEVNULL,
@@ -109,14 +104,14 @@ def sentinel_of(
         )
         try:
             with redis.Redis(port=port, ssl=tls is not None, ssl_ca_certs=str(tls.ca) if tls else None) as client:
-                wait_answers(client)
-            yield port, process.pid
+                _wait_answers(client)
+                yield port, process.pid, client
         finally:
             process.kill()
             process.wait()
 
 
-def wait_answers(client: redis.Redis) -> None:
+def _wait_answers(client: redis.Redis) -> None:
     """Wait until a Sentinel answers."""
     until = time.monotonic() + START_TIMEOUT_S
     while True:

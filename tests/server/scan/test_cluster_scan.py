@@ -192,7 +192,6 @@ def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
 KINDS = ("pure", "names", "inspected", "inspected pure")
 
 
-@pytest.mark.slow
 @pytest.mark.sampled("kind")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
