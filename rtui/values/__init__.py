@@ -8,7 +8,9 @@
     found.truncated                          # whether this is the beginning only
     found.data                               # the innermost bytes, for a pager or a file
     for row in outline(found.root, folded=is_folded, by_name=True): row.depth, row.node, row.path, row.is_folded
-    alternatives(data, found=found)          # names to switch through, the best first; pass one as `choose`
+    choices(data, found=found).fitting       # names to switch through, the best first; pass one as `choose`
+    choices(data, found=found).others        # all other decoders by name; most fail, see found.has_failed
+    summarise(data).text                     # one line for a row: "gzip › JSON {12}"; None where the bytes say it
     decode(data, choose="hex")               # or "base64 › hex", or any of decoder_names()
     node_json(found.root)                    # a part of the tree to be copied; None where not all of it is there
     decode(data, is_whole=False)             # data is the beginning of a longer value: that is normal
@@ -30,15 +32,17 @@ How a decoder is chosen is in `chain.py`; how a user adds one, in `plugins.py`.
 
 from __future__ import annotations
 
-from rtui.values.chain import UnknownDecoderError, alternatives, decode, decoder_names
+from rtui.values.chain import Choices, UnknownDecoderError, alternatives, choices, decode, decoder_names
 from rtui.values.json_form import node_json
 from rtui.values.limits import DEFAULT, Limits
 from rtui.values.plugins import Decoder
+from rtui.values.summary import Summary, summarise, summary
 from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, drop_unfinished, outline
 
 __all__ = [
     "DEFAULT",
     "SEPARATOR",
+    "Choices",
     "Decoded",
     "Decoder",
     "Form",
@@ -47,11 +51,15 @@ __all__ = [
     "Node",
     "OutlineRow",
     "Step",
+    "Summary",
     "UnknownDecoderError",
     "alternatives",
+    "choices",
     "decode",
     "decoder_names",
     "drop_unfinished",
     "node_json",
     "outline",
+    "summarise",
+    "summary",
 ]

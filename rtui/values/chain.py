@@ -10,7 +10,7 @@ and text and hex are what is left.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from rtui.values import (
     avro,
@@ -86,13 +86,31 @@ def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, 
     return _Chain(Source(data, is_whole), Budget.starting(limits)).follow(wanted)
 
 
-def alternatives(
-    data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
-) -> tuple[str, ...]:
-    """Return what `choose` may be for these bytes, the best first: what the chain found, its layers, text and hex.
+class Choices(NamedTuple):
+    """What `choose` may be for a value."""
+
+    fitting: tuple[str, ...]
+    """What was found, its layers, what else recognises the bytes, text and hex, the best first."""
+    others: tuple[str, ...]
+    """All other decoders by name; most of them fail, which `Decoded.has_failed` tells."""
+
+
+def choices(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None) -> Choices:
+    """Return all decoders for these bytes, those that fit first.
 
     `found` is what `decode` has returned for them without a choice; where it is given they are not decoded again.
     """
+    fitting = alternatives(data, limits=limits, is_whole=is_whole, found=found)
+    source = Source(data, is_whole)
+    first = {name.split(SEPARATOR)[0] for name in fitting}
+    left = sorted({one.name for one in formats() if one.can_read(source)} - first, key=str.casefold)
+    return Choices(fitting, tuple(left))
+
+
+def alternatives(
+    data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
+) -> tuple[str, ...]:
+    """Return the decoders that fit, as `Choices.fitting`."""
     found = found or decode(data, limits=limits, is_whole=is_whole)
     names = [found.title]
     for length in range(len(found.chain) - 1, 0, -1):
@@ -137,7 +155,7 @@ class _Chain:
                 self.failed.add(fitting.name)
                 if chosen is not None or isinstance(stopped, MissingLibrary):
                     self.names.append(fitting.name)
-                    return self._ended(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX))
+                    return self._ended(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX), has_failed=True)
                 continue
             self.names.append(fitting.name)
             self.notes += step.notes
@@ -146,10 +164,11 @@ class _Chain:
             self.source = Source(step.content, self.source.is_whole and not step.truncated)
             self.failed.clear()
 
-    def _ended(self, step: Step) -> Decoded:
+    def _ended(self, step: Step, *, has_failed: bool = False) -> Decoded:
         root = step.content if isinstance(step.content, Node) else Node(Kind.BYTES, step.content)
         truncated = step.truncated or not self.source.is_whole
-        return Decoded(tuple(self.names), step.form, root, self.source.data, tuple(self.notes), truncated)
+        names, notes = tuple(self.names), tuple(self.notes)
+        return Decoded(names, step.form, root, self.source.data, notes, truncated, has_failed)
 
 
 def _failure(fitting: Format, stopped: Stopped) -> str:

@@ -41,3 +41,5 @@ class Format:
     """Decode; raises Invalid, Exceeded or MissingLibrary only when there is nothing to show."""
     needs_proof: bool = False
     """Whether many other bytes look the same, so that it counts only where what comes out of it is recognised."""
+    can_read: Callable[[Source], bool] = lambda _source: True
+    """Tell whether it is worth being offered by name."""

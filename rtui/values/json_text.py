@@ -156,5 +156,6 @@ def _read(source: Source, budget: Budget) -> Step:
     return read_tree(JsonReader(source, budget), source)
 
 
-FORMATS: Final = (Format("JSON", _sniff, _read),)
+NAME: Final = "JSON"
+FORMATS: Final = (Format(NAME, _sniff, _read),)
 """The decoder of this module."""

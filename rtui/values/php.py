@@ -156,5 +156,6 @@ def _read(source: Source, budget: Budget) -> Step:
     return read_tree(PhpReader(source, budget), source)
 
 
-FORMATS: Final = (Format("PHP serialize", _sniff, _read),)
+NAME: Final = "PHP serialize"
+FORMATS: Final = (Format(NAME, _sniff, _read),)
 """The decoder of this module."""

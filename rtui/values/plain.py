@@ -108,10 +108,10 @@ def _read_hex(source: Source, _budget: Budget) -> Step:
     return Step(Node(Kind.BYTES, source.data), truncated=not source.is_whole, form=Form.HEX)
 
 
-FORMATS: Final = (
-    Format("UUID", _sniff_uuid, _read_uuid),
-    Format("number", _sniff_number, _read_number),
-)
+UUID_FORMAT: Final = Format("UUID", _sniff_uuid, _read_uuid)
+NUMBER: Final = Format("number", _sniff_number, _read_number)
+
+FORMATS: Final = (UUID_FORMAT, NUMBER)
 """What is recognised by its shape."""
 
 TEXT: Final = Format("text", _sniff_text, _read_text)

@@ -95,6 +95,8 @@ class Decoded:
     """What one should know to read it: limits, damage, missing libraries, dates. Raw, for `display_text`."""
     truncated: bool = False
     """Whether this is the beginning only."""
+    has_failed: bool = False
+    """Whether the last decoder of the chain could make nothing of the bytes: the last note says why."""
 
     @property
     def title(self) -> str:
