@@ -11,7 +11,6 @@ from urllib.parse import quote
 
 import click
 
-from rtui.cli.main import INTERRUPTED
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -24,6 +23,7 @@ from rtui.cli.options import (
 )
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
+from rtui.server.ending_signals import exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ Exit codes
   3    nothing is, but not all could be judged: a fact was denied or is not known,
        the pass ended early, the report was made without the registry, or the server
        could not be reached
-  130  Ctrl-C or SIGTERM
+  130  Ctrl-C; 143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT
 """
 
 
@@ -213,9 +213,9 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
             error.exit_code = UNKNOWN
             raise
     if result.report is None or result.is_interrupted:
-        if result.is_interrupted:
+        if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
-            return INTERRUPTED
+            return exit_status(result.ended_by)
         click.echo(f"rtui: {result.failure or 'nothing was inspected'}", err=True)
         return UNKNOWN
     code = judge.exit_code(result.report, references)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.main import INTERRUPTED
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -22,6 +21,7 @@ from rtui.cli.options import (
     pace_option,
     separator_option,
 )
+from rtui.server.ending_signals import exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -70,7 +70,8 @@ Exit codes
   1    the server could not be reached, its connection was lost for good, or a term
        needs what it refuses; what had been found until then is written
   2    the command line makes no sense; a wrong term is marked
-  130  Ctrl-C or SIGTERM: what had been found is written; a second one leaves at once
+  130  Ctrl-C: what had been found is written; a second one leaves at once; 143, 129
+       and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
 
 Keys are written as they are found, or at the end with --sort. What they cost, what could not be decided and how many
 there are stands on standard error.
@@ -268,4 +269,4 @@ def _find(
         click.echo(f"rtui: {note}", err=True)
     if result.failure is not None:
         raise result.failure
-    return INTERRUPTED if result.is_interrupted else 0
+    return 0 if result.ended_by is None else exit_status(result.ended_by)

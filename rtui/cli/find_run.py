@@ -6,6 +6,7 @@ import asyncio
 import sys
 from dataclasses import dataclass
 from functools import partial
+from signal import Signals
 from typing import Final
 
 import click
@@ -37,8 +38,8 @@ class Result:
     """What is said of it, in sentences."""
     failure: RtuiError | None = None
     """Why it could not go on."""
-    is_interrupted: bool = False
-    """Whether the user ended it."""
+    ended_by: Signals | None = None
+    """The signal by which the user ended it."""
 
 
 def find(
@@ -86,7 +87,7 @@ async def run_find(
             if not interrupts.is_interrupted:
                 raise
             task.uncancel()
-            return Result(is_interrupted=True)
+            return Result(ended_by=interrupts.sent)
         finally:
             await deployment.close()
     notes = (*run.notes, summary(run))
@@ -94,7 +95,7 @@ async def run_find(
     failure = run.failure
     if failure is None and watch.failure is not None:
         failure = RtuiError("The search broke off", watch.failure)
-    return Result(notes, failure, interrupts.is_interrupted)
+    return Result(notes, failure, interrupts.sent)
 
 
 async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Interrupts) -> None:

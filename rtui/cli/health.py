@@ -84,7 +84,8 @@ Exit codes
   1    one could not be reached, the file could not be written, or --fail-on found something
   2    the command line makes no sense, or a file can't be read
   3    --fail-on found nothing, but not all could be judged
-  130  Ctrl-C or SIGTERM, also where that ends --watch
+  130  Ctrl-C, also where that ends --watch; 143, 129 and 131: SIGTERM, SIGHUP and
+       SIGQUIT
 """
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from rtui.cli.main import INTERRUPTED
 from rtui.registry.rules import RuleLevels, Severity
+from rtui.server.ending_signals import exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -155,10 +155,10 @@ async def take_samples(
                     return int(any(node.failure is not None for node in watch.nodes))
                 await watch.pause()
         except asyncio.CancelledError:
-            if not interrupts.is_interrupted:
+            if interrupts.sent is None:
                 raise
             task.uncancel()
-            return INTERRUPTED
+            return exit_status(interrupts.sent)
         finally:
             await deployment.close()
 

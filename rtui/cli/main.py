@@ -11,12 +11,14 @@ import sys
 import traceback
 from collections.abc import Sequence
 from functools import cache
+from signal import SIGINT
 from typing import Final, NoReturn
 
 import click
 
 import rtui
 import rtui.cli
+from rtui.server.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
 from rtui.server.engine import engine_name
 from rtui.server.registries import RegistryFileError
 from rtui.server.wire.errors import InternalError, RtuiError
@@ -30,9 +32,6 @@ DEFAULT_COMMAND: Final = "browse"
 GC_THRESHOLD: Final = 100_000
 """Garbage is looked for after so many new objects: at the default, 700, that took an eighth of the time until the first
 rows, in which modules are imported and next to nothing becomes garbage."""
-
-INTERRUPTED: Final = 130
-"""Exit code after Ctrl-C or SIGTERM, as in shells."""
 
 _SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
 _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
@@ -98,8 +97,9 @@ def run(args: Sequence[str]) -> int:
         group.main(list(args), prog_name="rtui", standalone_mode=False)
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(end.code is not None)
-    except (click.Abort, KeyboardInterrupt):
-        return INTERRUPTED
+    except (click.Abort, KeyboardInterrupt) as error:
+        ended = error.__cause__ if isinstance(error, click.Abort) else error
+        return ended.exit_status if isinstance(ended, EndedBySignal) else exit_status(SIGINT)
     except Exception as error:  # noqa: BLE001 - the only place: a bug ends in one line without anything secret
         return _print_error(error)
     return 0
@@ -131,4 +131,5 @@ def _print_error(error: Exception) -> int:
 def main() -> NoReturn:
     """The console script."""
     gc.set_threshold(GC_THRESHOLD)
+    raise_at_once(*heeded())
     sys.exit(run(sys.argv[1:]))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.main import INTERRUPTED
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -17,6 +17,7 @@ from rtui.cli.options import (
     log_option,
     scope_options,
 )
+from rtui.server.ending_signals import exit_status
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
@@ -45,7 +46,8 @@ Exit codes
   1    the server could not be reached or refused, its connection was lost for good, or
        the file could not be written; nothing is written
   2    the command line makes no sense, or the report can't be read
-  130  Ctrl-C or SIGTERM: what was seen until then is written, and says so
+  130  Ctrl-C: what was seen until then is written, and says so; 143, 129 and 131:
+       SIGTERM, SIGHUP and SIGQUIT, likewise
 """
 
 
@@ -119,9 +121,9 @@ def _learn(target: Target, asked: dict[str, Any], file: ReportOutput, form: str,
         raise RtuiError("The analysis broke off", result.failure)
     if result.report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        return INTERRUPTED
+        return exit_status(result.ended_by or signal.SIGINT)
     _write(result.report, file, form, most_names)
-    return INTERRUPTED if result.is_interrupted else 0
+    return 0 if result.ended_by is None else exit_status(result.ended_by)
 
 
 def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:

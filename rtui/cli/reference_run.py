@@ -7,12 +7,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
+import click
+
 from rtui.analysis.report.references import ReferenceChecks
 from rtui.cli.report_run import Interrupts
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.ending_signals import EndedBySignal
 from rtui.server.reference_check import ReferenceCheck, ReferenceOptions
 from rtui.server.scan.pace import Pace
 
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from rtui.server.wire.target import Target
 
 Follow: TypeAlias = Callable[["Target", "CommandLog | None"], ReferenceChecks]
-"""Follows references on a server and keeps what is sent in a log; raises ConnectFailure."""
+"""Follows references on a server and keeps what is sent in a log; raises ConnectFailure, and EndedBySignal."""
 
 
 def follow_references(registry: Registry, pace: Pace, match: bytes | None, *, are_all: bool) -> Follow | None:
@@ -47,8 +50,11 @@ async def _run(
         await deployment.open()
         deployment.require_replicas()
         check = ReferenceCheck(deployment, registry, options)
-        with Interrupts(partial(check.control.stop, SafeText("it was interrupted"))):
+        with Interrupts(partial(check.control.stop, SafeText("it was interrupted"))) as interrupts:
             await check.run()
+        if interrupts.sent is not None:
+            click.echo("rtui: interrupted: nothing is judged", err=True)
+            raise EndedBySignal(interrupts.sent)
         return check.found
     finally:
         await deployment.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import sys
 from pathlib import Path
 from shutil import get_terminal_size
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.main import DEBUG_VARIABLE, INTERRUPTED
+from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import (
     ConnectionOptions,
     columns_option,
@@ -24,6 +25,7 @@ from rtui.cli.options import (
     scope_options,
     take_separators,
 )
+from rtui.server.ending_signals import exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -54,8 +56,9 @@ Exit codes
        the file could not be written; what had been inspected until then is written,
        marked partial
   2    the command line makes no sense
-  130  Ctrl-C or SIGTERM: what had been inspected is written, marked partial, with
-       --resume saved to go on later; a second one leaves at once and writes nothing
+  130  Ctrl-C: what had been inspected is written, marked partial, with --resume saved
+       to go on later; a second one leaves at once and writes nothing; 143, 129 and 131:
+       SIGTERM, SIGHUP and SIGQUIT, likewise
 
 A file is replaced when the report is whole, never before. A new one is readable by you only, one that is there keeps
 its permissions. Progress is shown on standard error if that is a terminal; standard output carries the report only.
@@ -177,7 +180,7 @@ def _report(
         click.echo(f"rtui: {note}", err=True)
     if result.is_saved:
         click.echo("rtui: the analysis is saved; with --resume it goes on from there", err=True)
-        return INTERRUPTED
+        return exit_status(result.ended_by or signal.SIGINT)
     report = result.report
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)
@@ -197,7 +200,7 @@ def _report(
         raise RtuiError("The analysis broke off", result.failure)
     if result.is_interrupted and report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-    return INTERRUPTED if result.is_interrupted else 0
+    return 0 if result.ended_by is None else exit_status(result.ended_by)
 
 
 def _keep(report: Report, target: Target) -> None:

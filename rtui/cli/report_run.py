@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, Self
@@ -19,6 +20,7 @@ from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import NOT_IN_A_CLUSTER, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.ending_signals import hang_up, heeded, raise_at_once
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
@@ -58,12 +60,17 @@ class Result:
     """None where it ended before anything was inspected."""
     failure: SafeText | None = None
     """Why it could not go on; a sentence."""
-    is_interrupted: bool = False
-    """Whether the user ended it."""
+    ended_by: signal.Signals | None = None
+    """The signal by which the user ended it."""
     is_saved: bool = False
     """Whether it was saved then, to go on in a later run, in place of a report."""
     notes: tuple[SafeText, ...] = ()
     """Why it did not go on from an earlier run, or could not be saved; sentences."""
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether the user ended it."""
+        return self.ended_by is not None
 
 
 def analyse(
@@ -125,7 +132,7 @@ async def run_analysis(
             if not interrupts.is_interrupted:
                 raise
             task.uncancel()
-            return Result(is_interrupted=True)
+            return Result(ended_by=interrupts.sent)
         finally:
             await deployment.close()
     failure = watch.failure
@@ -135,7 +142,7 @@ async def run_analysis(
     if file is not None and analysis.progress.state is ScanState.DONE and not saving.is_saved:
         file.remove()
     notes = [note for note in (left, saving.why_not_saved) if isinstance(note, str)]
-    return Result(analysis.report, failure, interrupts.is_interrupted, saving.is_saved, tuple(notes))
+    return Result(analysis.report, failure, interrupts.sent, saving.is_saved, tuple(notes))
 
 
 def end_analysis(analysis: AnalysisRun, file: AnalysisFile | None) -> None:
@@ -146,34 +153,39 @@ def end_analysis(analysis: AnalysisRun, file: AnalysisFile | None) -> None:
         analysis.go_on_later(file)
 
 
-_SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
-
-
 class Interrupts:
-    """Handles SIGINT and SIGTERM in a running event loop; a context manager.
+    """Handles the signals that end rtui in a running event loop; a context manager.
 
-    The first signal calls `stop`. From then on, and after the block, both raise KeyboardInterrupt: cleanup runs.
+    The first one calls `stop`. From then on, and after the block, they raise KeyboardInterrupt: cleanup runs. A second
+    SIGHUP is ignored: a terminal that hangs up sends two.
     """
 
     def __init__(self, stop: Callable[[], object]) -> None:
         self.stop = stop
         """Requests an orderly end; may be replaced."""
-        self.is_interrupted = False
+        self.sent: signal.Signals | None = None
+        """The first signal."""
+
+    @property
+    def is_interrupted(self) -> bool:
         """Whether there was a signal."""
+        return self.sent is not None
 
     def __enter__(self) -> Self:
-        self._loop = asyncio.get_running_loop()
-        for one in _SIGNALS:
-            self._loop.add_signal_handler(one, self._interrupted)
+        self._loop, self._handled = asyncio.get_running_loop(), heeded()
+        for one in self._handled:
+            self._loop.add_signal_handler(one, self._interrupted, one)
         return self
 
     def __exit__(self, *raised: object) -> None:
-        for one in _SIGNALS:
+        for one in self._handled:
             self._loop.remove_signal_handler(one)
-            signal.signal(one, signal.default_int_handler)
+        raise_at_once(*self._handled)
+        if self.sent is signal.SIGHUP:
+            hang_up()
 
-    def _interrupted(self) -> None:
-        self.is_interrupted = True
+    def _interrupted(self, sent: signal.Signals) -> None:
+        self.sent = sent
         self.__exit__()
         self.stop()
 
@@ -257,7 +269,8 @@ class ProgressBar:
 
     def __exit__(self, *raised: object) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with suppress(OSError):  # the terminal may have hung up
+                self._bar.stop()
 
     def say(self, text: str) -> None:
         """Write a line above it."""
@@ -269,14 +282,15 @@ class ProgressBar:
     def show(self, progress: Progress, cost: Cost, pace: Pace, *, is_ending: bool = False) -> None:
         """Redraw the line; `is_ending` after the first Ctrl-C."""
         if self._bar is not None:
-            self._bar.update(
-                self._bar.task_ids[0],
-                description=ENDING if is_ending else state_text(progress),
-                total=None if progress.fraction is None else 1.0,
-                completed=progress.fraction or 0.0,
-                figures=figures_text(progress, cost, pace),
-                refresh=True,
-            )
+            with suppress(OSError):  # likewise
+                self._bar.update(
+                    self._bar.task_ids[0],
+                    description=ENDING if is_ending else state_text(progress),
+                    total=None if progress.fraction is None else 1.0,
+                    completed=progress.fraction or 0.0,
+                    figures=figures_text(progress, cost, pace),
+                    refresh=True,
+                )
 
 
 def state_text(progress: Progress) -> str:

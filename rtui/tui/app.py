@@ -19,6 +19,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
+from rtui.server.ending_signals import exit_status, hang_up, heeded, raise_at_once
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import ConnectScreen
@@ -34,9 +35,7 @@ from rtui.tui.kit.command_screen import (
 from rtui.tui.kit.history import History
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal import (
-    hang_up,
-)
+from rtui.tui.kit.terminal import disable_input
 from rtui.tui.kit.themes import Palette
 from rtui.tui.left_sessions import LeftSessions, ended_notice
 from rtui.tui.navigation import Navigation
@@ -62,12 +61,6 @@ LEFT_POLL_S: Final = 1.0
 
 SWITCH_S: Final = 0.0005
 """The interpreter's switch interval: how long the thread that reads the terminal waits while the loop is busy."""
-
-END_SIGNALS: Final = (signal.SIGHUP, signal.SIGTERM)
-"""Sent when the SSH session of the terminal ends, or the machine does."""
-
-ENDED_BY_SIGNAL: Final = 130
-"""The exit code after one of them, as of the other commands."""
 
 INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, events.MouseScrollUp)
 """Events of which a user wants to see the effect at once; moving the mouse is none."""
@@ -276,26 +269,28 @@ class RtuiApp(Navigation):
             self.notify(why_not, title="The analysis is not saved", severity="warning", markup=False, timeout=10)
 
     def _handle_signals(self) -> None:
-        """Save what can be saved when the terminal hangs up or rtui is to end; a second SIGTERM ends it at once."""
+        """Save what can be saved when the terminal hangs up or rtui is to end; a second signal ends it at once."""
         loop = asyncio.get_running_loop()
-        handled = [one for one in END_SIGNALS if signal.getsignal(one) is not signal.SIG_IGN]
+        handled = heeded()
 
         def end(sent: signal.Signals) -> None:
             for one in handled:
                 loop.remove_signal_handler(one)
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # the kernel sends it, and the shell once more
+            raise_at_once(*handled)
             if sent is signal.SIGHUP:
-                hang_up(self._driver)
-            self.run_worker(self._leave_at_once(), group="quit", exclusive=True, description="quit")
+                disable_input(self._driver)
+            hang_up()
+            leaving = self._leave_at_once(exit_status(sent))
+            self.run_worker(leaving, group="quit", exclusive=True, description="quit")
 
         for one in handled:
             loop.add_signal_handler(one, end, one)
 
-    async def _leave_at_once(self) -> None:
+    async def _leave_at_once(self, code: int) -> None:
         """Save the analyses that can go on in a later run, where reports are kept, and exit without a question."""
         if self.recorder is None:
             await self._left.save_what_goes_on(self._session)
-        await self._leave(ENDED_BY_SIGNAL)
+        await self._leave(code)
 
     async def _leave(self, code: int = 0) -> None:
         """Close the session, which saves its position, and exit."""

@@ -54,6 +54,8 @@ class Window:
     """The home of the program, with everything that it saves."""
     shown: bytearray = field(default_factory=bytearray)
     """All text, without the sequences."""
+    obeyed: bytearray = field(default_factory=bytearray)
+    """The sequences."""
     written_bytes: int = 0
     """Everything that was written, sequences included."""
     last_at: float = 0.0
@@ -118,6 +120,7 @@ class Window:
         for question, answer in QUESTIONS.items():
             if question in data:
                 self.type(answer)
+        self.obeyed += b"".join(SEQUENCE.findall(data))
         self.shown += SEQUENCE.sub(b"", data)
 
 

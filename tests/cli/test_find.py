@@ -19,7 +19,8 @@ import pytest
 
 from rtui.analysis.query.parsing import read
 from rtui.cli.find import marked, split_target
-from rtui.cli.main import INTERRUPTED, run
+from rtui.cli.main import run
+from rtui.server.ending_signals import ENDING
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
 from rtui.tui.kit.settings import SettingsFile
@@ -32,7 +33,7 @@ MANY = 120_000
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     """Signals mean in the next test what they meant here."""
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.getsignal(one) for one in ENDING}
     yield
     for one, handler in before.items():
         signal.signal(one, handler)
@@ -271,7 +272,7 @@ def test_what_was_found_before_ctrl_c_is_written(valkey: Server, form: str) -> N
             first += b"".join(process.stdout.readline() for _ in range(4))
         process.send_signal(signal.SIGINT)
         out, said = first + process.stdout.read(), process.stderr.read()
-    assert process.returncode == INTERRUPTED
+    assert process.returncode == 130
     assert b"incomplete, since it was interrupted" in said
     assert "asks PTTL of up to 120,000 keys" in said.decode()
     if form == "json":

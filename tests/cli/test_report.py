@@ -24,6 +24,7 @@ from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
 from rtui.keyspace.text.display import SafeText
+from rtui.server import ending_signals
 from rtui.server.continuation import Continuation
 from rtui.server.engine import is_built
 from rtui.server.options import AnalysisOptions
@@ -46,7 +47,7 @@ MANY = 150_000
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     """Signals mean in the next test what they meant here."""
-    before = {one: signal.getsignal(one) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {one: signal.getsignal(one) for one in ending_signals.ENDING}
     yield
     for one, handler in before.items():
         signal.signal(one, handler)
@@ -309,12 +310,12 @@ def ends_with(made: Made, server: Server, out: Path, monkeypatch: pytest.MonkeyP
     return run(["report", server.url, "-o", str(out), "--format", "json"])
 
 
-@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("sent", ending_signals.ENDING)
 def test_a_signal_ends_it_in_order(
     sent: signal.Signals, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "r.json"
-    assert ends_with(Made(partial_report(), sends=sent), valkey, out, monkeypatch) == 130
+    assert ends_with(Made(partial_report(), sends=sent), valkey, out, monkeypatch) == 128 + sent
     assert read(out).head.coverage.kind is CoverageKind.PARTIAL
 
 

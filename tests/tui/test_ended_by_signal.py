@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 import signal
+import socket
+import subprocess
+import sys
+import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from rtui.server.analysis_session import ASK_FROM_S
+from rtui.server.ending_signals import ENDING
 from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.progress import Cost
 from rtui.tui.left_sessions import LeftSessions
@@ -23,12 +30,13 @@ MANY = 150_000
 
 BROWSE = """
 import fcntl, signal, sys, termios
-signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for one in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(one, signal.SIG_DFL)
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import rtui.server.analysis_session
 rtui.server.analysis_session.ASK_FROM_S = 0.0
-from rtui.cli.main import run
-sys.exit(run(sys.argv[1:]))
+from rtui.cli.main import main
+main()
 """
 """Runs rtui with a terminal and signals as a shell gives them, also where the tests ignore a hang-up.
 
@@ -71,7 +79,7 @@ def test_an_analysis_can_go_on_after_its_terminal_has_hung_up(valkey: Server) ->
     with analysing(valkey) as screen:
         screen.close()
         screen.process.send_signal(signal.SIGHUP)  # the kernel has sent one; this is that of the shell
-        assert screen.process.wait(20) > 0, "no signal has ended it, though its last words found no terminal"
+        assert screen.process.wait(20) == 128 + signal.SIGHUP
         saved = saved_in(screen)
     assert saved is not None
     assert MANY // 10 <= saved.aggregates.keys < MANY
@@ -84,9 +92,71 @@ def test_it_leaves_the_terminal_in_order_when_it_is_told_to_end(valkey: Server) 
         with suppress(SilentError):
             while screen.read(20):
                 pass
-        assert screen.process.wait(20) == 130
+        assert screen.process.wait(20) == 128 + signal.SIGTERM
         assert saved_in(screen) is not None
         assert b"Traceback" not in screen.shown
+
+
+def set_modes(obeyed: bytearray) -> set[bytes]:
+    """Return the private modes that are on after these sequences, as numbers; `kitty` where its keyboard is."""
+    modes = dict[bytes, bool]()
+    for numbers, what in re.findall(rb"\x1b\[\?([0-9;]+)([hl])", obeyed):
+        modes |= dict.fromkeys(numbers.split(b";"), what == b"h")
+    kitty = len(re.findall(rb"\x1b\[>[0-9;]*u", obeyed)) > len(re.findall(rb"\x1b\[<[0-9]*u", obeyed))
+    return {number for number, is_on in modes.items() if is_on} | ({b"kitty"} if kitty else set())
+
+
+SHOWN_CURSOR, WRAPPED_LINES, WHOLE_FRAMES = b"25", b"7", b"2026"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sent", ENDING)
+def test_the_terminal_is_as_before_after_any_signal(valkey: Server, sent: signal.Signals) -> None:
+    valkey.admin.set("shop:cart:1", "x")
+    with window(["-c", BROWSE, valkey.url]) as screen:
+        before = termios.tcgetattr(screen.master)
+        screen.wait_for(b"shop")
+        assert set_modes(screen.obeyed) > {b"1049", b"1000", b"1006", b"2004", b"kitty"}
+        screen.process.send_signal(sent)
+        with suppress(SilentError):
+            while screen.read(20):
+                pass
+        assert screen.process.wait(20) == 128 + sent
+        assert set_modes(screen.obeyed) - {WRAPPED_LINES, WHOLE_FRAMES} == {SHOWN_CURSOR}
+        assert termios.tcgetattr(screen.master) == before
+        assert b"Traceback" not in screen.shown
+
+
+@pytest.mark.slow
+def test_a_signal_while_it_connects_leaves_the_terminal_as_before() -> None:
+    mute = socket.create_server(("127.0.0.1", 0))
+    with mute, window(["-c", BROWSE, f"127.0.0.1:{mute.getsockname()[1]}"]) as screen:
+        screen.wait_for(b"127.0.0.1")
+        screen.process.send_signal(signal.SIGQUIT)
+        with suppress(SilentError):
+            while screen.read(20):
+                pass
+        assert screen.process.wait(20) == 128 + signal.SIGQUIT
+        assert set_modes(screen.obeyed) - {WRAPPED_LINES, WHOLE_FRAMES} == {SHOWN_CURSOR}
+
+
+PAGED = """
+import os, signal, sys
+from pathlib import Path
+from rtui.server.ending_signals import raise_at_once
+from rtui.tui.browse.value_files import run_pager
+raise_at_once(signal.SIGINT, signal.SIGQUIT)
+print(run_pager(Path("file"), {**os.environ, "PAGER": sys.argv[1]}))
+"""
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGQUIT])
+def test_keys_that_are_for_the_pager_do_not_end_rtui(sent: signal.Signals, tmp_path: Path) -> None:
+    pager = tmp_path / "pager"
+    pager.write_text(f"#!/bin/sh\nkill -{int(sent)} $PPID\nexit 3\n")
+    pager.chmod(0o700)
+    ended = subprocess.run([sys.executable, "-c", PAGED, str(pager)], capture_output=True, text=True, check=False)
+    assert (ended.stdout, ended.returncode) == ("3\n", 0)
 
 
 @pytest.mark.parametrize("is_kept", [True, False])

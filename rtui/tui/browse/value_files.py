@@ -22,6 +22,7 @@ from typing import Final
 
 from rtui.analysis.facts import Unknown
 from rtui.keyspace.text.display import SafeText, is_usual
+from rtui.server.ending_signals import keys_for_others
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
 from rtui.server.files import create_part_file
 from rtui.tui.browse.document import Document
@@ -216,4 +217,5 @@ def pager_command(environ: Mapping[str, str]) -> list[str]:
 def run_pager(path: Path, environ: Mapping[str, str]) -> int:
     """Show a file in the pager until the user leaves it; returns its exit code. Raises OSError where there is none."""
     safe = dict(environ) | {"LESSSECURE": "1"}
-    return subprocess.run([*pager_command(environ), str(path)], env=safe, check=False).returncode
+    with keys_for_others():
+        return subprocess.run([*pager_command(environ), str(path)], env=safe, check=False).returncode

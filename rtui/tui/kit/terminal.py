@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, lru_cache
-from typing import Final
+from io import TextIOWrapper
+from typing import Final, TextIO
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -22,6 +24,27 @@ from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.kit.output_diff import OutputDiff
 
 
+class MaybeGone:
+    """The terminal to write to; when it has hung up, what is written is dropped."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+
+    def write(self, text: str) -> None:
+        """Write a text."""
+        with suppress(OSError):
+            self._file.write(text)
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        with suppress(OSError):
+            self._file.flush()
+
+    def fileno(self) -> int:
+        """Return the file descriptor."""
+        return self._file.fileno()
+
+
 def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], None]) -> type[Driver]:
     """Return a subclass of the platform's driver that writes differences and reports input as early as possible.
 
@@ -31,23 +54,20 @@ def terminal_driver(driver_class: type[Driver], on_message: Callable[[Message], 
     class TerminalDriver(driver_class):  # type: ignore[misc, valid-type]
         """Rewrites each frame to what differs from the screen."""
 
-        is_gone = False
-        """Whether the terminal has hung up."""
-
         @cached_property
         def output_diff(self) -> OutputDiff:
             """What the terminal shows."""
             return OutputDiff()
 
         def write(self, data: str) -> None:
-            """Write a frame, reduced to what differs; nothing to a terminal that is gone."""
-            if not self.is_gone:
-                super().write(self.output_diff.rewrite(data))
+            """Write a frame, reduced to what differs."""
+            super().write(self.output_diff.rewrite(data))
 
-        def hang_up(self) -> None:
-            """Neither write to the terminal nor read from it any more: it is gone."""
-            self.is_gone = True
-            self.disable_input()
+        def start_application_mode(self) -> None:
+            """Enter the state of the interface; what a terminal that has hung up does not take is dropped."""
+            if isinstance(file := getattr(self, "_file", None), TextIOWrapper):
+                self._file = MaybeGone(file)
+            super().start_application_mode()
 
         def send_message(self, message: Message) -> None:
             """Report a message, then send it to the application; a resized terminal is painted from nothing."""
@@ -66,11 +86,10 @@ def forget_screen(driver: Driver | None) -> None:
         output_diff.forget()
 
 
-def hang_up(driver: Driver | None) -> None:
-    """Have the driver leave a terminal alone that is gone."""
-    leave = getattr(driver, "hang_up", None)
-    if leave is not None:
-        leave()
+def disable_input(driver: Driver | None) -> None:
+    """Have the driver read no more, as of a terminal that may be gone."""
+    if driver is not None:
+        driver.disable_input()
 
 
 def write_to(driver: Driver | None, sequence: str) -> None:

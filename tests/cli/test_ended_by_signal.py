@@ -1,0 +1,61 @@
+"""Commands that a signal ends before they have a server: they clean up, and say by their exit status which it was."""
+
+from __future__ import annotations
+
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from rtui.server.ending_signals import ENDING
+from tests.servers import CHECKOUT
+
+RUN = """
+import signal, sys
+for one in (signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(one, signal.SIG_DFL)
+from rtui.cli.main import main
+main()
+"""
+"""Runs rtui with signals as a shell gives them."""
+
+COMMANDS = ("report", "find", "check", "patterns", "health", "slot")
+
+
+def started(command: str, port: int, *more: str) -> subprocess.Popen[bytes]:
+    """Start a command on a server that is on a port."""
+    words = {"slot": ["slot", "-p", str(port), "k"], "find": ["find", f"127.0.0.1:{port}", "k"]}
+    arguments = [*words.get(command, [command, f"127.0.0.1:{port}"]), *more]
+    pipe = subprocess.PIPE
+    return subprocess.Popen([sys.executable, "-c", RUN, *arguments], cwd=CHECKOUT, stdout=pipe, stderr=pipe)
+
+
+@pytest.mark.slow
+@pytest.mark.sampled("sent")
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("sent", ENDING)
+def test_the_exit_status_says_which_signal_it_was(sent: signal.Signals, command: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as mute, started(command, mute.getsockname()[1]) as process:
+        connection, _ = mute.accept()
+        with connection:
+            process.send_signal(sent)
+            out, said = process.communicate(timeout=30)
+    assert process.returncode == 128 + sent
+    assert out == b""
+    assert b"Traceback" not in said
+
+
+def test_what_nohup_ignores_stays_ignored() -> None:
+    code = RUN.replace("SIG_DFL", "SIG_IGN")
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        arguments = ["health", f"127.0.0.1:{mute.getsockname()[1]}"]
+        with subprocess.Popen(
+            [sys.executable, "-c", code, *arguments], cwd=CHECKOUT, stderr=subprocess.PIPE
+        ) as process:
+            connection, _ = mute.accept()
+            with connection:
+                process.send_signal(signal.SIGHUP)
+                process.send_signal(signal.SIGTERM)
+                assert process.wait(30) == 128 + signal.SIGTERM
