@@ -1,6 +1,6 @@
 # Every target describes itself: `make` prints the list.
 .DEFAULT_GOAL := help
-.PHONY: help setup engine run test test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
+.PHONY: help setup engine run test test-busy test-fast lint types contracts check bench pictures snapshots sanitize wheel zipapp clean
 
 PYTHON := .venv/bin/python
 ARGS ?=
@@ -24,6 +24,11 @@ run: ## Browse the demo keyspace, or a server: make run ARGS='-h 10.0.0.5'
 	$(PYTHON) -m rtui $(or $(ARGS),--demo)
 
 test: ## Run all tests, as CI does
+	$(PYTHON) -m pytest -q -n auto $(ARGS)
+
+test-busy: ## Run all tests beside four busy loops, which shows what depends on the speed of the machine
+	@loops=; trap 'kill $$loops' EXIT; \
+	for _ in 1 2 3 4; do while :; do :; done & loops="$$loops $$!"; done; \
 	$(PYTHON) -m pytest -q -n auto $(ARGS)
 
 test-fast: ## Run the tests of every day in under two minutes: one server version, fewer examples, nothing slow
