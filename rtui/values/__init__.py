@@ -12,7 +12,9 @@
     choices(data, found=found).others        # all other decoders by name; most fail, see found.has_failed
     summarise(data).text                     # one line for a row: "gzip › JSON {12}"; None where the bytes say it
     decode(data, choose="hex")               # or "base64 › hex", or any of decoder_names()
-    node_json(found.root)                    # a part of the tree to be copied; None where not all of it is there
+    node_json(found.root)                    # a part of the tree to be copied; None where not all of it is there,
+    node_json(found.root, may_be_cut=True)   # or with a mark at each place where something was not read
+    found.is_data_whole                      # whether found.data is all of it
     decode(data, is_whole=False)             # data is the beginning of a longer value: that is normal
 
 - **Nothing is safe to show.** `value`, `type_name`, `name` and `notes` hold what the bytes hold: str goes through
@@ -33,13 +35,14 @@ How a decoder is chosen is in `chain.py`; how a user adds one, in `plugins.py`.
 from __future__ import annotations
 
 from rtui.values.chain import Choices, UnknownDecoderError, alternatives, choices, decode, decoder_names
-from rtui.values.json_form import node_json
+from rtui.values.json_form import CUT, is_cut, node_json
 from rtui.values.limits import DEFAULT, Limits
 from rtui.values.plugins import Decoder
 from rtui.values.summary import Summary, summarise, summary
 from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, OutlineRow, Step, drop_unfinished, outline
 
 __all__ = [
+    "CUT",
     "DEFAULT",
     "SEPARATOR",
     "Choices",
@@ -58,6 +61,7 @@ __all__ = [
     "decode",
     "decoder_names",
     "drop_unfinished",
+    "is_cut",
     "node_json",
     "outline",
     "summarise",

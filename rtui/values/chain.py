@@ -168,7 +168,8 @@ class _Chain:
         root = step.content if isinstance(step.content, Node) else Node(Kind.BYTES, step.content)
         truncated = step.truncated or not self.source.is_whole
         names, notes = tuple(self.names), tuple(self.notes)
-        return Decoded(names, step.form, root, self.source.data, notes, truncated, has_failed)
+        is_whole = self.source.is_whole
+        return Decoded(names, step.form, root, self.source.data, notes, truncated, has_failed, is_whole)
 
 
 def _failure(fitting: Format, stopped: Stopped) -> str:

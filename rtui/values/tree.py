@@ -97,6 +97,8 @@ class Decoded:
     """Whether this is the beginning only."""
     has_failed: bool = False
     """Whether the last decoder of the chain could make nothing of the bytes: the last note says why."""
+    is_data_whole: bool = True
+    """Whether `data` is all of it, though the tree may end earlier."""
 
     @property
     def title(self) -> str:

@@ -129,8 +129,8 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
             rows = list(hex_rows(raw[:most], 0, width))
         case Form.TEXT:
             beginning = _beginning(raw, MOST_TEXT_BYTES)
-            most = len(beginning) if len(beginning) < len(raw) else len(raw)
-            rows = list(text_rows(beginning, width))
+            most = len(beginning)
+            rows = list(text_rows(beginning, width, goes_on=most < len(raw) or document.found.truncated))
         case _:
             rows = list(_tree_rows(document, width))
     if len(raw) > most:
@@ -167,14 +167,17 @@ def _beginning(text: bytes, most: int) -> bytes:
     return text[: end - len(lines[-1])] if len(lines) > MOST_TEXT_LINES else text[:end]
 
 
-def text_rows(data: bytes, width: int) -> Iterator[ValueRow]:
+def text_rows(data: bytes, width: int, *, began_before: bool = False, goes_on: bool = False) -> Iterator[ValueRow]:
     """Yield the lines of a text, each wrapped; a wrapped line is one item.
 
-    Of plain ASCII it is known in how many lines it is broken, without breaking it.
+    Of a text that `began_before` or `goes_on` the first or the last line is a part of one. Of plain ASCII it is known
+    in how many lines it is broken, without breaking it.
     """
     room = max(1, width - 2 * MARGIN)
-    for raw in data.split(b"\n"):
-        item = Item(ItemKind.TEXT, raw)
+    lines = data.split(b"\n")
+    for at, raw in enumerate(lines):
+        is_part = (began_before and not at) or (goes_on and at == len(lines) - 1)
+        item = Item(ItemKind.TEXT, raw, is_part=is_part)
         if raw.isascii() and is_usual(raw.decode("ascii")):
             count = max(1, min(TEXT_LINES, -(-len(raw) // room)))
         else:
@@ -237,21 +240,18 @@ def _node_line(row: OutlineRow, width: int) -> Line:
     return clip(tuple(line), width - MARGIN)
 
 
-def node_bytes(node: Node) -> bytes:
-    """Return what copying a node gives: its value, of a map or list JSON, where it is all there, else its text."""
-    if node.kind not in (Kind.MAP, Kind.LIST):
-        return node.raw
-    whole = node_json(node)
-    return ("\n".join(_text_lines(node)) if whole is None else whole).encode("utf-8", "surrogatepass")
+def branch_text(node: Node, form: Form) -> str:
+    """Return a map or list as it is copied: as JSON, which says where it was cut, or the lines of a listing."""
+    found = None if form is Form.LISTING else node_json(node, may_be_cut=True)
+    return "\n".join(_text_lines(node)) if found is None else found
 
 
 def _text_lines(node: Node) -> Iterator[str]:
-    """Yield a map or list as indented text, one node a line."""
+    """Yield instructions as indented text, one a line."""
     for row in outline(node):
-        name = f"{_quoted(row.node.name)}: " if row.node.name is not None and row.depth else ""
-        opening = {Kind.MAP: "{}", Kind.LIST: "[]"}.get(row.node.kind, "")
-        shown = opening if opening else _quoted(row.node)
-        yield f"{'  ' * row.depth}{name}{shown}"
+        if row.depth:
+            parts = (_quoted(part) for part in (row.node.name, row.node) if part is not None)
+            yield f"{'  ' * (row.depth - 1)}{' '.join(part for part in parts if part)}"
 
 
 def _quoted(node: Node) -> str:

@@ -93,11 +93,11 @@ def preview_rows(
     rows += _plain(_summary_lines(preview.summary, width))
     if document is not None and document.is_as_stored and preview.window is not None:
         kind = PreviewKind.BINARY if document.found.form is Form.HEX else PreviewKind.TEXT
-        rows += [*_window_rows(kind, preview.window, width), *notes_of(document, width)]
+        rows += [*_window_rows(kind, preview, preview.window, width), *notes_of(document, width)]
     elif document is not None:
         rows += document_rows(document, width)
     elif preview.window is not None:
-        rows += _window_rows(preview.kind, preview.window, width)
+        rows += _window_rows(preview.kind, preview, preview.window, width)
     if preview.columns and preview.rows:
         rows += table_rows(preview.columns, preview.rows, width, order)
     elif preview.page.find is not None and refusal is None and preview.window is None:
@@ -224,14 +224,15 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
     return [*lines, ()]
 
 
-def _window_rows(kind: PreviewKind, window: StringWindow, width: int) -> list[ValueRow]:
+def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, width: int) -> list[ValueRow]:
     """Return the bytes of a string as what they seem to be: text, JSON with its names apart, or a hex dump."""
     if not window.data:
         return _plain(prose(literal("(empty string)"), width, Role.FAINT))
     if kind is PreviewKind.JSON and window.json_lines:
         return _json_rows(window.json_lines, width)
     if kind in (PreviewKind.TEXT, PreviewKind.JSON):
-        return list(text_rows(window.data, width))
+        goes_on = preview.next_page is not None
+        return list(text_rows(window.data, width, began_before=window.offset_bytes > 0, goes_on=goes_on))
     return [*hex_rows(window.data, window.offset_bytes, width), ValueRow(())]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
-from rtui.server.facts.preview.page import Preview
+from rtui.server.facts.preview.page import Preview, StringWindow
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.detail_lines import Tab, ValueState
 from rtui.tui.browse.document import Document
@@ -59,6 +59,25 @@ class ShownValue:
             return self.opened[-1].document
         document = self.document
         return None if document is None or (document.is_plain and not document.chosen) else document
+
+    @property
+    def stored(self) -> StringWindow | None:
+        """The stored bytes of a string that are shown, or that what is shown was decoded from; None for other types."""
+        preview, document = self.preview, self.document
+        if preview is None or preview.window is None or preview.type != STRING.name:
+            return None
+        is_decoded = document is not None and not document.is_as_stored and (not document.is_plain or document.chosen)
+        return StringWindow(0, document.data) if document is not None and is_decoded else preview.window
+
+    @property
+    def is_all_stored(self) -> bool:
+        """Whether these bytes are all of the string."""
+        preview, document, stored = self.preview, self.document, self.stored
+        if preview is None or stored is None or stored.offset_bytes:
+            return False
+        if document is not None and document.data == stored.data:
+            return document.is_whole
+        return preview.next_page is None
 
     @property
     def is_paged(self) -> bool:

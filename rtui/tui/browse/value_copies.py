@@ -1,20 +1,31 @@
-"""What can be copied of a row of a value: the redis-cli command that reads it, its value, its name or position."""
+"""What can be copied of a value that is shown, each under a label that says exactly what it is: whole, or which part.
+
+A row is copied as it is stored, or as JSON where it holds others. Of a string of which only a part was read that part
+is offered, and, up to a limit, all of it, for which the rest is read first.
+"""
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
-from rtui.analysis.facts import Unknown
+from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.humanize import size
 from rtui.keyspace import types
 from rtui.keyspace.text.display import SafeText, quoted
-from rtui.server.facts.preview.page import Meaning, Preview
+from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
 from rtui.server.redis_cli_commands import command_line, key_as_text
 from rtui.server.wire.target import Target
-from rtui.tui.browse.document import Document, node_bytes
+from rtui.tui.browse.document import Document, branch_text
 from rtui.tui.browse.preview_lines import cell_text
+from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.clipboard import Copy
+from rtui.tui.kit.clipboard_ways import NOTHING_SAID
 from rtui.tui.kit.styled_text import literal
+from rtui.values import CUT, Form, Limits, decode, is_cut
 
 _BY_NAME: Final = {
     types.HASH.name: "HGET",
@@ -32,18 +43,58 @@ _VALUES: Final = {
 _NAMES: Final = {types.HASH.name: "field", types.STREAM.name: "field"}
 
 
-def element_command(target: Target, preview: Preview, item: Item | None) -> SafeText | None:
-    """Return the redis-cli command that reads what a row stands for; None where there is none."""
+MAX_COPY_BYTES: Final = 4 << 20
+"""A string that is longer is not read to be copied: it is written to a file."""
+
+ReadWhole = Callable[[Callable[[bytes], bytes | Unknown]], object]
+"""Reads all of a string of up to MAX_COPY_BYTES and copies what the function makes of it, or says why not."""
+
+_AS_READ: Final = literal("as far as it was read")
+_STORED: Final = literal("as it is stored")
+
+
+def element_command(target: Target, value: ShownValue, item: Item | None) -> SafeText | None:
+    """Return the redis-cli command that reads what is shown of a string, or what a row stands for; None for nothing."""
+    return next((copy.text for copy in _commands(target, value, item)), None)  # type: ignore[return-value]
+
+
+def _commands(target: Target, value: ShownValue, item: Item | None) -> Iterator[Copy]:
+    """Yield the redis-cli commands: the one that reads just what is shown first, then the one that reads all."""
+    preview = value.preview
+    item = value.opened[0].source if value.opened else item
+    if preview is None:
+        return
     if item is not None and item.kind is ItemKind.SIDE:
-        return _side_command(target, preview.key, item)
-    if preview.type == types.STRING.name:
-        window = preview.window
-        if window is None or (preview.next_page is None and not window.offset_bytes):
-            return command_line(target, "GET", preview.key)
-        first, last = window.offset_bytes, window.offset_bytes + max(0, len(window.data) - 1)
-        return command_line(target, "GETRANGE", preview.key, str(first), str(last))
-    words = None if item is None else _element_words(preview.type, item)
-    return None if words is None else command_line(target, words[0], preview.key, *words[1])
+        line = _side_command(target, preview.key, item)
+        if line is not None:
+            yield Copy(literal("redis-cli"), line)
+    elif preview.type == types.STRING.name:
+        stored = value.stored
+        if stored is not None and not value.is_all_stored:
+            first, last = stored.offset_bytes, stored.offset_bytes + max(0, len(stored.data) - 1)
+            line = command_line(target, "GETRANGE", preview.key, str(first), str(last))
+            yield Copy(SafeText(f"redis-cli: GETRANGE, {_part(preview, stored)}"), line)
+        if stored is not None:
+            rest = "" if value.is_all_stored else ", all of it"
+            yield Copy(SafeText(f"redis-cli: GET{rest}"), command_line(target, "GET", preview.key))
+    elif item is not None and (words := _element_words(preview.type, item)) is not None:
+        yield Copy(SafeText(f"redis-cli: {words[0]}"), command_line(target, words[0], preview.key, *words[1]))
+
+
+def _part(preview: Preview, stored: StringWindow) -> SafeText:
+    """Say which part of a string is shown."""
+    if stored.offset_bytes:
+        last = stored.offset_bytes + len(stored.data)
+        return SafeText(f"bytes {stored.offset_bytes:,}–{last:,}{_of(preview.total)}")
+    return SafeText(f"the first {size(len(stored.data))}{_of_size(preview.total)}")
+
+
+def _of(total: int | Unknown) -> str:
+    return f" of {total:,}" if isinstance(total, int) else ""
+
+
+def _of_size(total: int | Unknown) -> str:
+    return f" of {size(total)}" if isinstance(total, int) else ""
 
 
 def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[bytes, ...]] | None:
@@ -69,34 +120,107 @@ def _side_command(target: Target, key: bytes, item: Item) -> SafeText | None:
     return command_line(target, "XINFO CONSUMERS", key, item.name)
 
 
-def value_copies(
-    target: Target, preview: Preview, item: Item | None, document: Document | None, source: Item | None = None
-) -> list[Copy]:
-    """Return what can be copied of the row under the cursor, the command that reads it first.
+def row_copy(item: Item, key_type: bytes | Unknown, form: Form) -> Copy | None:
+    """Return what is copied of a row itself, under the name of just that; None where nothing of it was read.
 
-    `source` is the element that the document was opened from, which the command then reads.
+    `form` is that of the document that the row is in.
     """
-    entries: list[Copy] = []
-    command = element_command(target, preview, item if source is None else source)
-    if command is not None:
-        entries.append(Copy(SafeText(f"redis-cli: {command.split('--quoted-input ')[-1].split(' ')[0]}"), command))
+    if item.data is None and item.node is not None:
+        if form is Form.LISTING:
+            return Copy(literal("all that is in it, as lines"), copied_text(branch_text(item.node, form).encode()))
+        text = branch_text(item.node, form)
+        if is_cut(item.node):
+            return Copy(SafeText(f"what was read of it, as JSON with {CUT} where it was cut"), text, _AS_READ)
+        return Copy(literal("all that is in it, as JSON"), text)
+    if item.data is None:
+        return None
+    what = _VALUES.get(key_type, "value") if isinstance(key_type, bytes) else "value"
+    match item.kind:
+        case ItemKind.SIDE:
+            what = "name"
+        case ItemKind.NODE:
+            what = "value"
+        case ItemKind.TEXT:
+            what = "line"
+        case ItemKind.HEX:
+            what = f"these {len(item.data)} bytes"
+    if item.is_part or (item.node is not None and item.node.is_cut):
+        return bytes_copy(f"{what}, {_AS_READ}", item.data, _AS_READ)
+    return bytes_copy(what, item.data)
+
+
+def bytes_copy(title: str, data: bytes, note: SafeText = NOTHING_SAID) -> Copy:
+    """Return bytes as text where that can be, else as escaped bytes, and say so."""
+    text = copied_text(data)
+    if text != quoted(data):
+        return Copy(SafeText(title), text, note)
+    said = literal("as escaped bytes")
+    return Copy(SafeText(f"{title}, {said}"), text, SafeText(f"{note}, {said}") if note else said)
+
+
+def value_copies(target: Target, value: ShownValue, item: Item | None, read_whole: ReadWhole) -> list[Copy]:
+    """Return what can be copied of what is shown and of the row under the cursor, the command that reads it first."""
+    preview, document = value.preview, value.decoded
+    if preview is None:
+        return []
+    entries = list(_commands(target, value, item))
     key_type = preview.type if isinstance(preview.type, bytes) else b""
-    if item is not None and item.data is None and (whole := copied_bytes(item)) is not None:
-        entries.append(Copy(literal("all that is in it"), copied_text(whole)))
-    elif item is not None and item.data is not None:
-        what = _VALUES.get(key_type, "value") if item.kind is ItemKind.ELEMENT else "line"
-        what = {ItemKind.NODE: "value", ItemKind.SIDE: "name"}.get(item.kind, what)
-        entries.append(Copy(SafeText(what), copied_text(item.data)))
-        entries.append(Copy(SafeText(f"{what} as escaped bytes"), quoted(item.data)))
-    if item is not None:
-        entries += _positions(key_type, item)
-    if source is not None:
-        entries += _positions(key_type, source)
-    if document is not None:
-        entries.append(Copy(SafeText(f"all of it, as {document.title}"), copied_text(document.found.data)))
-        if document.found.data != document.data:
-            entries.append(Copy(literal("all of it, as it is stored"), copied_text(document.data)))
+    form = Form.TREE if document is None else document.found.form
+    if item is not None and (row := row_copy(item, key_type, form)) is not None:
+        entries.append(row)
+        if item.data is not None and row.text != quoted(item.data):
+            entries.append(row._replace(title=SafeText(f"{row.title}, as escaped bytes"), text=quoted(item.data)))
+    for one in (item, value.opened[0].source if value.opened else None):
+        entries += [] if one is None else _positions(key_type, one)
+    if document is not None and document.found.data != document.data:
+        entries += _decoded_copies(document, None if value.opened else read_whole)
+    if value.opened and document is not None:
+        entries.append(bytes_copy(f"all of it, {_STORED}", document.data))
+    elif value.stored is not None:
+        entries += _stored_copies(preview, value.stored, read_whole, is_all=value.is_all_stored)
     return [*entries, Copy(literal("name of the key"), key_as_text(preview.key))]
+
+
+def _stored_copies(preview: Preview, stored: StringWindow, read_whole: ReadWhole, *, is_all: bool) -> Iterator[Copy]:
+    """Yield the bytes of a string: all of them, or those that are shown and what reads the rest first."""
+    if is_all:
+        yield bytes_copy(f"all of it, {_STORED}", stored.data)
+        return
+    if stored.data:
+        part = _part(preview, stored)
+        yield bytes_copy(f"{part}, {_STORED}", stored.data, part)
+    yield from _read_first(f"all of it, {_STORED}", preview.total, partial(read_whole, lambda data: data))
+
+
+def _read_first(title: str, total: int | Unknown | None, start: Callable[[], object]) -> Iterator[Copy]:
+    """Yield an entry that reads all of a value before it is copied, unless that is too much."""
+    if not isinstance(total, int):
+        yield Copy(SafeText(f"{title}: up to {size(MAX_COPY_BYTES)} is read first"), "", start=start)
+    elif total <= MAX_COPY_BYTES:
+        yield Copy(SafeText(f"{title}: {size(total)} is read first"), "", start=start)
+
+
+def _decoded_copies(document: Document, read_whole: ReadWhole | None) -> Iterator[Copy]:
+    """Yield what the decoders have made of the stored bytes; `read_whole` reads those that are not there."""
+    found, title = document.found, f"as {document.title}"
+    if document.is_whole and found.is_data_whole:
+        yield bytes_copy(f"all of it, {title}", found.data)
+        return
+    part = SafeText(f"the first {size(len(found.data))}")
+    yield bytes_copy(f"{part}, {title}", found.data, part)
+    if read_whole is not None:
+        whole = partial(_decode_whole, found.title)
+        yield from _read_first(
+            f"all of it, {title}", document.total_bytes or len(document.data), partial(read_whole, whole)
+        )
+
+
+def _decode_whole(title: str, data: bytes) -> bytes | Unknown:
+    """Return what decoders make of all bytes of a value, which may take a second; or why that is not all."""
+    found = decode(data, choose=title, limits=Limits(output_bytes=MAX_COPY_BYTES, seconds=2.0))
+    if found.title == title and found.is_data_whole:
+        return found.data
+    return Unknown(Reason.TOO_LARGE, f"it can't be decoded within {size(MAX_COPY_BYTES)}: w writes what is stored")
 
 
 def _positions(key_type: bytes, item: Item) -> list[Copy]:
@@ -113,16 +237,13 @@ def _positions(key_type: bytes, item: Item) -> list[Copy]:
     return entries
 
 
-def copied_bytes(item: Item) -> bytes | None:
-    """Return what copying a row gives; None where that was not read."""
-    return node_bytes(item.node) if item.data is None and item.node is not None else item.data
-
-
 _TEXT_CONTROLS: Final = frozenset("\t\n\r")
+_JOINERS: Final = frozenset("\u200c\u200d\u00ad")
+"""Characters that are not seen, and that text needs: emoji are joined, letters kept apart by them."""
 
 
 def copied_text(data: bytes) -> str:
-    """Return bytes as text where all of it is printable but for line breaks and tabs, else as escaped bytes.
+    """Return bytes as text where all of it is printable but for spaces and line breaks, else as escaped bytes.
 
     So a pasted value is what was stored, and never an escape sequence for the terminal.
     """
@@ -130,4 +251,8 @@ def copied_text(data: bytes) -> str:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
         return quoted(data)
-    return text if all(one.isprintable() or one in _TEXT_CONTROLS for one in text) else quoted(data)
+    return text if text.isprintable() or all(map(_is_copied, text)) else quoted(data)
+
+
+def _is_copied(one: str) -> bool:
+    return one.isprintable() or one in _TEXT_CONTROLS or one in _JOINERS or unicodedata.category(one) == "Zs"

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from rtui.analysis.facts import Unknown
+from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText, is_usual
 from rtui.server.ending_signals import keys_for_others
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
@@ -70,7 +71,9 @@ def outputs(preview: Preview, item: Item | None, document: Document | None, whol
     elif document is not None:
         found.append(Output(literal("this value as it is stored"), stored, _at_once(document.data)))
     if document is not None and document.found.data != document.data:
-        title = SafeText(f"decoded: {document.title}")
+        is_whole = document.is_whole and document.found.is_data_whole
+        rest = "" if is_whole else f", the first {size(len(document.found.data))}"
+        title = SafeText(f"decoded: {document.title}{rest}")
         found.append(Output(title, suffix_of(document), _at_once(document.found.data)))
     if document is None and item is not None and item.data is not None:
         found.append(Output(literal("the value under the cursor"), ".bin", _at_once(item.data)))

@@ -11,6 +11,7 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 
+from rtui.analysis.facts import Unknown
 from rtui.keyspace.slices import only_while
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
@@ -23,7 +24,7 @@ from rtui.tui.browse.opened_value import OpenedValue
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
-from rtui.tui.browse.value_copies import copied_bytes, copied_text, element_command, value_copies
+from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
 from rtui.tui.browse.value_files import Output, outputs
 from rtui.tui.browse.value_prompt import Purpose, ValuePrompt
 from rtui.tui.browse.value_rows import ELSEWHERE, ItemKind
@@ -34,6 +35,7 @@ from rtui.tui.kit.command import Condition, Owner, bindings
 from rtui.tui.kit.command_screen import drive
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import literal
+from rtui.values import Form
 
 
 class ValuePane(OpenedValue):
@@ -182,17 +184,24 @@ class ValuePane(OpenedValue):
         item = self.body.item
         if item is not None and item.behind is not None:
             copy_text(self, str(item.behind.query))
-        elif item is not None and (data := copied_bytes(item)) is not None:
-            copy_text(self, copied_text(data))
-        elif item is not None and item.kind is ItemKind.ELEMENT:
-            self.say(literal("it was not read: Enter reads it"), literal("Nothing to copy"))
+        elif item is not None and item.kind in ELSEWHERE and item.data is not None:
+            copy_text(self, copied_text(item.data))
+        elif item is not None:
+            preview, document = self.value.preview, self.value.decoded
+            key_type = b"" if preview is None else preview.type
+            copy = row_copy(item, key_type, Form.TREE if document is None else document.found.form)
+            if copy is not None:
+                copy_text(self, copy.text, copy.note)
+            else:
+                is_unread = item.kind is ItemKind.ELEMENT and item.can_open
+                why = "it was not read: Enter reads it" if is_unread else "this row holds no bytes of the value"
+                self.say(SafeText(why), literal("Nothing to copy"))
 
     def action_copy_command(self) -> None:
         """Copy the redis-cli command that reads what is under the cursor, or what it was opened from."""
         if self.value.preview is None:
             return
-        item = self.value.opened[0].source if self.value.opened else self.body.item
-        line = element_command(self._session.target, self.value.preview, item)
+        line = element_command(self._session.target, self.value, self.body.item)
         if line is None:
             self.say(literal("no command reads just this"), literal("Nothing to copy"))
         else:
@@ -205,8 +214,13 @@ class ValuePane(OpenedValue):
             entries = copies(self._session.target, named.data, None)
             choose_copy(self, entries[: 2 if named.kind is ItemKind.KEY else None])
         elif self.value.preview is not None:
-            item, source = self.body.item, self.value.opened[0].source if self.value.opened else None
-            choose_copy(self, value_copies(self._session.target, self.value.preview, item, self.value.decoded, source))
+            choose_copy(self, value_copies(self._session.target, self.value, self.body.item, self._read_whole))
+
+    def _read_whole(self, make: Callable[[bytes], bytes | Unknown]) -> None:
+        """Read all of the string, and copy what is made of it."""
+        facts = self.value.detail.facts
+        if facts is not None:
+            self._writer.copy(partial(self._session.string_windows, facts), MAX_COPY_BYTES, make)
 
     def _outputs(self) -> list[Output]:
         """Return what can be written of what is shown."""

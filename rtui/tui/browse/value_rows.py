@@ -58,6 +58,8 @@ class Item:
     """Where the node is in its tree."""
     subject: bytes | None = None
     """Of a row of a table beside the value, what that is about: the group of a consumer."""
+    is_part: bool = False
+    """Whether the bytes are a part of a line that goes on before or after what was read."""
     behind: Behind | None = None
     """The query for the keys that the row is about."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -12,11 +13,22 @@ from textual.app import SuspendNotSupported
 from textual.dom import DOMNode
 from textual.worker import Worker
 
+from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import reason_of
-from rtui.tui.browse.value_files import FileExists, Output, run_pager, suggested_name, write_file, write_for_pager
+from rtui.tui.browse.value_copies import bytes_copy
+from rtui.tui.browse.value_files import (
+    FileExists,
+    Output,
+    Pieces,
+    run_pager,
+    suggested_name,
+    write_file,
+    write_for_pager,
+)
 from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import literal
@@ -61,6 +73,28 @@ class ValueWriter:
                 self._node.app.notify(message, title="Reading the value", markup=False, timeout=5)
 
         self._node.set_timer(SLOW_S, say)
+
+    def copy(self, pieces: Pieces, most_bytes: int, make: Callable[[bytes], bytes | Unknown]) -> None:
+        """Read a value of up to `most_bytes`, and copy what `make` makes of it in a thread."""
+        self._read(partial(self._copy, pieces, most_bytes, make), "copy a value")
+
+    async def _copy(self, pieces: Pieces, most_bytes: int, make: Callable[[bytes], bytes | Unknown]) -> None:
+        found = bytearray()
+        why: Unknown | None = None
+        async for piece in pieces():
+            if isinstance(piece, Unknown):
+                why = piece
+                break
+            found += piece
+            if len(found) > most_bytes:
+                why = Unknown(Reason.TOO_LARGE, f"it is longer than {size(most_bytes)}: w writes it to a file")
+                break
+        made = why if why is not None else await asyncio.to_thread(make, bytes(found))
+        if isinstance(made, Unknown):
+            self._warn(display_text(made.detail or made.reason.value), literal("Not copied"))
+        else:
+            copy = bytes_copy("all of it", made)
+            copy_text(self._node, copy.text, SafeText(f"{size(len(made))}, {copy.title}"))
 
     def choose_write(self, found: Sequence[Output], key: bytes) -> None:
         """Have the user choose what to write, then type where to."""

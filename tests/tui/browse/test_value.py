@@ -226,7 +226,7 @@ async def test_a_part_of_a_decoded_value_is_copied_as_json() -> None:
         assert json.loads(user.pilot.app.clipboard) == {"sku": "B-7"}
         await user.pilot.press("Y")
         entries = await choose(user, "escape")
-        assert "all that is in it" in entries
+        assert "all that is in it, as JSON" in entries
 
 
 async def test_text_is_found_in_what_was_decoded() -> None:

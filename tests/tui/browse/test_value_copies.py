@@ -1,0 +1,168 @@
+"""What is copied of a value is what its label says, in every state, by what the server holds."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import gzip
+import json
+import random
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.analysis.facts import Unknown
+from rtui.server.wire.target import Target
+from rtui.tui.browse.shown_value import ShownValue
+from rtui.tui.browse.value_copies import bytes_copy, copied_text, value_copies
+from rtui.tui.browse.value_rows import Item
+from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.clipboard import Copy
+from tests.servers import Server
+from tests.tui.visiting import Visitor, visiting
+
+KEY = b"copied"
+CUT_JSON = json.dumps({"a": [{f"{n:06}": n} for n in range(30_000)], "é": None}).encode()
+TEXT = "".join(f"line {n} of a text — é\n" for n in range(9_000)).encode()
+BYTES = random.Random(7).randbytes(90_000)
+MANY = b"[" + b"1, " * 700_000 + b"1]"
+LOOSE = json.dumps([base64.b64encode(random.Random(n).randbytes(30)).decode() for n in range(6_000)]).encode()
+
+
+def plain(text: str, label: str) -> bytes:
+    """The bytes that a copied text stands for."""
+    return ast.literal_eval("b" + text) if "as escaped bytes" in label else text.encode()
+
+
+def judge(copy: Copy, value: bytes, decoded: bytes, shown: bytes) -> None:
+    """Fail unless what a copy holds is what it says of a string."""
+    label, text = copy.title, copy.text
+    if label.startswith("redis-cli: GET"):
+        found = subprocess.run(["sh", "-c", text], capture_output=True, check=True).stdout.removesuffix(b"\n")
+        assert found == (shown if "GETRANGE" in label else value)
+    elif "as JSON with …" in label:
+        assert json.loads(text)
+        assert "…" in text
+    elif label == "all that is in it, as JSON":
+        assert "…" not in text
+        assert json.loads(text) in (json.loads(decoded), *_parts(json.loads(decoded)))
+    elif label.startswith("all of it"):
+        assert plain(text, label) == (value if "stored" in label else decoded)
+    elif label.startswith(("the first", "bytes ")):
+        whole = value if "stored" in label else decoded
+        part = plain(text, label)
+        assert 0 < len(part) < len(whole)
+        assert part == shown if "stored" in label else whole.startswith(part)
+        assert copy.note
+        assert label.startswith(copy.note.split(",")[0])
+    elif label.startswith("line"):
+        line = plain(text, label)
+        is_part = "as far as it was read" in label
+        lines = decoded.split(b"\n")
+        assert any(one.startswith(line) or one.endswith(line) for one in lines) if is_part else line in lines
+    elif re.match(r"these \d+ bytes", label):
+        assert plain(text, label) in decoded
+    else:
+        assert label.startswith(("value", "name")), label
+
+
+def _parts(value: object) -> list[object]:
+    below = list(value.values()) if isinstance(value, dict) else list(value) if isinstance(value, list) else []
+    return [*below, *(part for one in below for part in _parts(one))]
+
+
+def rows(visitor: Visitor) -> list[Item | None]:
+    """Some of the rows that stand for something: the first, the last, and a few between."""
+    items = [row.item for row in visitor.pane.body.rows if row.item is not None]
+    return [*items[:4], *items[4 :: max(1, len(items) // 5)], *items[-1:], None]
+
+
+def copies_of(visitor: Visitor, item: Item | None, server: Server) -> list[Copy]:
+    """What is offered of a row; what would be read first is read at once."""
+
+    def read(make: Callable[[bytes], bytes | Unknown]) -> bytes:
+        made = make(bytes(server.client().get(KEY) or b""))  # type: ignore[arg-type]
+        assert isinstance(made, bytes)
+        return made
+
+    found = value_copies(Target(port=server.port), visitor.pane.value.value, item, read)
+    read_first = [one for one in found if one.start is not None]
+    there = [one for one in found if one.start is None]
+    return [*there, *(bytes_copy(one.title, one.start()) for one in read_first if one.start is not None)]  # type: ignore[arg-type]
+
+
+STATES = {
+    "small JSON": (b'{"a": [1, 2, {"b": null}], "c": "\\u001b"}', None, ()),
+    "JSON that is cut": (CUT_JSON, None, ()),
+    "JSON that is cut, partly folded": (CUT_JSON, None, ("down", "space")),
+    "JSON that is cut, as text": (CUT_JSON, None, ("d",)),
+    "the second page of a text": (TEXT, None, ("n",)),
+    "a text": (TEXT, None, ()),
+    "bytes": (BYTES, None, ()),
+    "JSON through layers": (base64.b64encode(gzip.compress(CUT_JSON[:200] + b'"]}')), CUT_JSON[:200] + b'"]}', ()),
+    "layers that are cut": (gzip.compress(LOOSE), LOOSE, ()),
+    "layers with more in them than is read": (gzip.compress(MANY), MANY, ()),
+    "one line": (b"plain", None, ()),
+    "found in a text": (TEXT, None, ("slash", *"line 7000", "enter")),
+    "an empty string": (b"", None, ()),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("state", list(STATES))
+async def test_what_is_copied_of_a_string_is_what_it_is_called(valkey: Server, tmp_path: Path, state: str) -> None:
+    value, decoded, keys = STATES[state]
+    valkey.client().set(KEY, value)
+    async with visiting(Target(port=valkey.port), tmp_path) as visitor:
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.settled()
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.detail.preview is not None, "the value")
+        for key in keys:
+            await visitor.press(key)
+            await visitor.settled()
+        shown: ShownValue = visitor.pane.value.value
+        stored = shown.stored
+        assert stored is not None
+        assert value[stored.offset_bytes :].startswith(stored.data)
+        labels: list[str] = []
+        for item in rows(visitor):
+            for copy in copies_of(visitor, item, valkey):
+                if copy.title != "name of the key":
+                    judge(copy, value, value if decoded is None else decoded, stored.data)
+                    labels.append(copy.title)
+        assert any(label.startswith("all of it, as it is stored") for label in labels)
+        assert shown.is_all_stored or any(label.startswith(("the first", "bytes ")) for label in labels)
+
+
+@pytest.mark.slow
+async def test_the_rest_is_read_before_all_of_it_is_copied(valkey: Server, tmp_path: Path) -> None:
+    valkey.client().set(KEY, CUT_JSON)
+    async with visiting(Target(port=valkey.port), tmp_path) as visitor:
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.settled()
+        await visitor.press("enter", "Y")
+        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "the choice")
+        await visitor.until_shown("all of it, as it is stored: 546 KiB is read first")
+        titles = [str(option.prompt) for option in visitor.app.screen.query_one("OptionList").options]  # type: ignore[attr-defined]
+        at = next(at for at, title in enumerate(titles) if "is read first" in title)
+        await visitor.press(*("down",) * at, "enter")
+        await visitor.until(lambda: visitor.app.clipboard == CUT_JSON.decode(), "all of it")
+        await visitor.until_shown("546 KiB, all of it")
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_a_copied_text_stands_for_its_bytes_and_steers_no_terminal(data: bytes) -> None:
+    text = copied_text(data)
+    assert text.encode() == data or ast.literal_eval("b" + text) == data
+    assert not re.search("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", text)
+
+
+@pytest.mark.parametrize("text", ["👩\u200d👧", "a\u00a0b", "全角\u3000空白", "\u0645\u06cc\u200c\u062e"])
+def test_text_with_joiners_and_spaces_is_copied_as_it_is(text: str) -> None:
+    assert copied_text(text.encode()) == text
