@@ -39,14 +39,14 @@ def _signed(folder: Path, name: str, *, extension: str) -> None:
 
 
 @cache
-def certificates() -> Certificates:
-    """Make the files in a temporary folder that goes away with the process."""
+def certificates(names: str = NAMES) -> Certificates:
+    """Make the files in a temporary folder that goes away with the process; `names` are those of the server."""
     folder = Path(tempfile.mkdtemp(prefix="rtui-tls-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     curve = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
     subject = ("-days", "2", "-subj", "/CN=rtui test authority")
     _openssl("req", "-x509", *curve, *subject, "-keyout", folder / "ca.key", "-out", folder / "ca.crt")
-    _signed(folder, "server", extension=NAMES)
+    _signed(folder, "server", extension=names)
     _signed(folder, "client", extension="extendedKeyUsage=clientAuth")
     return Certificates(
         ca=folder / "ca.crt",

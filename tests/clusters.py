@@ -15,7 +15,7 @@ import redis
 from redis.cluster import ClusterNode, RedisCluster
 
 from rtui.keyspace.slots import SLOTS, key_slot
-from tests.certificates import certificates
+from tests.certificates import Certificates, certificates
 from tests.servers import _RUNNING, START_ATTEMPTS, START_TIMEOUT_S, Binary, Server, ServerDiedError, free_port, stop
 
 SERVES_WITHIN_S = 5.0
@@ -201,10 +201,12 @@ def _is_ok(admin: redis.Redis) -> bool:
     return bool(replication["role"] != "slave" or replication["master_link_status"] == "up")
 
 
-def start_cluster(binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: bool = False) -> TestCluster:
+def start_cluster(
+    binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: Certificates | bool = False
+) -> TestCluster:
     """Start a cluster of so many primaries, and so many replicas of each; stop it with `stop_cluster`.
 
-    With `tls` its nodes talk to each other, and to clients, in TLS only.
+    With `tls`, certificates or those of loopback, its nodes talk to each other, and to clients, in TLS only.
     """
     for attempt in range(START_ATTEMPTS):
         cluster = _new_cluster(binary, args, primaries, replicas, tls=tls)
@@ -222,7 +224,9 @@ def start_cluster(binary: Binary, *args: str, primaries: int = 3, replicas: int 
     raise AssertionError("unreachable")
 
 
-def _new_cluster(binary: Binary, args: tuple[str, ...], primaries: int, replicas: int, *, tls: bool) -> TestCluster:
+def _new_cluster(
+    binary: Binary, args: tuple[str, ...], primaries: int, replicas: int, *, tls: Certificates | bool
+) -> TestCluster:
     """Launch a cluster, not waiting until it answers."""
     bounds = [SLOTS * at // primaries for at in range(primaries + 1)]
     members = [new_member(binary, *args, tls=tls, slots=(bounds[at], bounds[at + 1] - 1)) for at in range(primaries)]
@@ -243,7 +247,7 @@ def stop_cluster(cluster: TestCluster) -> None:
 
 @contextmanager
 def cluster_of(
-    binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: bool = False
+    binary: Binary, *args: str, primaries: int = 3, replicas: int = 0, tls: Certificates | bool = False
 ) -> Iterator[TestCluster]:
     """A cluster of one's own, see `start_cluster`, stopped at the end of the block."""
     cluster = start_cluster(binary, *args, primaries=primaries, replicas=replicas, tls=tls)
@@ -256,7 +260,7 @@ def cluster_of(
 def new_member(
     binary: Binary,
     *args: str,
-    tls: bool = False,
+    tls: Certificates | bool = False,
     slots: tuple[int, int] | None = None,
     primary_id: str | None = None,
 ) -> Member:
@@ -267,6 +271,6 @@ def new_member(
         *(("--tls-cluster", "yes", "--tls-replication", "yes") if tls else ()),
     )
     folder = Path(tempfile.mkdtemp(prefix="rtui-node-"))
-    server = Server(binary, folder, free_port(), (*settings, *args), tls=certificates() if tls else None)
+    server = Server(binary, folder, free_port(), (*settings, *args), tls=certificates() if tls is True else tls or None)
     _RUNNING.append(server)
     return Member(server, secrets.token_hex(20), slots, primary_id)

@@ -14,6 +14,7 @@ from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli.main import run
 from rtui.server.inspection.report_head import PROMOTED_NOTE
+from tests.certificates import certificates
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.sentinels import SERVICE, sentinel_of, watched
@@ -44,6 +45,44 @@ def test_a_cluster_in_tls(tmp_path: Path) -> None:
     assert report.head.coverage.keys == len(KEYS)
     assert report.cluster is not None
     assert [node.slots for node in report.cluster.nodes] == [(one.slots,) for one in cluster.members[:3]]
+
+
+ENDPOINTS = "cluster-preferred-endpoint-type"
+
+
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+@pytest.mark.parametrize("protocol", ["-2", "-3"])
+@pytest.mark.parametrize("asked", [0, 4], ids=["primary", "replica"])
+def test_a_null_endpoint_is_the_host_that_was_asked(
+    cluster: TestCluster, protocol: str, asked: int, tmp_path: Path
+) -> None:
+    """Only the node that is asked has none: what it answers counts, and not how the others would."""
+    cluster.fill(KEYS)
+    seed = cluster.members[asked].server
+    seed.admin.config_set(ENDPOINTS, "unknown-endpoint")
+    try:
+        report = reported(
+            tmp_path / "report.json", "-h", "localhost", "-p", str(seed.port), protocol, "--replicas", "never"
+        )
+    finally:
+        seed.admin.config_set(ENDPOINTS, "ip")
+    assert report.cluster is not None
+    assert report.head.coverage.keys == len(KEYS)
+    assert {node.label for node in report.cluster.nodes} == {f"localhost:{one.port}" for one in cluster.primaries}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["redis-7.0", "redis-8.6", "valkey-8.1"])
+def test_a_null_endpoint_is_checked_by_the_name_that_was_asked(name: str, tmp_path: Path) -> None:
+    """The nodes think of themselves as 127.0.0.1, for which their certificate is not valid."""
+    tls = certificates("subjectAltName=DNS:localhost")
+    with cluster_of(require(name), f"--{ENDPOINTS}", "unknown-endpoint", replicas=1, tls=tls) as cluster:
+        cluster.fill(KEYS)
+        port = str(cluster.members[1].server.port)
+        asked = ("-h", "localhost", "-p", port, "--cacert", str(tls.ca))
+        assert reported(tmp_path / "report.json", *asked).head.coverage.keys == len(KEYS)
+        mapped = ("-h", "redis.internal.invalid", "-p", port, "--cacert", str(tls.ca), "--map", "*.invalid=127.0.0.1")
+        assert reported(tmp_path / "mapped.json", *mapped, "--sni", "localhost").head.coverage.keys == len(KEYS)
 
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)

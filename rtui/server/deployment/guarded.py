@@ -1,9 +1,8 @@
-"""redis-py over lanes: the connections on which it finds out what a deployment is made of.
+"""redis-py over lanes: the connections on which it asks Sentinels.
 
-redis-py knows how clusters and Sentinels are asked for their nodes, when another seed is tried, and whom to believe.
-Its connections are replaced by these. Each is a `Lane` with our own handshake: the socket takes the same way as all
-others, the guard builds each command and refuses what is not on the closed list, and each is in the command log.
-redis-py itself opens nothing and packs nothing.
+redis-py knows how Sentinels are asked, and whom to believe. Its connections are replaced by these. Each is a `Lane`
+with our own handshake: the socket takes the same way as all others, the guard builds each command and refuses what is
+not on the closed list, and each is in the command log. redis-py itself opens nothing and packs nothing.
 """
 
 from __future__ import annotations
@@ -19,12 +18,10 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from rtui.server.guard.command import build_command
-from rtui.server.wire.backoff import REFUSING_USER
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
-from rtui.server.wire.handshake import HandshakeOutcome, handshake
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_lane
+from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_control_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
 
@@ -58,7 +55,7 @@ class GuardedConnection(RedisConnection):
         self._target = replace(target, host=self.host, port=self.port)
         self._log, self._purpose = log, purpose
         self._logins = logins
-        self._timeout_s = target.way.connect_s(timeout_s)
+        self._timeout_s = timeout_s
         self._lane: Lane | None = None
         self._owed: deque[asyncio.Future[list[Reply]]] = deque()
 
@@ -69,25 +66,10 @@ class GuardedConnection(RedisConnection):
 
     async def _connect(self) -> None:
         """Open a lane and make it ready."""
-        with sent_for(Purpose.HANDSHAKE):
-            try:
-                target = self._target if self._logins is None else await self._logins.logged_in(self._target)
-                self._lane = await open_lane(
-                    target,
-                    timeout_s=self._timeout_s,
-                    reply_timeout_s=self._timeout_s,
-                    log=self._log.open_lane("control"),
-                )
-                await handshake(self._lane, target, HandshakeOutcome())
-            except (ConnectFailure, ConnectionLost) as failed:
-                if self._logins is not None and isinstance(failed, ConnectFailure) and failed.kind in REFUSING_USER:
-                    self._logins.refused()
-                await self.disconnect()
-                raise RedisConnectionError(str(failed)) from failed
-            except BaseException:  # also when cancelled: nobody else would close the lane
-                await self.disconnect()
-                raise
-        self._lane.mark_ready()
+        try:
+            self._lane = await open_control_lane(self._target, self._log, self._logins, timeout_s=self._timeout_s)
+        except (ConnectFailure, ConnectionLost) as failed:
+            raise RedisConnectionError(str(failed)) from failed
 
     async def on_connect_check_health(self, check_health: bool = True) -> None:
         """Do nothing more: the lane is ready."""

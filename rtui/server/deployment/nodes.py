@@ -3,8 +3,8 @@
 `Deployment.home` is the connection to what the user named. Where that is a node of a cluster, and the user does not
 want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
 about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). When an
-answer says that a slot is elsewhere, `look` asks again, by redis-py, any node that answers; connections to nodes that
-are gone are closed then. Connections to nodes (`node_connections`) go the way of the first one: TLS, SSH hosts, proxy,
+answer says that a slot is elsewhere, `look` asks again, any node that answers; connections to nodes that are gone are
+closed then. Connections to nodes (`node_connections`) go the way of the first one: TLS, SSH hosts, proxy,
 address map, and passwords that expire.
 
 When the home server of a cluster can't be reached, the connection to it goes on to other nodes (`seeds`).
@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Final
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
+from rtui.server.deployment.cluster import ClusterWatch
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.node_connections import NodeConnections
 from rtui.server.deployment.replicas import ReplicaConnections, no_replica_failure
@@ -50,7 +51,6 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.health.sample import SentinelView
-    from rtui.server.deployment.cluster import ClusterWatch
 
 
 FILES_PER_NODE: Final = 2
@@ -151,7 +151,7 @@ class Deployment:
             raise ConnectFailure(FailureKind.CLUSTER, happened, "Leave -c out to see the keys of this server.")
         generation = self.home.generation
         replies = await self.home.run(guard.cluster_nodes(), guard.cluster_slots())
-        found = read_topology(*replies, asked_host=target.host)
+        found = read_topology(*replies, asked=target)
         if found is None or not found.owners:
             self._give_up(replies[0] if isinstance(replies[0], ServerError) else None)
             return
@@ -197,8 +197,6 @@ class Deployment:
         if self.topology is None:
             return TopologyChange()
         if self._watch is None:
-            from rtui.server.deployment.cluster import ClusterWatch  # noqa: PLC0415 - redis-py, once something moves
-
             seeds = [self._nodes.target_of(node) for node in self.topology.nodes if not node.is_down]
             self._watch = ClusterWatch(seeds, self.log, logins=self._shared_logins())
         await self._watch.look()

@@ -6,15 +6,17 @@
 
 Slots are `0-5460`, `7000`, or `[5461->-<id>]` and `[5461-<-<id>]` for one that this node is just handing over or taking
 in; only the node that answers tells the last two. CLUSTER SLOTS says beside it how each node wants to be reached: by an
-address or by a name. What is no such line is left out, so that a reply that was tampered with costs its own lines and
+address, by a name, or, with `cluster-preferred-endpoint-type unknown-endpoint`, by null: at the host that was asked, at
+the port of the reply. What is no such line is left out, so that a reply that was tampered with costs its own lines and
 no more.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -22,7 +24,7 @@ from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.slot_views import moving_slots, own_line, served_slots
 from rtui.server.wire.replies import Reply
-from rtui.server.wire.target import MAX_PORT, address_text
+from rtui.server.wire.target import DEFAULT_HOST, MAX_PORT, Target, address_text
 
 SlotRanges = tuple[tuple[int, int], ...]
 """First and last slot of each range, in order, without gaps that could be closed."""
@@ -138,23 +140,25 @@ class TopologyChange:
         return bool(self.moved or self.came or self.went or self.promoted)
 
 
-def read_topology(nodes: Reply, slots: Reply = None, *, asked_host: str = "") -> Topology | None:
+def read_topology(nodes: Reply, slots: Reply = None, *, asked: Target | None = None) -> Topology | None:
     """Read the replies to CLUSTER NODES and, where it was asked, CLUSTER SLOTS; None where the first is something else.
 
-    `asked_host` is where the node was reached that answered, and may not know its own address.
+    `asked` is where the node was reached that answered: its host is that of null endpoints, and of the node itself
+    where it does not know its own address. Asked by a unix socket there is no such host, and addresses take its place.
     """
     if not isinstance(nodes, bytes):
         return None
-    endpoints = dict(_endpoints(slots))
+    lines = [
+        match for match in map(_LINE.fullmatch, nodes.splitlines()) if match is not None and int(match[3]) <= MAX_PORT
+    ]
+    read = {match[1].decode(): (_node(match), match) for match in lines}
+    reached = _reached([node for node, _ in read.values()], slots, own_node_id(nodes), asked)
     found: dict[str, tuple[Node, list[bytes]]] = {}
     moves: list[SlotMove] = []
-    for line in nodes.splitlines():
-        match = _LINE.fullmatch(line)
-        node = None if match is None else _node(match, endpoints, asked_host)
-        if match is not None and node is not None:
-            served = match[6].split(b" ") if match[6] else []
-            found[node.id] = node, served
-            moves += _moves(node.id, served)
+    for node_id, (_, line) in read.items():
+        served = line[6].split(b" ") if line[6] else []
+        found[node_id] = reached[node_id], served
+        moves += _moves(node_id, served)
     replicas: dict[str | None, list[Node]] = {}
     for node, _ in found.values():
         if node.is_replica:
@@ -206,35 +210,52 @@ def topology_change(before: Topology, after: Topology) -> TopologyChange:
     )
 
 
-def _node(line: re.Match[bytes], endpoints: Mapping[str, tuple[str, int]], asked_host: str) -> Node | None:
-    """Read a line; None where the port is none. `endpoints` are where nodes want to be reached, by their ids."""
-    node_id, host, port, flags, primary_id = line[1].decode(), line[2], int(line[3]), line[4].split(b","), line[5]
-    if port > MAX_PORT:
-        return None
-    known = host.decode("utf-8", "surrogateescape") or (asked_host if b"myself" in flags else "")
-    wanted, port = endpoints.get(node_id, (known, port))
+def _node(line: re.Match[bytes]) -> Node:
+    """Read a line; the host is empty where it is not known."""
+    flags, primary_id = line[4].split(b","), line[5]
     is_replica = b"slave" in flags
     return Node(
-        node_id,
-        wanted or known,
-        port,
+        line[1].decode(),
+        line[2].decode("utf-8", "surrogateescape"),
+        int(line[3]),
         is_replica,
         primary_id.decode() if is_replica and _ID.match(primary_id) else None,
-        is_down=not known or not _DOWN.isdisjoint(flags),
+        is_down=line[3] == b"0" or not _DOWN.isdisjoint(flags),
         is_suspect=b"fail?" in flags,
     )
 
 
-def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[str, int]]]:
-    """Yield the id, host and port of each node in a reply to CLUSTER SLOTS, but for those whose name is not known.
+def _reached(nodes: Iterable[Node], slots: Reply, own_id: str | None, asked: Target | None) -> dict[str, Node]:
+    """Return nodes where they want to be reached, by a reply to CLUSTER SLOTS and where the node of it was asked."""
+    asked_host = "" if asked is None or asked.socket_path is not None else asked.host
+    endpoints = dict(_endpoints(slots))
+    # A server has one way to tell endpoints: nodes without slots, which are not in the reply, have none there either.
+    elsewhere = None if None in {host for host, _ in endpoints.values()} else b"?"
+    known = [(endpoints.get(one.id, (elsewhere, one.port)), one) for one in nodes]
+    ports = Counter(port for (_, port), one in known if not one.is_down)
+    found: dict[str, Node] = {}
+    for (host, told_port), one in known:
+        # Nodes of the same port can't all be at the host that was asked: they are where they say.
+        is_told_apart = one.id == own_id or ports[told_port] == 1
+        port = told_port
+        if host == b"?":  # it is to be reached by a name, and has none or has told this node none yet
+            at, port = one.host, one.port
+        elif host:
+            at = host.decode("utf-8", "surrogateescape")
+        else:
+            at = asked_host if asked_host and one.host and is_told_apart else one.host
+        at = at or ("" if one.is_down else asked_host or DEFAULT_HOST)
+        found[one.id] = replace(one, host=at, port=port)
+    return found
 
-    A node that is to be reached by a name, of which it has none or has told the others none yet, is `?` there.
-    """
+
+def _endpoints(reply: Reply) -> Iterator[tuple[str, tuple[bytes | None, int]]]:
+    """Yield the id, host (`?`: not known; null or empty: that of the server that was asked) and port of each node."""
     for shard in reply if isinstance(reply, list) else ():
         for node in shard[2:] if isinstance(shard, list) else ():
             match node:
-                case [bytes() | None as host, int(port), bytes(node_id), *_] if 0 < port <= MAX_PORT and host != b"?":
-                    yield node_id.decode("utf-8", "replace"), ((host or b"").decode("utf-8", "surrogateescape"), port)
+                case [bytes() | None as host, int(port), bytes(node_id), *_] if 0 < port <= MAX_PORT:
+                    yield node_id.decode("utf-8", "replace"), (host, port)
 
 
 def _moves(node_id: str, fields: list[bytes]) -> Iterator[SlotMove]:

@@ -12,11 +12,11 @@ from typing import Final, Protocol
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.backoff import REFUSING_USER, Backoff
-from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, SentCounts, for_purpose
+from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose, SentCounts, for_purpose, sent_for
 from rtui.server.wire.dial import ServerAddress, dial, tls_context
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import lost_failure, os_failure, ssh_failure, ssh_timeout_failure, tls_failure
-from rtui.server.wire.handshake import HandshakeOutcome, handshake_and_identify
+from rtui.server.wire.handshake import HandshakeOutcome, handshake, handshake_and_identify
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.lane import MAX_REPLY_BYTES, REPLY_TIMEOUT_S, Lane
 from rtui.server.wire.target import Target
@@ -63,6 +63,31 @@ async def open_lane(
         if tls is not None and isinstance(error, OSError | ValueError):  # ssl.SSLError is an OSError
             raise tls_failure(target, error) from None
         raise
+    return lane
+
+
+async def open_control_lane(
+    target: Target, log: CommandLog, logins: Logins | None, *, timeout_s: float = CONNECT_TIMEOUT_S
+) -> Lane:
+    """Open a lane for questions about the deployment, ready for them; raises `ConnectFailure` and `ConnectionLost`.
+
+    `timeout_s` is for connecting, and for each reply. `logins` makes the password if it expires.
+    """
+    timeout_s = target.way.connect_s(timeout_s)
+    lane: Lane | None = None
+    with sent_for(Purpose.HANDSHAKE):
+        try:
+            target = target if logins is None else await logins.logged_in(target)
+            lane_log = log.open_lane("control")
+            lane = await open_lane(target, timeout_s=timeout_s, reply_timeout_s=timeout_s, log=lane_log)
+            await handshake(lane, target, HandshakeOutcome())
+        except BaseException as failed:  # also when cancelled: nobody else would close the lane
+            if logins is not None and isinstance(failed, ConnectFailure) and failed.kind in REFUSING_USER:
+                logins.refused()
+            if lane is not None:
+                lane.close()
+            raise
+    lane.mark_ready()
     return lane
 
 

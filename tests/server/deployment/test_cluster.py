@@ -7,12 +7,14 @@ import asyncio
 import pytest
 
 from rtui.server.deployment.cluster import ClusterWatch
-from rtui.server.guard.command import GuardError, find_spec, unpack_requests
+from rtui.server.guard.command import find_spec, unpack_requests
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Target
-from tests.clusters import TestCluster
+from rtui.server.wire.target import Target, Tls
+from tests.certificates import certificates
+from tests.clusters import TestCluster, cluster_of
+from tests.conftest import require
 from tests.monitor import Recorder
 from tests.servers import Server, free_port
 
@@ -59,7 +61,7 @@ async def test_a_failover_is_noticed(cluster: TestCluster) -> None:
 
 async def test_what_is_no_cluster_says_so(valkey: Server) -> None:
     watch = ClusterWatch([Target(port=valkey.port)], CommandLog())
-    with pytest.raises(ConnectFailure, match="Cluster mode is not enabled") as failed:
+    with pytest.raises(ConnectFailure, match="cluster support disabled") as failed:
         await watch.look()
     assert failed.value.kind is FailureKind.CLUSTER
     await watch.close()
@@ -81,10 +83,28 @@ async def test_without_any_node_the_reason_is_that_of_the_last_one() -> None:
     await watch.close()
 
 
-async def test_redis_py_sends_nothing_that_is_not_on_the_list(cluster_node: Server) -> None:
-    watch = ClusterWatch([Target(port=cluster_node.port)], CommandLog())
+@pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
+async def test_a_seed_by_a_unix_socket_leads_to_the_other_nodes(cluster: TestCluster) -> None:
+    """Once the node of the socket has gone, the others are still asked where they are."""
+    watch = ClusterWatch(
+        [Target(socket_path="/nowhere/redis.sock"), Target(port=cluster.members[0].server.port)], CommandLog()
+    )
     await watch.look()
-    with Recorder(cluster_node) as recorder, pytest.raises(GuardError):
-        await watch._manager.default_node.execute_command("CLUSTER FAILOVER")
+    ports = {node.id: node.port for node in watch.topology.nodes}
+    assert ports == {member.id: member.server.port for member in cluster.members}
+    assert not await watch.look()
     await watch.close()
-    assert recorder.commands == []
+
+
+@pytest.mark.slow
+async def test_a_name_of_this_machine_is_asked_as_a_name() -> None:
+    """`localhost` stays the name that the certificate is checked against, also of nodes whose endpoint is null."""
+    tls = certificates("subjectAltName=DNS:localhost")
+    with cluster_of(require("redis-8.6"), "--cluster-preferred-endpoint-type", "unknown-endpoint", tls=tls) as cluster:
+        seed = Target("localhost", cluster.members[0].server.port, tls=Tls(cacert=str(tls.ca)))
+        watch = ClusterWatch([seed], CommandLog())
+        await watch.look()
+        assert not await watch.look((seed.host, seed.port))
+        await watch.close()
+        members = {("localhost", member.server.port) for member in cluster.members}
+    assert {(node.host, node.port) for node in watch.topology.nodes} == members
