@@ -272,7 +272,7 @@ RULES: Final[dict[str, Rule]] = {
             "key-unregistered", REGISTRY, WARN, "Keys that no pattern describes",
             "Nobody knows what they are for, so nobody dares to change them.",
             "Describe them in the registry, with purpose and owner, or delete what nobody needs.",
-            {"keys": Parameter(Kind.COUNT, 100, "Patterns of fewer keys are not listed one by one.")},
+            {"keys": Parameter(Kind.COUNT, 100, "Patterns of fewer keys are one finding together.")},
         ),
         Rule(
             "pattern-unused", REGISTRY, WARN, "A registered pattern without keys",

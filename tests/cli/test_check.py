@@ -17,6 +17,7 @@ from rtui.cli.main import run
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import load_registry
 from rtui.registry.rules import RULES, RuleLevels
+from rtui.server.engine import is_built
 from tests.analysis.formats.ci_documents import sarif_violations
 from tests.made_report import denied_report, empty_report, made_report, partial_report
 from tests.servers import Server
@@ -249,7 +250,7 @@ def test_a_registry(
 
     def broken() -> dict[str, dict[str, Any]]:
         run([*options, "--format", "json"])
-        return {one["rule"]: one for one in json.loads(capsys.readouterr().out)["findings"]}
+        return {one["rule"]: one for one in reversed(json.loads(capsys.readouterr().out)["findings"])}
 
     for at in range(20):
         admin.hset(f"app:session:{at}", "user", at)
@@ -296,3 +297,54 @@ def test_a_registry(
             assert (written, region["endColumn"]) == (f'pattern = "{pattern}"', len(written) + 1)
         else:
             assert result["ruleId"] in ("key-unregistered", "name-whitespace", "name-case")
+
+
+@pytest.mark.parametrize("engine", ["pure", "compiled"])
+def test_a_single_key_that_nobody_registered(
+    engine: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if engine == "compiled" and not is_built():
+        pytest.skip("the compiled engine was not built")
+    monkeypatch.setenv("RTUI_ENGINE", engine)
+    admin = valkey.admin
+    team = registry(tmp_path, '[rules]\nkey-unregistered = "error"\n[[pattern]]\npattern = "order:{id}"\n')
+    options = ["check", f"127.0.0.1:{valkey.port}", "--registry", team]
+    for at in range(300):
+        admin.set(f"order:{at}", "x")
+    assert run(options) == 0
+    for name in ("ghost", "basket:7", "n:" + "k" * 400):
+        capsys.readouterr()
+        admin.set(name, "x")
+        assert run(options) == 1
+        assert "1 key" in capsys.readouterr().out
+        admin.delete(name)
+    for at in range(120):
+        admin.set(f"cart:{at}", "x")
+    admin.mset({"ghost": "x", "basket:7": "x", "basket:8": "x", "n:" + "k" * 400: "x", "m" * 70_000: "x"})
+    assert run([*options, "--format", "json"]) == 1
+    found = [one for one in json.loads(capsys.readouterr().out)["findings"] if one["rule"] == "key-unregistered"]
+    assert [one["title"] for one in found] == [
+        "120 keys of cart:{id} have no registered pattern",
+        "5 keys of 2 name patterns have no registered pattern",
+    ]
+    evidence = "\n".join(found[1]["evidence"])
+    assert "2 keys of no pattern" in evidence
+    assert "n:kkk" in evidence
+    assert "… (402 bytes)" in evidence
+    assert "… (70,000 bytes)" in evidence
+
+
+def test_an_example_lies_below_its_place(valkey: Server, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    admin = valkey.admin
+    admin.mset({"b:" + "w" * 3_000: "x", "user:" + "v" * 60: "x", "user:two words": "x", "b:" + "u" * 65: "x"})
+    run(["check", f"127.0.0.1:{valkey.port}", "--registry", registry(tmp_path, ""), "--format", "json"])
+    found = json.loads(capsys.readouterr().out)["findings"]
+    named = [one for one in found if one["rule"] in ("name-long", "name-huge", "name-whitespace")]
+    assert {(one["rule"], one["where"]) for one in named} == {
+        ("name-long", "b:"), ("name-long", "user:"), ("name-huge", "b:"), ("name-whitespace", "user:"),
+    }  # fmt: skip
+    for one in named:
+        (line,) = one["evidence"]
+        assert all(
+            name.startswith(one["where"]) for name in line.removeprefix("such as ").split(", ") if name[0].isalpha()
+        )

@@ -1,7 +1,7 @@
 """Counts some of the inspected keys, such as those that break a rule: how many, their bytes, a few examples.
 
 Examples are the keys with the smallest checksums, so neither the order of keys nor how they are divided among several
-counts has a say in which they are.
+counts has a say in which they are. Of names that are too long for that some beginnings are kept.
 """
 
 from __future__ import annotations
@@ -16,9 +16,13 @@ from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE, MOST_EXAMPLES,
 from rtui.analysis.aggregate.saved import SavedKeyCount, packed, unpacked
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.report.members import Figure
+from rtui.analysis.report.registered import LongName
 from rtui.keyspace.slices import Slicer, Slices
 
 K = TypeVar("K")
+
+BEGINNING_BYTES: Final = 48
+"""Of a name that is too long, so many are kept."""
 
 _ANY: Final = 1 << 32
 """Above all checksums."""
@@ -27,7 +31,7 @@ _ANY: Final = 1 << 32
 class KeyCount:
     """Some keys."""
 
-    __slots__ = ("examples", "keys", "limit", "memory_bytes", "memory_keys", "sizes")
+    __slots__ = ("examples", "keys", "limit", "long_names", "memory_bytes", "memory_keys", "sizes")
 
     def __init__(self) -> None:
         self.keys = 0
@@ -39,13 +43,15 @@ class KeyCount:
         self.examples: Sequence[Example] = ()
         self.limit = _ANY
         """Keys with a larger checksum are no examples."""
+        self.long_names: tuple[tuple[int, bytes, int], ...] = ()
+        """Checksum, beginning and length of names that are too long to be examples."""
 
     def copy(self) -> KeyCount:
         """Return a count of the same keys."""
         made = KeyCount()
         made.keys, made.memory_keys, made.memory_bytes = self.keys, self.memory_keys, self.memory_bytes
         made.sizes = None if self.sizes is None else self.sizes.copy()
-        made.examples, made.limit = self.examples, self.limit
+        made.examples, made.limit, made.long_names = self.examples, self.limit, self.long_names
         return made
 
     def add(self, key: bytes, memory_bytes: int | None, *, is_sample: bool = False) -> None:
@@ -60,9 +66,14 @@ class KeyCount:
 
     def show(self, key: bytes) -> None:
         """Take a key for an example, if it is one."""
-        checksum = crc32(key)
-        if checksum <= self.limit and len(key) <= LONGEST_EXAMPLE:
+        checksum, length = crc32(key), len(key)
+        if length > LONGEST_EXAMPLE:
+            self._take_long(((checksum, key[:BEGINNING_BYTES], length),))
+        elif checksum <= self.limit:
             self._take(((checksum, key),))
+
+    def _take_long(self, names: Iterable[tuple[int, bytes, int]]) -> None:
+        self.long_names = tuple(sorted({*self.long_names, *names})[:MOST_EXAMPLES])
 
     def _take(self, examples: Iterable[Example]) -> None:
         self.examples = best_examples(self.examples, examples)
@@ -80,7 +91,8 @@ class KeyCount:
 
     def saved(self) -> SavedKeyCount:
         """Return for a file all of it but the sizes of a sample."""
-        return SavedKeyCount(self.keys, self.memory_keys, packed(self.memory_bytes), tuple(self.examples))
+        examples, memory_bytes = tuple(self.examples), packed(self.memory_bytes)
+        return SavedKeyCount(self.keys, self.memory_keys, memory_bytes, examples, self.long_names)
 
     @classmethod
     def of_saved(cls, saved: SavedKeyCount) -> KeyCount:
@@ -88,6 +100,7 @@ class KeyCount:
         made = cls()
         made.keys, made.memory_keys, made.memory_bytes = saved.keys, saved.memory_keys, unpacked(saved.memory_bytes)
         made._take(saved.examples)
+        made._take_long(saved.long_names)
         return made
 
     def merge(self, other: KeyCount) -> None:
@@ -100,6 +113,8 @@ class KeyCount:
             self.sizes.merge(other.sizes)
         if other.examples:
             self._take(other.examples)
+        if other.long_names:
+            self._take_long(other.long_names)
 
     def add_sizes(self, memory_bytes: Sequence[int]) -> None:
         """Keep the sizes of keys of a sample."""
@@ -110,6 +125,11 @@ class KeyCount:
     def example_keys(self) -> tuple[bytes, ...]:
         """The examples."""
         return tuple(key for _, key in self.examples)
+
+    @property
+    def shortened(self) -> tuple[LongName, ...]:
+        """Names of other keys that are too long to be examples."""
+        return tuple(LongName(beginning, length) for _, beginning, length in self.long_names)
 
     def memory(self, figures: Figures) -> Figure | None:
         """Return the bytes of its keys; None where they are known of none."""

@@ -237,6 +237,7 @@ class NamingCounts:
             figures.keys(count.keys),
             count.memory(figures),
             count.example_keys,
+            count.shortened,
         )
 
     def _mixed(self, entry_keys: Callable[[int], int], slicer: Slicer) -> Slices[dict[Place, KeyCount]]:

@@ -18,11 +18,13 @@ from typing import Final, NamedTuple
 from zlib import crc32
 
 from rtui.analysis.aggregate.key_count import KeyCount, copied
+from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE
 from rtui.analysis.aggregate.saved import SavedEntries, expect, packed, unpacked
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.quantities import Bounds
 from rtui.registry.expectations import NO_TTL, Breach, Found, Ttl, breaches_of
+from rtui.registry.matching import NO_PATTERN
 from rtui.registry.registry import Entry
 
 _LOWEST: Final = -(1 << 63)
@@ -146,14 +148,22 @@ class EntryCounts:
             odd.update(self._lengths.outside(found, lengths))
         for at in odd:
             self._add_broken(batch, at, found[at])
+        self._show(keys, found)
+        if self._is_sample and sizes is not None:
+            for index, size in zip(found, sizes, strict=True):
+                self._shown[index].add_sizes((size,))
+
+    def _show(self, keys: Sequence[bytes], found: Sequence[int]) -> None:
+        """Take keys for examples of their entries; of keys without one, long names."""
         limits, checksums = self._limits, map(crc32, keys)
         for at, (index, checksum) in enumerate(zip(found, checksums, strict=True)):
             if checksum <= limits[index]:
                 self._shown[index].show(keys[at])
                 limits[index] = self._shown[index].limit
-        if self._is_sample and sizes is not None:
-            for index, size in zip(found, sizes, strict=True):
-                self._shown[index].add_sizes((size,))
+        if max(map(len, keys)) > LONGEST_EXAMPLE:
+            for index, key in zip(found, keys, strict=True):
+                if index == NO_PATTERN and len(key) > LONGEST_EXAMPLE:
+                    self._shown[index].show(key)
 
     def add_counted(self, counted: CountedEntries) -> None:
         """Add keys that were counted elsewhere."""

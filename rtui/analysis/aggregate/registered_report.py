@@ -3,7 +3,8 @@
 Which namespaces have keys that no entry describes is not counted for each of them. A namespace or pattern of the
 report has up to three of its keys as examples, chosen by their checksums, which is as good as at random; one that is a
 single key has its name. If the registry has no pattern for any of them, the keys of the namespace are unregistered; if
-it has for some, a part of them is, which is estimated from the examples.
+it has for some, a part of them is, which is estimated from the examples. How many there are in all is counted: what is
+in no namespace that way is the rest, and estimates are no more than what is left for them.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
+
+from msgspec.structs import replace
 
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.key_count import KeyCount, joined
@@ -57,6 +60,7 @@ def registry_report(
     unregistered: tuple[UnregisteredReport, ...] = ()
     if others.keys:
         unregistered = yield from _unregistered(registry.matcher, root, slicer)
+        unregistered = _with_rest(unregistered, others, figures)
     return RegistryReport(
         title=display_text(registry.title, limit=TEXT_LIMIT),
         file="" if registry.path is None else display_text(registry.path.name, limit=TEXT_LIMIT),
@@ -136,6 +140,7 @@ class _Entries:
                 memory_bytes=broken.memory(figures) if is_known else None,
                 known_keys=known,
                 examples=broken.example_keys,
+                long_names=broken.shortened,
             )
         ttl = expected.ttl
         if ttl is not None and ttl.low_ms is not None:
@@ -218,6 +223,39 @@ def _unregistered(matcher: Matcher, root: Node, slicer: Slicer) -> Slices[tuple[
         yield from slicer.pause()
     found.sort(key=_size, reverse=True)
     return tuple(found[:MOST_UNREGISTERED])
+
+
+def _with_rest(
+    listed: Sequence[UnregisteredReport], whole: KeyCount, figures: Figures
+) -> tuple[UnregisteredReport, ...]:
+    """Return the namespaces and the rest, together as many keys as there are without pattern."""
+    keys = figures.keys(whole.keys)
+    fitted = _fitted(listed, as_estimate(keys).value)
+    rest = _less(keys, [one.keys for one in fitted])
+    if as_estimate(rest).value < 0.5:  # no key: sums of estimates are not exact
+        return fitted
+    memory = whole.memory(figures)
+    if memory is not None:
+        memory = _less(memory, [one.memory_bytes for one in fitted if one.memory_bytes is not None])
+    return (*fitted, UnregisteredReport(b"", 0, rest, memory, long_names=whole.shortened))
+
+
+def _fitted(listed: Sequence[UnregisteredReport], most: float) -> tuple[UnregisteredReport, ...]:
+    """Return namespaces with no more keys together than there are: estimates are lowered, if need be all figures."""
+    exact = sum(as_estimate(one.keys).value for one in listed if not isinstance(one.keys, Estimate))
+    known = exact if exact <= most else 0.0
+    others = sum(as_estimate(one.keys).value for one in listed) - known
+    if others <= most - known:
+        return tuple(listed)
+    share, fitted = (most - known) / others, []
+    for one in listed:
+        if isinstance(one.keys, Estimate) or not known:
+            keys = as_estimate(one.keys)
+            value = share * keys.value
+            fitted.append(replace(one, keys=Estimate(min(keys.low, value), value, min(keys.high, most))))
+        else:
+            fitted.append(one)
+    return tuple(fitted)
 
 
 def _size(one: UnregisteredReport) -> tuple[float, float]:

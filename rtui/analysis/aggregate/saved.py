@@ -168,6 +168,8 @@ class SavedKeyCount(Struct, frozen=True, array_like=True):
     memory_keys: int
     memory_bytes: Big
     examples: tuple[tuple[int, bytes], ...]
+    long_names: tuple[tuple[int, bytes, int], ...]
+    """Checksum, beginning and length."""
 
 
 class SavedEntries(Struct, frozen=True):

@@ -9,16 +9,21 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
 
+from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
-from rtui.analysis.findings.places import least, purpose_text, scan_line
-from rtui.analysis.query.behind import Behind, without_ttl
+from rtui.analysis.findings.memory import total
+from rtui.analysis.findings.places import glob_of, least, purpose_text, scan_line
+from rtui.analysis.query.behind import Behind, step_of, without_ttl
+from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.query.values import Keyword
+from rtui.analysis.report.document import Node
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.registered import (
     EntryReport,
     ExpectationReport,
+    LongName,
     NamePlace,
     NameRuleReport,
     UnregisteredReport,
@@ -52,6 +57,7 @@ _BREAK: Final = {
 }
 """What is said of the keys that break an expectation, by rule."""
 
+_REST_NOTE: Final = SafeText("the report does not say of every name whether it is registered, so other keys are found")
 GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
 
 
@@ -69,8 +75,9 @@ def broken(rule: str, basis: Basis) -> Iterator[Draft]:
 
 def _broken(basis: Basis, entry: EntryReport, one: ExpectationReport, keys: Amount, memory: Amount | None) -> Finding:
     title = _BREAK[one.rule].format(keys=keys.keys(), where=entry.pattern, expected=one.expected, **_verbs(keys.figure))
+    examples = list(_examples(one.examples, one.long_names))
     return _of_pattern(
-        basis, one.rule, entry, title, keys=keys, memory=memory, examples=one.examples, expected=one.expected
+        basis, one.rule, entry, title, keys=keys, memory=memory, examples=examples, expected=one.expected
     )
 
 
@@ -86,11 +93,11 @@ def _of_pattern(
     *,
     keys: Amount,
     memory: Amount | None,
-    examples: Sequence[bytes],
+    examples: Sequence[SafeText],
     expected: str = "",
 ) -> Finding:
     """Return a finding about keys of a registered pattern, of which something may be expected."""
-    evidence = [*_examples(examples)]
+    evidence = [*examples]
     if text := purpose_text(entry.purpose, entry.owner):
         evidence.append(text)
     return Finding(
@@ -107,10 +114,12 @@ def _of_pattern(
     )
 
 
-def _examples(keys: Sequence[bytes]) -> Iterator[SafeText]:
-    """Yield a line that names some keys."""
-    if keys:
-        yield SafeText(f"such as {', '.join(display(key, limit=_NAME_LIMIT) for key in keys[:MOST_EXAMPLES])}")
+def _examples(keys: Sequence[bytes], long_names: Sequence[LongName] = ()) -> Iterator[SafeText]:
+    """Yield a line that names some keys: whole, or where they are too long by their beginning and length."""
+    texts = [str(display(key, limit=_NAME_LIMIT) or "(empty name)") for key in keys]
+    texts += [f"{display(one.beginning)}… ({one.length:,} bytes)" for one in long_names]
+    if texts:
+        yield SafeText(f"such as {', '.join(texts[:MOST_EXAMPLES])}")
 
 
 def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
@@ -151,7 +160,7 @@ def _figures(basis: Basis, entry: EntryReport) -> tuple[Amount, Amount | None]:
 
 def _deprecated(basis: Basis, entry: EntryReport, keys: Amount, memory: Amount | None) -> Finding:
     title = f"{keys.keys()} of {entry.pattern}, which is to be retired: {entry.deprecated}"
-    return _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=entry.examples)
+    return _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=[*_examples(entry.examples)])
 
 
 def unused(basis: Basis) -> Iterator[Draft]:
@@ -163,30 +172,73 @@ def unused(basis: Basis) -> Iterator[Draft]:
     for entry in () if found is None or basis.may_lack else found.entries:
         if not (entry.inspected_keys or entry.deprecated or entry.origin):
             title = f"No key has the pattern {entry.pattern}"
-            make = partial(
-                _of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=entry.examples
-            )
+            make = partial(_of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=())
             yield Draft(Amount(0), None, make)
 
 
 def unregistered(basis: Basis) -> Iterator[Draft]:
-    """Find the namespaces of which many keys have no registered pattern."""
+    """Find the namespaces of which many keys have no registered pattern, and all others together."""
     found = basis.report.summary.registry
-    fewest = basis.number(UNREGISTERED, "keys")
-    for one in () if found is None else found.unregistered:
-        if least(one.keys) >= fewest:
-            keys = amount(basis.cells.amount(one.keys)) or Amount(0)
-            memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
-            yield Draft(keys, memory, partial(_unregistered, basis, one, keys, memory))
+    fewest, listed = basis.number(UNREGISTERED, "keys"), [] if found is None else list(found.unregistered)
+    single = [one for one in listed if one.place and least(one.keys) >= fewest]
+    others = [one for one in listed if not one.place or least(one.keys) < fewest]
+    if len(others) == 1 and others[0].place:
+        single, others = [*single, *others], []
+    for one in single:
+        keys = amount(basis.cells.amount(one.keys)) or Amount(0)
+        memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
+        yield Draft(keys, memory, partial(_unregistered, basis, one, keys, memory))
+    if others:
+        keys = amount(basis.cells.amount(total([one.keys for one in others]))) or Amount(0)
+        sizes = [one.memory_bytes for one in others if one.memory_bytes is not None]
+        memory = amount(basis.cells.part(total(sizes), len(sizes) == len(others))) if sizes else None
+        yield Draft(keys, memory, partial(_small_unregistered, basis, others, keys, memory))
 
 
 def _unregistered(basis: Basis, one: UnregisteredReport, keys: Amount, memory: Amount | None) -> Finding:
-    path = next(path for place, path in enumerate(basis.report.summary.root.walk()) if place == one.place)
+    (path,) = _paths(basis, [one])
     name = display(one.namespace, limit=_NAME_LIMIT) or "no namespace"
     has = "has" if keys.figure == 1 else "have"
     title = f"{keys.keys()} of {name} {has} no registered pattern"
     evidence = list(_examples(one.examples))
     return of_namespace(basis, UNREGISTERED, path, title=title, keys=keys, memory=memory, evidence=evidence)
+
+
+def _paths(basis: Basis, wanted: Sequence[UnregisteredReport]) -> list[tuple[Node, ...]]:
+    """Return the paths of namespaces, without the rest."""
+    places = {one.place for one in wanted if one.place}
+    return [path for place, path in enumerate(basis.report.summary.root.walk()) if place in places]
+
+
+def _small_unregistered(
+    basis: Basis, found: Sequence[UnregisteredReport], keys: Amount, memory: Amount | None
+) -> Finding:
+    """Return the finding about all keys without pattern that are not listed by their namespaces."""
+    paths = _paths(basis, found)
+    of = f" of {humanize.counted(len(paths), 'name pattern')}" if paths else ""
+    has = "has" if keys.figure == 1 else "have"
+    evidence = list(_examples([one.examples[0] for one in found if one.examples]))
+    rest = [one for one in found if not one.place]
+    if rest and paths:
+        evidence.append(SafeText(f"among them {humanize.keys(round(least(rest[0].keys)))} of no pattern that is told"))
+    evidence += [line for one in rest for line in _examples((), one.long_names)]
+    behind = Behind(
+        query_of(one_of("pattern", [pattern_text([step_of(node) for node in path[1:]]) for path in paths])),
+        _REST_NOTE if rest or any(isinstance(one.keys, Estimate) for one in found) else SafeText(""),
+    )
+    glob = glob_of(paths[0]) if len(paths) == 1 else b"*"
+    return Finding(
+        rule=UNREGISTERED,
+        severity=basis.severity(UNREGISTERED),
+        title=SafeText(f"{keys.keys()}{of} {has} no registered pattern"),
+        where=SafeText(f"name patterns of fewer than {basis.number(UNREGISTERED, 'keys'):,.0f} keys"),
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: behind,
+        find_command=lambda: scan_line(glob),
+        evidence=tuple(evidence),
+        example_keys=tuple(one.examples[0] for one in found if one.examples),
+    )
 
 
 def names(rule: str, basis: Basis) -> Iterator[Draft]:
@@ -213,7 +265,7 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
         memory=memory,
         find_behind=lambda: Behind(query_of(one_of("glob", [glob])), GLOB_NOTE),
         find_command=lambda: scan_line(glob),
-        evidence=tuple(_examples(place.examples or one.examples)),
+        evidence=tuple(_examples(place.examples, place.long_names)),
         pattern=place.pattern,
     )
 

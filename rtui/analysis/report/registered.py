@@ -15,6 +15,15 @@ TEXT_LIMIT: Final = 1_000
 """Characters of a text of the registry that are kept."""
 
 
+class LongName(Struct, frozen=True, gc=False):
+    """A name that is too long to be kept as an example."""
+
+    beginning: Name
+    """Its first bytes."""
+    length: Count
+    """Bytes of the whole name."""
+
+
 class ExpectationReport(Struct, frozen=True, gc=False):
     """One thing that a pattern expects of its keys, and how many of them break it."""
 
@@ -31,6 +40,8 @@ class ExpectationReport(Struct, frozen=True, gc=False):
     """Inspected keys of the pattern whose fact is known: if those are not all, there may be more that break it."""
     examples: tuple[Name, ...] = ()
     """Some of the keys that break it."""
+    long_names: tuple[LongName, ...] = ()
+    """Some of those whose names are too long for that."""
 
 
 class EntryReport(Struct, frozen=True, gc=False):
@@ -62,17 +73,19 @@ class EntryReport(Struct, frozen=True, gc=False):
 
 
 class UnregisteredReport(Struct, frozen=True, gc=False):
-    """A namespace or pattern of the report whose keys no entry of the registry describes."""
+    """A namespace or pattern of the report whose keys no entry of the registry describes, or the rest of such keys."""
 
     namespace: Name
     """How its keys begin, or a whole key."""
     place: Count
-    """Its index in the list of namespaces, each followed by those below it."""
+    """Its index in the list of namespaces, each followed by those below it; 0 for the rest, which is in no other."""
     keys: Figure
     """An estimate where it was seen from examples that some of its keys are registered."""
     memory_bytes: Figure | None
     examples: tuple[Name, ...] = ()
     """Some of its keys without pattern."""
+    long_names: tuple[LongName, ...] = ()
+    """Some of the keys without pattern whose names are too long for that; with the rest only."""
 
 
 class RegistryReport(Struct, frozen=True, gc=False):
@@ -92,7 +105,8 @@ class RegistryReport(Struct, frozen=True, gc=False):
     entries: tuple[EntryReport, ...]
     """In the order of the registry."""
     unregistered: tuple[UnregisteredReport, ...] = ()
-    """Largest first; keys of namespaces that were beyond the budget, or are not told apart, are in none of them."""
+    """Largest first, together as many as `unregistered_keys`. The last may be the rest: keys whose names are too long
+    to be examples, or of namespaces that are not told apart."""
 
 
 class NamePlace(Struct, frozen=True, gc=False):
@@ -105,6 +119,8 @@ class NamePlace(Struct, frozen=True, gc=False):
     keys: Figure
     memory_bytes: Figure | None
     examples: tuple[Name, ...] = ()
+    long_names: tuple[LongName, ...] = ()
+    """Some of the keys whose names are too long to be examples."""
 
 
 class NameRuleReport(Struct, frozen=True, gc=False):

@@ -8,7 +8,7 @@ from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy
 
-from rtui.server.engine._distinct cimport Examples, add_example, crc32
+from rtui.server.engine._distinct cimport LONGEST_EXAMPLE, Examples, add_example, crc32
 from rtui.server.engine._hashing cimport hash_bytes
 from rtui.server.engine._naming cimport found_in
 from rtui.server.engine._pages cimport KNOWS_LENGTH, KNOWS_MEMORY, KNOWS_TTL, Key
@@ -133,6 +133,8 @@ cdef inline bint count_registered(Counts* counts, const Key* key, int* of_entry)
     cdef uint32_t named, crc
     cdef uint64_t** keys
     of_entry[0] = UNDECIDED
+    if key.length > LONGEST_EXAMPLE:  # of such names Python keeps the beginning
+        return False
     if type < 0 or type >= MOST_REGISTRY_TYPES or counts.is_wrong[type] == NULL:
         return False
     if key.known & KNOWS_MEMORY and (key.memory_bytes < 0 or key.memory_bytes >> LARGEST_BITS):

@@ -180,6 +180,29 @@ def test_examples_are_keys_that_break_what_they_are_examples_of() -> None:
     assert all(REGISTRY.matcher.match(key) is None for one in report.unregistered for key in one.examples)
 
 
+LONG = (*NAMES, b"shop:session:" + b"x" * 400 + b"%d", b"y" * 300 + b":%d", b"tag:" + b"t" * 70_000, b"%d", b"q%d:a")
+
+
+@pytest.mark.sampled("seed")
+@pytest.mark.parametrize("seed", range(4))
+def test_keys_without_pattern_sum_up(seed: int) -> None:
+    batches = batches_of(Random(seed), names=LONG)
+    report, naming = parts_of(counted(batches))
+    listed = report.unregistered
+    assert sum(as_estimate(one.keys).value for one in listed) == pytest.approx(
+        as_estimate(report.unregistered_keys).value
+    )
+    (rest,) = [one for one in listed if not one.place]
+    assert rest is listed[-1]
+    everything = [key for batch in batches for key in batch.keys]
+    long_names = [one for rule in naming.rules for place in rule.places for one in place.long_names]
+    for one in (*rest.long_names, *long_names):
+        assert any(key.startswith(one.beginning) and len(key) == one.length for key in everything)
+    assert {one.beginning[:1] for one in rest.long_names} <= {b"y", b"t", b"s"}
+    huge = next(one for one in naming.rules if one.rule == "name-huge")
+    assert {place.namespace: [one.length for one in place.long_names] for place in huge.places}[b"tag:"] == [70_004]
+
+
 def test_what_is_not_known_is_not_zero() -> None:
     keys = [b"shop:session:%d" % at for at in range(100)]
     report, _ = parts_of(counted([InspectedBatch(b"hash", keys)]))

@@ -13,6 +13,7 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.registered import EntryReport, RegistryReport
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
 from rtui.analysis.report.tables.table import Cell, Column, Row, Subject, Table, Unit, path_of
+from rtui.keyspace.text.display import display
 
 _PATTERN: Final = Column("pattern", "pattern", Unit.TEXT, 0, "As the registry has it")
 _BYTES: Final = Column("memory", "bytes", Unit.BYTES, 8, "Sum of MEMORY USAGE")
@@ -106,7 +107,8 @@ def _unjudged(cells: Cells, fact: str) -> str:
 def unregistered(report: Report, found: RegistryReport) -> Table:
     """Return the namespaces whose keys have no registered pattern, most bytes first."""
     cells = Cells(report)
-    wanted = {one.place for one in found.unregistered}
+    listed = [one for one in found.unregistered if one.place]
+    wanted = {one.place for one in listed}
     paths = {place: path_of(nodes) for place, nodes in enumerate(report.summary.root.walk()) if place in wanted}
     rows = tuple(
         (
@@ -115,11 +117,15 @@ def unregistered(report: Report, found: RegistryReport) -> Table:
             cells.amount(one.memory_bytes, "memory"),
             one.examples[0] if one.examples else None,
         )
-        for one in found.unregistered
+        for one in listed
     )
-    subjects = tuple(paths.get(one.place) for one in found.unregistered)
+    subjects = tuple(paths.get(one.place) for one in listed)
     whole = humanize.written_keys(found.unregistered_keys, cells.mark)
-    note = f"{whole} {humanize.noun(found.unregistered_keys, 'key')} in all." if rows else ""
+    note = f"{whole} {humanize.noun(found.unregistered_keys, 'key')} in all." if found.unregistered else ""
+    for rest in (one for one in found.unregistered if not one.place):
+        note += f" {humanize.written_keys(rest.keys, cells.mark)} of them in no row"
+        note += "".join(f", such as {display(one.beginning)}… ({one.length:,} bytes)" for one in rest.long_names[:1])
+        note += "."
     columns = (_NAMESPACE, KEYS, _BYTES, _EXAMPLE)
     return Table("unregistered", "Keys without a registered pattern", columns, rows, subjects, note)
 
