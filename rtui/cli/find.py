@@ -85,7 +85,9 @@ there are stands on standard error.
 @click.option(
     "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
 )
-@click.option("--sort", metavar="FACT", help="Sort by a fact or by key, most first or a to z; FACT:asc, FACT:desc.")
+@click.option(
+    "--sort", metavar="FACT", help="By a fact, key or key-bytes: most first or a to z; FACT:asc or FACT:desc."
+)
 @click.option("--limit", metavar="N", type=click.IntRange(1), help="End with so many keys; after --sort (1000).")
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
 @click.option(
@@ -246,11 +248,12 @@ def _order(text: str) -> Order:
     from rtui.analysis.query.terms import Fact  # noqa: PLC0415
 
     name, _, direction = text.partition(":")
-    fact = _fact(name, "--sort")
+    is_by_bytes = name.lower() == "key-bytes"
+    fact = Fact.NAME if is_by_bytes else _fact(name, "--sort")
     if direction not in ("", "asc", "desc"):
         raise click.BadParameter("write FACT, FACT:asc or FACT:desc", param_hint="--sort")
     is_text = fact in (Fact.NAME, Fact.TYPE, Fact.ENCODING, Fact.TTL)
-    return Order(fact, is_descending=direction == "desc" or (not direction and not is_text))
+    return Order(fact, is_descending=direction == "desc" or (not direction and not is_text), is_by_bytes=is_by_bytes)
 
 
 def _find(

@@ -110,6 +110,25 @@ def test_columns_stand_before_the_names(valkey: Server, capfd: pytest.CaptureFix
     ]
 
 
+@pytest.mark.parametrize(
+    ("sort", "listed"),
+    [
+        ("key", ["2", "10", "1a", "2b"]),
+        ("key:desc", ["2b", "1a", "10", "2"]),
+        ("key-bytes", ["10", "1a", "2", "2b"]),
+        ("KEY-bytes:desc", ["2b", "2", "1a", "10"]),
+    ],
+)
+def test_names_are_sorted_with_their_numbers_or_by_their_bytes(
+    valkey: Server, capfd: pytest.CaptureFixture[str], sort: str, listed: list[str]
+) -> None:
+    valkey.client().mset({f"job:{name}": "" for name in listed})
+    found(valkey, "job", "--sort", sort)
+    assert capfd.readouterr().out.split() == [f"job:{name}" for name in listed]
+    found(valkey, "job", "--sort", sort, "--limit", "2")
+    assert capfd.readouterr().out.split() == [f"job:{name}" for name in listed[:2]]
+
+
 def test_hostile_names_are_safe_to_show(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     plant(valkey)
     found(valkey, r'"\xff"')

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.text.natural import natural
 
 FIELD_OF: Final[dict[Fact, str]] = {
     Fact.NAME: "key",
@@ -33,6 +34,8 @@ class Order:
 
     fact: Fact
     is_descending: bool = False
+    is_by_bytes: bool = False
+    """Whether names are sorted by their bytes, numbers in them included."""
 
     def key(self, record: KeyRecord) -> tuple[bool, Any]:
         """Return what orders a match: those of which the fact is not known come last, no TTL is the longest one."""
@@ -41,6 +44,8 @@ class Order:
             return True, 0
         if self.fact is Fact.TTL and value == NO_EXPIRY:
             value = float("inf")
+        if self.fact is Fact.NAME and not self.is_by_bytes:
+            value = natural(value)
         if isinstance(value, bytes):
             return False, bytes(255 - byte for byte in value) + b"\xff" if self.is_descending else value
         return False, -value if self.is_descending else value

@@ -18,7 +18,6 @@ has them. Where it has none, names decide.
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
@@ -30,6 +29,7 @@ from rtui.keyspace.rows.listing import ARRIVAL, ChildOrder, order_of
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import PackedNames
+from rtui.keyspace.text.natural import natural
 
 
 class Sort(Enum):
@@ -38,7 +38,9 @@ class Sort(Enum):
     COUNT = "keys"
     """Namespaces by their number of keys, most first, then by name; keys by name, a great many in order of arrival."""
     NAME = "name"
-    """Namespaces and keys by their names, see `natural`."""
+    """Namespaces and keys by their names, see `keyspace/text/natural.py`."""
+    NAME_BYTES = "name-bytes"
+    """Namespaces and keys by the bytes of their names."""
     MEMORY = "bytes"
     """Namespaces and keys by their bytes, most first; this and the following by what a `Weigher` knows.
 
@@ -54,6 +56,9 @@ class Sort(Enum):
     """Keys by type; namespaces by name."""
 
 
+BY_NAME = frozenset({Sort.NAME, Sort.NAME_BYTES})
+"""Orders by nothing but names."""
+
 BY_COUNT = frozenset({Sort.COUNT, Sort.MEMORY, Sort.MEAN})
 """Orders in which namespaces are sorted by their number of keys where nothing better is known of them."""
 
@@ -67,15 +72,10 @@ PER_BORDER = 4
 MAX_KEYS_UNASKED = 250_000
 """More keys of one namespace than this are sorted by name only if the user asks for it, since it takes seconds."""
 
-MAX_DIGITS = 255
-"""Numbers with more digits than this are ordered by their first digits, whatever their value."""
-
-_NUMBER = re.compile(rb"0*([0-9]+)")
-
 K = TypeVar("K", bytes, float)
 
 NamesAt = Callable[[Sequence[int]], list[bytes]]
-"""Returns the names at given ordinals, in the form of `natural`."""
+"""Returns the names at given ordinals, in the form that they are sorted by."""
 
 WeightsAt = Callable[[Sequence[int]], list[float]]
 """Returns the weights at given ordinals; the least is listed first, what has none is infinite."""
@@ -91,21 +91,6 @@ class Weigher(Protocol):
         """Return what gives the weights of the keys directly below a namespace; None where they have none."""
 
 
-def natural(name: bytes) -> bytes:
-    """Return bytes that sort as people expect of names: numbers by their value, all else by its bytes.
-
-    `user:2` comes before `user:10`: a number is written as its number of digits, the digits, and the number of leading
-    zeros, so that `7` comes before `07`; a 0 before all that makes it sort where digits do.
-    """
-    return _NUMBER.sub(_sortable_number, name)
-
-
-def _sortable_number(number: re.Match[bytes]) -> bytes:
-    digits = number[1]
-    zeros = len(number[0]) - len(digits)
-    return b"0%c%b%c" % (min(len(digits), MAX_DIGITS), digits, min(zeros, MAX_DIGITS))
-
-
 def orders_of(
     node: Namespace, sort: Sort, slicer: Slicer, weigher: Weigher | None = None, *, is_reversed: bool = False
 ) -> Slices[tuple[ChildOrder, ChildOrder]]:
@@ -119,12 +104,12 @@ def orders_of(
         total = len(labels)
         name_order = key_order = ARRIVAL
         if total > 1:
-            weights_at = _weights_of(node, sort, weigher)
-            name_order = yield from _order(total, _namespace_names(node), weights_at, slicer, is_reversed=is_reversed)
+            weights_at, names_at = _weights_of(node, sort, weigher), _namespace_names(node, sort)
+            name_order = yield from _order(total, names_at, weights_at, slicer, is_reversed=is_reversed)
         if keys is not None and len(keys) > 1:
             weights_at = None if weigher is None else weigher.keys(node, sort)
-            if weights_at is not None or sort is Sort.NAME or len(keys) <= MAX_KEYS_UNASKED:
-                names_at = _key_names(keys)
+            if weights_at is not None or sort in BY_NAME or len(keys) <= MAX_KEYS_UNASKED:
+                names_at = _key_names(keys, sort)
                 key_order = yield from _order(len(keys), names_at, weights_at, slicer, is_reversed=is_reversed)
         if node.labels is labels and (key_order is ARRIVAL or node.keys is keys):
             return name_order, key_order
@@ -152,17 +137,19 @@ def _order(
     return (yield from order_of(ordinals, slicer))
 
 
-def _key_names(keys: PackedNames) -> NamesAt:
+def _key_names(keys: PackedNames, sort: Sort) -> NamesAt:
+    if sort is Sort.NAME_BYTES:
+        return keys.names_at
     return lambda ordinals: [natural(name) for name in keys.names_at(ordinals)]
 
 
-def _namespace_names(node: Namespace) -> NamesAt:
+def _namespace_names(node: Namespace, sort: Sort) -> NamesAt:
     """Return what gives names of namespaces by ordinal, without the separators that end their labels."""
-    labels = node.labels
-    cut = len(node.root.separator)
+    labels, cut = node.labels, len(node.root.separator)
+    sortable = bytes if sort is Sort.NAME_BYTES else natural
     if cut:
-        return lambda ordinals: [natural(labels[ordinal][:-cut]) for ordinal in ordinals]
-    return lambda ordinals: [natural(labels[ordinal][: -len(node.separator_at(ordinal))]) for ordinal in ordinals]
+        return lambda ordinals: [sortable(labels[ordinal][:-cut]) for ordinal in ordinals]
+    return lambda ordinals: [sortable(labels[ordinal][: -len(node.separator_at(ordinal))]) for ordinal in ordinals]
 
 
 def _borders(ordinals: Sequence[int], keys_at: Callable[[Sequence[int]], list[K]], slicer: Slicer) -> Slices[list[K]]:

@@ -291,6 +291,7 @@ SORTS: Final = {
     Sort.COUNT: ("keys", "most first; keys by name"),
     Sort.NAME: ("name", "1, 2, 10"),
     Sort.MEMORY: ("bytes", "largest first"),
+    Sort.NAME_BYTES: ("name as bytes", "1, 10, 2"),
     Sort.MEAN: ("mean", "largest on average first"),
     Sort.TTL: ("TTL", "what expires soonest; most without TTL"),
     Sort.IDLE: ("idle", "longest unused first"),
@@ -303,4 +304,4 @@ def sort_names(*, is_analysed: bool) -> list[SafeText]:
     """Return what rows can be sorted by for a list; `is_analysed` is whether namespaces have figures of an analysis."""
     needs = frozenset() if is_analysed else {Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE}
     missing = "keys; namespaces after an analysis"
-    return [SafeText(f"{word:6}{missing if sort in needs else order}") for sort, (word, order) in SORTS.items()]
+    return [SafeText(f"{word:15}{missing if sort in needs else order}") for sort, (word, order) in SORTS.items()]

@@ -29,9 +29,10 @@ from rtui.analysis.query.rows_behind import within_report
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
-from rtui.keyspace.rows.ordering import Sort, natural
+from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.natural import natural
 from rtui.tui.browse.tree_figures import FIGURE_OF
 from rtui.tui.browse.tree_lines import KnownCount
 from rtui.tui.kit.layout import display
@@ -151,7 +152,8 @@ class Schema:
                 continue
             weight = self._weight(level, sort)
             by_keys = -self.keys(level).value, b""
-            entry = by_keys if weight is None else weight, natural(level.node.name), level.node.step, level
+            name = level.node.name if sort is Sort.NAME_BYTES else natural(level.node.name)
+            entry = by_keys if weight is None else weight, name, level.node.step, level
             (unknown if weight is None else known).append(entry)
         known.sort(key=itemgetter(0, 1, 2), reverse=is_reversed)
         unknown.sort(key=itemgetter(0, 1, 2))
@@ -161,7 +163,7 @@ class Schema:
         """Return what puts a level at its place, the least first; None where that is not known."""
         if sort is Sort.COUNT:
             return -self.keys(level).value, b""
-        if sort is Sort.NAME:
+        if sort in BY_NAME:
             return 0.0, b""
         if sort is Sort.TYPE:
             types = level.node.stats.types

@@ -9,7 +9,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NOT_ASKED, NoTtl, Reason, RowFacts, Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import NOTHING_KNOWN, Known, NamespaceFigures
-from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
@@ -57,8 +57,8 @@ def header_line(
     columns, sign = SORT_COLUMNS.get(order, ()), "↑" if (order in UPWARD) is not is_reversed else "↓"
     marked = next((field for field in layout.fields if {field.namespace, field.key} & {*columns}), None)
     by_name = marked is None
-    order_note = f" · by {SORTS[order][0]} {sign}" if by_name and columns else ""
-    ending = SafeText(f"{order_note}{f' {sign}' if by_name and not columns else ''}")
+    order_note = "" if order is Sort.NAME else f" · by {SORTS[order][0]}"
+    ending = SafeText(f"{order_note} {sign}" if by_name else "")
     name = SafeText(f" {title}{ending}{' · ' if note else ''}{note}")
     if note and width_of(name) > layout.name_cells and not is_filter:
         name = SafeText(f" {note}{ending}")
@@ -77,7 +77,7 @@ def _marked(field: RowField, columns: tuple[TreeColumn, ...], sign: str) -> Safe
     return SafeText(f"{title} {sign}")
 
 
-UPWARD: Final = frozenset({Sort.NAME, Sort.TYPE})
+UPWARD: Final = frozenset({*BY_NAME, Sort.TYPE})
 """What is sorted by upwards unless it is the other way round."""
 
 INDENT_CELLS: Final = 2

@@ -10,7 +10,7 @@ from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
-from rtui.tui.find.found_rows import COLUMNS, FoundRows
+from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, FoundRows
 from rtui.tui.kit.layout import LEAST_REASON, Piece, display_text, prose
 from rtui.tui.kit.status_lines import (
     SEARCH,
@@ -97,7 +97,7 @@ def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
     sentences += search.notes
     is_part = search.order is None and search.count > len(rows) > 0
     if is_part and rows.sort is not None:
-        fact = COLUMNS[rows.sort].column.title
+        fact = SORTS[rows.sort].column.title
         found = humanize.count(len(rows))
         sentences.append(
             SafeText(f"Sorted are the first {found} keys that were found; R finds the top ones by {fact}.")
@@ -147,9 +147,9 @@ def _failure_lines(search: Search, width: int) -> list[Line]:
 
 def sort_names(columns: Sequence[str]) -> list[str | None]:
     """Return what rows can be sorted by, one after the other; None is the order in which they were found."""
-    return [None, *columns]
+    return [None, *columns, BY_BYTES]
 
 
 def sort_titles(names: Sequence[str | None]) -> list[SafeText]:
     """Return what these are called in a list."""
-    return [literal("as they were found") if one is None else SafeText(COLUMNS[one].column.title) for one in names]
+    return [literal("as they were found") if one is None else SafeText(SORTS[one].column.title) for one in names]

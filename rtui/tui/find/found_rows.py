@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
+from operator import attrgetter
 from typing import Any, Final
 
 from rtui.analysis.facts import NO_EXPIRY, NoTtl
@@ -17,8 +18,8 @@ from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
-from rtui.keyspace.rows.ordering import natural
 from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.natural import natural
 from rtui.server.key_search import Search
 
 
@@ -48,6 +49,12 @@ COLUMNS: Final = {
     )
 }
 """All columns, in their order on the screen."""
+
+BY_BYTES: Final = "key-bytes"
+"""The order of keys by the bytes of their names."""
+
+SORTS: Final = {**COLUMNS, BY_BYTES: FoundColumn(Column("key", "key as bytes", Unit.NAME), Fact.NAME)}
+"""What rows can be sorted by: columns, and the bytes of names."""
 
 SORTED_AT_ONCE: Final = 500
 """So many rows are sorted by one call, during which no other thread runs: less than a millisecond."""
@@ -90,8 +97,10 @@ def cell(name: str, record: KeyRecord, now_s: float) -> Cell:
 
 
 def sort_key(name: str, *, is_descending: bool) -> Callable[[KeyRecord], Any]:
-    """Return what orders keys by a column; those of which it is not known come last."""
-    fact = COLUMNS[name].fact
+    """Return what orders keys; those of which the fact is not known come last."""
+    fact = SORTS[name].fact
+    if name == BY_BYTES:
+        return attrgetter("key")
     if fact is Fact.NAME:
         return lambda record: natural(record.key)
     if fact is None:
@@ -120,7 +129,7 @@ class FoundRows:
     search: Search
     columns: tuple[str, ...]
     sort: str | None = None
-    """The column that the user sorts by; None for the order in which keys were found."""
+    """What the user sorts by, of SORTS; None for the order in which keys were found."""
     is_reversed: bool = False
     """Whether the other way than usual for the column."""
     cursor_line: int = 0
@@ -152,7 +161,7 @@ class FoundRows:
     @property
     def is_descending(self) -> bool:
         """Whether the largest come first."""
-        return self.sort is not None and COLUMNS[self.sort].is_descending is not self.is_reversed
+        return self.sort is not None and SORTS[self.sort].is_descending is not self.is_reversed
 
     def sorted_lines(self, key: bytes | None = None) -> tuple[list[int], int]:
         """Return the order of the keys found so far, and the line of one of them, 0 for none.
@@ -167,7 +176,7 @@ class FoundRows:
         if self.sort is None:
             return list(range(len(kept)))[:: -1 if self.is_reversed else 1]
         key = sort_key(self.sort, is_descending=self.is_descending)
-        is_backward = COLUMNS[self.sort].fact in (Fact.NAME, None) and self.is_descending
+        is_backward = SORTS[self.sort].fact in (Fact.NAME, None) and self.is_descending
         keys = [key(record) for record in kept]
         parts = [range(start, min(len(keys), start + SORTED_AT_ONCE)) for start in range(0, len(keys), SORTED_AT_ONCE)]
         runs = [sorted(part, key=keys.__getitem__, reverse=is_backward) for part in parts]

@@ -17,7 +17,7 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, cell_text
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.find.commands import FIND_COMMANDS
-from rtui.tui.find.found_rows import COLUMNS, FoundRows, cell
+from rtui.tui.find.found_rows import COLUMNS, SORTS, FoundRows, cell
 from rtui.tui.find.marking import Marker, marked_spans
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import TERMINAL, display
@@ -106,8 +106,8 @@ class FoundBody(RowsView, can_focus=True):
         self._widths = widths
         if not len(self.rows):
             widths = [column.width for column in self.table.columns]
-        width = self.scrollable_content_region.width
-        self.table_layout = layout_table(self.table, width, self.rows.sort, widths)
+        width, sort = self.scrollable_content_region.width, self.rows.sort
+        self.table_layout = layout_table(self.table, width, sort and SORTS[sort].column.id, widths)
 
     def measure_again(self) -> None:
         """Make columns no narrower than what they were, and wide enough for other first rows."""
@@ -172,7 +172,7 @@ class FoundView(Vertical):
         """Fit columns and titles to the width."""
         self.body.fit_columns()
         rows, table = self.rows, self.body.table
-        order = None if rows.sort is None else Order(rows.sort, self._is_upward(rows))
+        order = None if rows.sort is None else Order(SORTS[rows.sort].column.id, self._is_upward(rows))
         self._header.show([header_line(table, self.body.table_layout, order)])
         self.body.refresh()
 
@@ -180,7 +180,7 @@ class FoundView(Vertical):
     def _is_upward(rows: FoundRows) -> bool:
         """Whether a number that is sorted by grows downwards, or a text the other way."""
         assert rows.sort is not None  # noqa: S101 - only then
-        column = COLUMNS[rows.sort].column
+        column = SORTS[rows.sort].column
         return column.numeric is not rows.is_descending
 
     def on_resize(self) -> None:

@@ -27,7 +27,7 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.target import Target
 from rtui.tui.find import find_lines
 from rtui.tui.find.commands import FIND_COMMANDS
-from rtui.tui.find.found_rows import COLUMNS, USUAL, FoundRows, columns_for, facts_of, found_table
+from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table
 from rtui.tui.find.found_view import FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar
 from rtui.tui.kit.choice import ListScreen
@@ -75,11 +75,11 @@ def new_rows(
     is_reversed: bool = False,
 ) -> FoundRows:
     """Return the rows of a new search, which has not begun; with `sort`, of the first keys of all by that column."""
-    shown = columns_for(query, (*columns, sort) if sort else columns)
-    fact = None if sort is None else COLUMNS[sort].fact
+    shown = columns_for(query, (*columns, SORTS[sort].column.id) if sort else columns)
+    fact = None if sort is None else SORTS[sort].fact
     if sort is None or fact is None:
         return FoundRows(session.search(query, facts_of(shown)), shown, note=note)
-    order = Order(fact, COLUMNS[sort].is_descending is not is_reversed)
+    order = Order(fact, SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == BY_BYTES)
     return FoundRows(session.search(query, facts_of(shown), order), shown, sort, is_reversed, note=note)
 
 
@@ -326,7 +326,7 @@ class FindScreen(RunScreen[bytes | None]):
 
         def choose(columns: tuple[str, ...]) -> None:
             self.rows.columns = ("key", *(name for name in columns if name != "key"))
-            if self.rows.sort not in self.rows.columns:
+            if self.rows.sort is not None and SORTS[self.rows.sort].column.id not in self.rows.columns:
                 self.rows.sort = None
             self.view.body.use(self.rows)
             self.view.fit()

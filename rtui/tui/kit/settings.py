@@ -31,8 +31,8 @@ TreeColumnName: TypeAlias = Literal[
 """The columns of the tree."""
 
 SortName: TypeAlias = Literal[
-    "keys", "name", "bytes", "mean", "TTL", "idle", "type",
-    "-keys", "-name", "-bytes", "-mean", "-TTL", "-idle", "-type",
+    "keys", "name", "name-bytes", "bytes", "mean", "TTL", "idle", "type",
+    "-keys", "-name", "-name-bytes", "-bytes", "-mean", "-TTL", "-idle", "-type",
 ]  # fmt: skip
 """What the rows of the tree are sorted by, with `-` before it the other way round."""
 

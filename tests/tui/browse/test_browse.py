@@ -7,10 +7,10 @@ import pytest
 from textual.widget import Widget
 from textual.widgets import OptionList
 
-from rtui.keyspace.rows.ordering import natural
 from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.natural import natural
 from rtui.server.browsing_status import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost

@@ -12,6 +12,7 @@ from textual.screen import Screen
 
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.natural import natural
 from rtui.server.key_search import Stage
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.errors import RtuiError
@@ -122,6 +123,23 @@ async def test_sorting_keeps_the_cursor_on_its_key_and_later_keys_come_last() ->
         await until(user.pilot, lambda: screen.view.body.record == key)
         await user.pilot.press("S")
         await until(user.pilot, lambda: screen.rows.shown()[0].memory_bytes == min(sizes))
+
+
+async def test_names_are_sorted_with_their_numbers_or_by_their_bytes() -> None:
+    async with finding("in:shop") as (user, screen):
+
+        def listed() -> list[bytes]:
+            return [record.key for record in screen.rows.shown()]
+
+        natural_order, byte_order = sorted(listed(), key=natural), sorted(listed())
+        assert natural_order != byte_order
+        await user.pilot.press("s", "home", "down", "enter")
+        await until(user.pilot, lambda: listed() == natural_order)
+        await user.pilot.press("s", "end", "enter")
+        await until(user.pilot, lambda: listed() == byte_order)
+        await user.pilot.press("S")
+        await until(user.pilot, lambda: listed() == byte_order[::-1])
+        await until(user.pilot, lambda: screen.rows.record(0).key == byte_order[-1])
 
 
 def asks_first(search: FixedSearch) -> None:

@@ -21,6 +21,7 @@ from rtui.analysis.report.document import CoverageKind, Node, Step
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import Display, SafeText
+from rtui.keyspace.text.natural import natural
 
 Path: TypeAlias = tuple[Step, ...]
 """The levels from the first one on; empty for the whole keyspace."""
@@ -99,14 +100,14 @@ Subject: TypeAlias = bytes | int | Path | str | None
 def sort_key(cell: Cell) -> tuple[float, str, bytes] | None:
     """Return what a cell is sorted by; None for what is not known. What has no end is beyond all numbers.
 
-    Numbers are compared by value, texts without regard to case, names by their bytes.
+    Numbers are compared by value, names and texts in their natural order, texts without regard to case.
     """
     if cell is None or isinstance(cell, Unknown):
         return None
     if isinstance(cell, bytes):
-        return 0.0, "", cell
+        return 0.0, "", natural(cell)
     if isinstance(cell, str):
-        return 0.0, cell.casefold(), b""
+        return 0.0, "", natural(cell.casefold().encode("utf-8", "surrogatepass"))
     if isinstance(cell, tuple):
         return (0.0, "", cell[0][0]) if cell else None
     if isinstance(cell, NoTtl):
