@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import registry_choice, registry_options
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @click.command("diff", epilog=_EPILOG)
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces to list and count (all).")
+@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces to list and count (all).")
 @click.option("--format", "form", type=click.Choice(("text", "json", "md")), default="text", help="As what (text).")
 @click.option(
     "--fail-on",
@@ -89,7 +90,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @click.option(
     "--top",
     metavar="N",
-    type=click.IntRange(1, 10_000),
+    type=WholeNumber(1, 10_000),
     help="Namespaces and findings listed of each kind of change (20; all in JSON).",
 )
 @registry_options

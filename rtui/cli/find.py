@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import Number, WholeNumber, in_shell, is_term
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -26,8 +27,7 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
-    from rtui.analysis.query.parsing import Problem
-    from rtui.analysis.query.query import Query
+    from rtui.analysis.query.query import Problem, Query
     from rtui.analysis.query.terms import Fact
     from rtui.server.options import DemoDay, FindOptions
 
@@ -41,7 +41,7 @@ NO_LIMIT: Final = sys.maxsize
 LEAST_SERVER_PORT: Final = 1024
 """`user:42` is a name, `redis:6379` a server."""
 
-_HOST_AND_PORT: Final = re.compile(r"(?P<host>[A-Za-z0-9._-]+):(?P<port>[0-9]{2,5})|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
+_HOST_AND_PORT: Final = re.compile(r"(?P<host>[A-Za-z0-9._-]+):(?P<port>[0-9]{1,5})|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?")
 _ADDRESS: Final = re.compile(r"localhost|[0-9]{1,3}(\.[0-9]{1,3}){3}")
 
 _EPILOG: Final = """\
@@ -63,6 +63,7 @@ Put terms in single quotes for the shell.
 \b
 TARGET as for browsing. It is the first argument where that is a URL, the path of a
 socket, host:port or an address and terms follow; any other host is named with -h.
+A term is never taken for one: a host named slot is redis://slot:2734.
 
 \b
 Exit codes
@@ -88,13 +89,13 @@ there are stands on standard error.
 @click.option(
     "--sort", metavar="FACT", help="By a fact, key or key-bytes: most first or a to z; FACT:asc or FACT:desc."
 )
-@click.option("--limit", metavar="N", type=click.IntRange(1), help="End with so many keys; after --sort (1000).")
+@click.option("--limit", metavar="N", type=WholeNumber(1), help="End with so many keys; after --sort (1000).")
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
 @click.option(
     "--budget-seconds",
     "budget_s",
     metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="End after so long with what there is.",
 )
 @log_option
@@ -116,9 +117,14 @@ def command(
     Each fact is asked only of keys that may still match, and nothing is changed.
     """
     place, terms = split_target(connection)
-    if not terms:
-        raise click.UsageError("Say what to find: one TERM at least.")
     given = replace(connection, place=place)
+    if demo:
+        given.require_no_server()
+    if "" in terms:
+        raise click.UsageError("An argument is empty: is a variable not set?")
+    if not terms:
+        where = f" {place[0]!r} is the server." if place and _HOST_AND_PORT.fullmatch(place[0]) else ""
+        raise click.UsageError(f"Missing TERM: say what to find.{where}")
     query = _query(_with_saved(" ".join(terms), None if demo else given))
     options = _options(query, **asked)
     counts_only: bool = asked["counts_only"]
@@ -142,13 +148,16 @@ def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[
 
 
 def _is_target(text: str) -> bool:
-    """Whether an argument can only be a server."""
+    """Whether an argument can only be a server; a term never is one."""
+    if is_term(text):
+        return False
     if "://" in text or _ADDRESS.fullmatch(text):
         return True
     found = _HOST_AND_PORT.fullmatch(text)
     if found is not None:
         host, port = found["host"], found["port"]
-        return host is None or "." in host or host == "localhost" or int(port) >= LEAST_SERVER_PORT
+        is_address = host is None or _ADDRESS.fullmatch(host) is not None
+        return is_address or int(port) >= LEAST_SERVER_PORT or ("." in host and len(port) > 1)
     try:
         return text.startswith(("/", "./")) and stat.S_ISSOCK(Path(text).stat().st_mode)
     except OSError:
@@ -171,17 +180,17 @@ def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
 
 def _query(line: str) -> Query:
     """Read the terms, and print hints; a wrong one is printed and ends the program."""
-    from rtui.analysis.query.parsing import read  # noqa: PLC0415 - the help must not wait for it
+    from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - the help must not wait for it
 
-    reading = read(line)
+    reading = read_with_hints(line)
     if reading.problems:
         click.echo("rtui: the query can't be read", err=True)
         for problem in reading.problems:
             click.echo(marked(line, problem), err=True)
         click.echo("  rtui find --help lists the terms.", err=True)
         sys.exit(click.UsageError.exit_code)
-    for hint in reading.hints:
-        click.echo(f"rtui: {hint.sentence}", err=True)
+    for hint in reading.query.hints:
+        click.echo(f"rtui: {in_shell(hint)}", err=True)
     return reading.query
 
 
@@ -194,7 +203,7 @@ def marked(line: str, problem: Problem) -> str:
     start, end = problem.span.start, problem.span.end
     before, wrong, after = (display_text(part, limit=4096) for part in (line[:start], line[start:end], line[end:]))
     mark = " " * cell_len(before) + "^" * max(1, cell_len(wrong))
-    return f"  {before}{wrong}{after}\n  {mark}\n  {problem.sentence}"
+    return f"  {before}{wrong}{after}\n  {mark}\n  {in_shell(problem)}"
 
 
 def _options(

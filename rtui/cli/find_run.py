@@ -15,6 +15,7 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
+from rtui.cli.arguments import in_shell
 from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
 from rtui.keyspace.text.display import SafeText
@@ -90,8 +91,8 @@ async def run_find(
             return Result(ended_by=interrupts.sent)
         finally:
             await deployment.close()
-    notes = (*run.notes, summary(run))
-    output.end(run.count, is_complete=run.mark is Mark.EXACT, notes=notes)
+    notes = (*run.notes, *(in_shell(one) for one in query.doubts if not run.count), summary(run))
+    output.end(run.count, is_complete=run.mark is Mark.EXACT, notes=(*map(in_shell, query.hints), *notes))
     failure = run.failure
     if failure is None and watch.failure is not None:
         failure = RtuiError("The search broke off", watch.failure)

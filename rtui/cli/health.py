@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import Number
 from rtui.cli.health_output import FORMATS, LINES, format_of, lines_to, written
 from rtui.cli.health_run import (
     NO_REPORT,
@@ -114,7 +115,7 @@ def _fail_on(
 @click.option(
     "--watch",
     "every_s",
-    type=click.FloatRange(min=LEAST_WATCH_S),
+    type=Number(min=LEAST_WATCH_S),
     metavar="S",
     help="Ask every S seconds until Ctrl-C; a larger cluster takes longer.",
 )

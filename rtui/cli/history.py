@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import ConnectionOptions, appearance_options, connection_options, require_terminal
 from rtui.server.options import BrowseOptions
 
@@ -32,7 +33,7 @@ are those that rtui check lists without a registry.
 @click.command("history", epilog=_EPILOG)
 @connection_options
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="As what (text).")
-@click.option("--open", "number", type=click.IntRange(1), metavar="N", help="Show the report of this number.")
+@click.option("--open", "number", type=WholeNumber(1), metavar="N", help="Show the report of this number.")
 @appearance_options
 @click.help_option("--help")
 def command(connection: ConnectionOptions, form: str, number: int | None, ascii_only: bool, theme: str | None) -> None:

@@ -7,6 +7,7 @@ import importlib
 import os
 import pkgutil
 import re
+import socket
 import sys
 import traceback
 from collections.abc import Sequence
@@ -18,6 +19,7 @@ import click
 
 import rtui
 import rtui.cli
+from rtui.keyspace.text.matching import nearest_word
 from rtui.server.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
 from rtui.server.engine import engine_name
 from rtui.server.registries import RegistryFileError
@@ -34,6 +36,12 @@ GC_THRESHOLD: Final = 100_000
 rows, in which modules are imported and next to nothing becomes garbage."""
 
 _SUMMARY: Final = re.compile(r'"""`rtui ([a-z]+)`: (.+?)\.?"""')
+_WORD: Final = re.compile(r"[A-Za-z-]{2,20}")
+"""What may be meant as a subcommand."""
+
+_NEARLY: Final = 0.7
+"""How much alike a word and a subcommand are at least that is probably meant."""
+
 _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
 
@@ -42,12 +50,11 @@ class Subcommands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all subcommands."""
-        modules = sorted(module.name for module in pkgutil.iter_modules(rtui.cli.__path__))
-        return [name for name in modules if summary(name) is not None]
+        return list(command_names())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load the subcommand of this name; return None if there is none."""
-        if cmd_name not in self.list_commands(ctx):
+        if cmd_name not in command_names():
             return None
         command: click.Command = importlib.import_module(f"rtui.cli.{cmd_name}").command
         return command
@@ -55,6 +62,8 @@ class Subcommands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Insert `browse` unless the first argument is a subcommand, --help or --version."""
         if not args or not (args[0] in _GROUP_OPTIONS or self.get_command(ctx, args[0])):
+            if args:
+                check_command(args[0])
             args = [DEFAULT_COMMAND, *args]
         return super().parse_args(ctx, args)
 
@@ -74,6 +83,28 @@ class Subcommands(click.Group):
         """Write the name and summary of each subcommand, without loading any."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary(name) or "") for name in self.list_commands(ctx)])
+
+
+@cache
+def command_names() -> tuple[str, ...]:
+    """Return the names of all subcommands."""
+    modules = sorted(module.name for module in pkgutil.iter_modules(rtui.cli.__path__))
+    return tuple(name for name in modules if summary(name) is not None)
+
+
+def check_command(word: str) -> None:
+    """Raise a usage error for a first argument that nearly is a subcommand, unless a host of that name is known."""
+    if _WORD.fullmatch(word) is None:
+        return
+    meant = {**{name: name for name in command_names()}, "help": "--help", "version": "--version"}
+    near = nearest_word(word.lower(), meant, least=_NEARLY)
+    if near is None:
+        return
+    try:
+        socket.getaddrinfo(word, None)
+    except OSError:
+        text = f"There is no command {word}, and no host of that name is known. Did you mean rtui {meant[near]}?"
+        raise click.UsageError(text) from None
 
 
 @cache

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 import click
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
+from rtui.cli.arguments import WholeNumber, check_host, check_place
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
 from rtui.server.registries import RegistryChoice
@@ -195,14 +196,22 @@ class ConnectionOptions:
             raise click.UsageError("Without sentinel://host,host/service there are no Sentinels.")
         return None if sentinels is None else replace(sentinels, **changes)
 
+    def require_no_server(self) -> None:
+        """Raise a usage error where something says which server, or how to connect: with --demo it would be ignored."""
+        check_place(self.place)
+        given = next((one.name for one in fields(self) if getattr(self, one.name) not in (None, False, ())), None)
+        if given is not None:
+            named = f"--{_OPTION_OF.get(given, given).replace('_', '-')}"
+            what = {"place": "A TARGET", "protocol": f"-{self.protocol}"}.get(given, named)
+            raise click.UsageError(f"{what} does not go with --demo, which brings a server of its own.")
+
     def names_server(self, environment: Mapping[str, str] = os.environ) -> bool:
         """Return whether the command line or the environment says which server it is."""
         named = (self.url, self.profile, self.host, self.port, self.socket)
         return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
 
     def _server(self, environment: Mapping[str, str]) -> Target:
-        if len(self.place) > 1:
-            raise click.UsageError("Give one TARGET only.")
+        check_place(self.place)
         by_parts = any(part is not None for part in (self.host, self.port, self.socket))
         ways = [bool(self.place), self.url is not None, by_parts, self.profile is not None]
         if sum(ways) > 1:
@@ -210,6 +219,8 @@ class ConnectionOptions:
         if self.place:
             return parse_target(self.place[0])
         if self.url is not None:
+            if not self.url:
+                raise click.UsageError("--url is empty: is a variable not set?")
             return parse_target(self.url)
         if self.profile is not None:
             from rtui.server.profiles import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
@@ -219,6 +230,8 @@ class ConnectionOptions:
             if self.host is not None or self.port is not None:
                 raise click.UsageError("Give either -s or -h and -p.")
             return Target(socket_path=str(Path(self.socket).absolute()))
+        if self.host is not None:
+            check_host(self.host)
         default = Target()
         url = environment.get(URL_VARIABLE)
         if by_parts or not url:
@@ -227,6 +240,10 @@ class ConnectionOptions:
             return parse_target(url)
         except TargetError as error:
             raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
+
+
+_OPTION_OF: Final = {"password": "pass", "address_map": "map"}
+"""Options of the connection that are not named like their parameters."""
 
 
 def grouped(*declared: Decorator) -> Decorator:
@@ -242,9 +259,9 @@ def grouped(*declared: Decorator) -> Decorator:
 
 _connection_options: Final = grouped(
     click.option("-h", "--host", metavar="HOST", help="Host name or address (127.0.0.1)."),
-    click.option("-p", "--port", type=click.IntRange(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
+    click.option("-p", "--port", type=WholeNumber(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
     click.option("-s", "--socket", metavar="PATH", help="Unix socket, instead of host and port."),
-    click.option("-n", "--db", type=click.IntRange(0, MAX_DB), metavar="DB", help="Database number (0)."),
+    click.option("-n", "--db", type=WholeNumber(0, MAX_DB), metavar="DB", help="Database number (0)."),
     click.option("-u", "--url", metavar="URL", help="The server as a URL, like TARGET."),
     click.option("--profile", metavar="NAME", help="The server of this name in the profile file."),
     click.option("--user", metavar="NAME", help="User, with a password from one of the places below."),
@@ -304,7 +321,10 @@ _connection_options: Final = grouped(
 )
 
 
-def connection_options(function: Callable[..., Any], *, arguments: str | None = "[TARGET]") -> Callable[..., Any]:
+TARGET: Final = "[TARGET]"
+
+
+def connection_options(function: Callable[..., Any], *, arguments: str | None = TARGET) -> Callable[..., Any]:
     """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`.
 
     Without `arguments` the server is named by options only, as where the arguments are keys.
@@ -315,6 +335,8 @@ def connection_options(function: Callable[..., Any], *, arguments: str | None = 
     def collected(**parameters: Any) -> Any:
         parameters.setdefault("place", ())
         options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
+        if parameters.get("demo") and arguments == TARGET:
+            options.require_no_server()
         return function(connection=options, **parameters)
 
     decorated = _connection_options(collected)
@@ -413,6 +435,20 @@ def _ascii(_ctx: click.Context, _param: click.Parameter, value: bool | None) -> 
     return not draws_unicode(os.environ)
 
 
+def _theme(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Check the name of a theme; a usage error lists all."""
+    if value is None:
+        return None
+    from rtui.keyspace.text.matching import did_you_mean  # noqa: PLC0415 - few choose a theme here
+    from rtui.tui.kit.themes import theme_names  # noqa: PLC0415
+
+    names = theme_names()
+    if value not in names:
+        near = did_you_mean(value, names)
+        raise click.BadParameter(f"there is no theme {value!r}.{near} There is {', '.join(names)}.", ctx, param)
+    return value
+
+
 appearance_options: Final = grouped(
     click.option(
         "--ascii/--no-ascii",
@@ -421,7 +457,7 @@ appearance_options: Final = grouped(
         callback=_ascii,
         help="Draw with ASCII only. (As the locale says: LANG=C is ASCII.)",
     ),
-    click.option("--theme", metavar="NAME", help="Colours; NO_COLOR in the environment means none."),
+    click.option("--theme", metavar="NAME", callback=_theme, help="Colours; NO_COLOR in the environment means none."),
 )
 
 log_option: Final = click.option(
@@ -485,7 +521,7 @@ record_options: Final = grouped(
 
 demo_options: Final = grouped(
     click.option(
-        "--demo-keys", type=click.IntRange(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+        "--demo-keys", type=WholeNumber(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
     ),
     click.option(
         "--demo-day",

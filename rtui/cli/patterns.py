@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -60,7 +61,7 @@ Exit codes
     "--names",
     "most_names",
     metavar="N",
-    type=click.IntRange(0, 4096),
+    type=WholeNumber(0, 4096),
     default=32,
     help="Single keys side by side that get a pattern each; more become one (32).",
 )

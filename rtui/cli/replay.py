@@ -9,12 +9,13 @@ from pathlib import Path
 
 import click
 
+from rtui.cli.arguments import Number
 from rtui.cli.options import require_terminal
 
 
 @click.command("replay")
 @click.argument("file", metavar="FILE", type=click.Path(path_type=Path))
-@click.option("--speed", type=click.FloatRange(0.1, 100), default=1.0, help="So many times as fast (1).")
+@click.option("--speed", type=Number(0.1, 100), default=1.0, help="So many times as fast (1).")
 @click.option("--step", is_flag=True, help="Begin paused: . shows the next key.")
 @click.option(
     "--to",
@@ -24,7 +25,7 @@ from rtui.cli.options import require_terminal
     help="Write what stood on the screen to a file, .svg or .txt, and play nothing; - is text on standard output.",
 )
 @click.option("--animate", is_flag=True, help="Have the .svg of --to play the session by itself, in any browser.")
-@click.option("--at", "at_s", type=click.FloatRange(0), metavar="SECONDS", help="When; the end of the session.")
+@click.option("--at", "at_s", type=Number(0), metavar="SECONDS", help="When; the end of the session.")
 @click.help_option("--help")
 def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: float | None, *, animate: bool) -> None:
     """Play a session that `rtui --record FILE` has recorded; no server is asked.

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from rtui.cli.arguments import Number, WholeNumber
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import (
     ConnectionOptions,
@@ -81,8 +82,8 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
 @click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
 @columns_option
-@click.option("--depth", metavar="N", type=click.IntRange(1, 64), help="Levels of namespaces (all).")
-@click.option("--top", metavar="N", type=click.IntRange(1, 10_000), default=100, help="Keys in each list (100).")
+@click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
+@click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")
 @click.option(
     "--big",
     "preset",
@@ -95,14 +96,14 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     "--estimate",
     "estimate_keys",
     metavar="N",
-    type=click.IntRange(100, 10_000_000),
+    type=WholeNumber(100, 10_000_000),
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
 @click.option(
     "--budget-seconds",
     "budget_s",
     metavar="S",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Number(min=0, min_open=True),
     help="End after so long with what there is.",
 )
 @click.option(

@@ -50,7 +50,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         ("--memory-budget 64M", BrowseOptions(memory_budget_bytes=64 << 20)),
         ("--memory-budget 2GiB", BrowseOptions(memory_budget_bytes=2 << 30)),
         ("--memory-budget 1000000", BrowseOptions(memory_budget_bytes=1_000_000)),
-        ("--ascii --theme light --no-resume", BrowseOptions(ascii_only=True, theme="light", resume=False)),
+        ("--ascii --theme rtui-light --no-resume", BrowseOptions(ascii_only=True, theme="rtui-light", resume=False)),
         ("--no-keep", BrowseOptions()),
         ("--match \udcff*", BrowseOptions(match=b"\xff*")),
     ],

@@ -18,6 +18,7 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.query.parsing import read
+from rtui.analysis.query.terms import TERMS
 from rtui.cli.find import marked, split_target
 from rtui.cli.main import run
 from rtui.server.ending_signals import ENDING
@@ -57,6 +58,16 @@ def as_before() -> Iterator[None]:
         (["/no/socket", "cart"], None, ["/no/socket", "cart"]),
         (["-h", "h", "10.0.0.5", "cart"], None, ["10.0.0.5", "cart"]),
         (["localhost"], "localhost", []),
+        (["localhost:7", "cart"], "localhost:7", ["cart"]),
+        *(
+            ([term, "ttl:none"], None, [term, "ttl:none"])
+            for term in (
+                *("slot:2734", "len:6379", "SLOT:2734", "node:7000", "shard:2000", "!len:6379", "in:7000", "size:1024"),
+                *("node:10.0.0.5:6379", "tag:9000", "text:6379", "re:6379", "freq:1024", "pattern:6379", "len>6379"),
+            )
+        ),
+        (["redis://slot:2734", "cart"], "redis://slot:2734", ["cart"]),
+        (["-h", "h", "slot:2734"], None, ["slot:2734"]),
     ],
 )
 def test_the_first_argument_is_the_server_where_it_can_be_nothing_else(
@@ -208,9 +219,84 @@ def test_the_mark_is_below_wide_and_hidden_characters() -> None:
     assert lines[1] == f"{' ' * (2 + 4 + 1 + 5 + 1 + 5)}^^^"
 
 
-def test_a_hint_is_said(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
-    found(valkey, "tpye:hash")
-    assert "did you mean type:hash?" in capfd.readouterr().err
+@pytest.mark.parametrize("term", [f"{name}:5" for name in TERMS])
+def test_no_term_is_a_server_in_any_subcommand(term: str, capfd: pytest.CaptureFixture[str]) -> None:
+    for command in ("browse", "report", "check", "patterns", "health", "history"):
+        assert run([command, term]) == 2
+        assert f"'{term}' is a term of rtui find, not a server" in capfd.readouterr().err
+    assert f"redis://{term}" in (run([term]), capfd.readouterr().err)[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["localhost:7000"], "A TARGET"),
+        (["redis://cache"], "A TARGET"),
+        (["10.0.0.5"], "A TARGET"),
+        (["-p", "7000"], "--port"),
+        (["--profile", "prod"], "--profile"),
+        (["-n", "3"], "--db"),
+        (["--only-node"], "--only-node"),
+        (["-a", "pw"], "--pass"),
+        (["-3"], "-3"),
+    ],
+)
+@pytest.mark.parametrize("command", ["browse", "find", "report", "check", "patterns"])
+def test_no_server_is_named_beside_the_demo(
+    command: str, given: list[str], named: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    terms = ["ttl:none"] if command == "find" else []
+    assert run([command, "--demo", *given, *terms]) == 2
+    assert f"{named} does not go with --demo" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("terms", [["redis:6379"], [""], ["", "ttl:none"], ["-p", "7000", "", "ttl:none"]])
+def test_a_search_without_a_term_is_refused(terms: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", *terms]) == 2
+    assert "Missing TERM" in (said := capfd.readouterr().err) or "empty" in said
+
+
+@pytest.mark.parametrize(
+    ("terms", "meant"),
+    [
+        (["tpye:hash"], "type:hash"),
+        (["ttk:none"], "ttl:none"),
+        (["TYPE=zset"], "type:zset"),
+        (["type:set", "OR", "type:zset"], "type:set,zset"),
+        (["size", ">1M"], "'size>1M'"),
+        (["session", "tyep:hash"], "type:hash"),
+    ],
+)
+def test_a_near_miss_is_said_in_every_format(
+    terms: list[str], meant: str, valkey: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plant(valkey)
+    for form in ("text", "csv", "json"):
+        for more in ([], ["--count"]):
+            found(valkey, *terms, "--format", form, *more)
+            out, err = capfd.readouterr()
+            assert err.count(f"did you mean {meant}?") == 1
+            if form == "json":
+                assert any(f"did you mean {meant}?" in note for note in json.loads(out)["notes"])
+
+
+def test_a_near_miss_is_said_though_keys_are_found(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    valkey.client().set("x:tll:none", "v")
+    found(valkey, "tll:none")
+    out, err = capfd.readouterr()
+    assert out == "x:tll:none\n"
+    assert "did you mean ttl:none?" in err
+
+
+def test_a_doubt_is_said_only_where_nothing_is_found(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "Session:1")
+    assert "did you mean session:1?" in capfd.readouterr().err
+    found(valkey, "Session:1", "--format", "json")
+    assert any("did you mean session:1?" in note for note in json.loads(capfd.readouterr().out)["notes"])
+    valkey.client().set("Session:1", "v")
+    found(valkey, "Session:1")
+    assert "did you mean" not in capfd.readouterr().err
 
 
 def test_a_term_that_is_denied_is_named(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:

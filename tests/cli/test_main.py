@@ -200,3 +200,65 @@ def failing_with(error: BaseException) -> object:
         raise error
 
     return main
+
+
+@pytest.mark.parametrize(
+    ("line", "meant"),
+    [
+        ("fnd ttl:none", "find"),
+        ("reprot", "report"),
+        ("Find x", "find"),
+        ("heatlh --format json", "health"),
+        ("helpp", "--help"),
+        ("verison", "--version"),
+    ],
+)
+def test_a_mistyped_command_is_said(
+    line: str, meant: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.getaddrinfo", nowhere)
+    assert run(line.split()) == 2
+    assert f"There is no command {line.split(maxsplit=1)[0]}" in (said := capfd.readouterr().err)
+    assert f"Did you mean rtui {meant}?" in said
+
+
+def nowhere(*_: object) -> None:
+    raise OSError
+
+
+def test_a_host_that_is_called_nearly_like_a_command_is_one(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("socket.getaddrinfo", lambda *_: [])
+    assert run(["fnd"]) == 2
+    assert "is not a terminal" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("-p abc", "'abc' is not a whole number from 1 to 65,535"),
+        ("-p 99999", "'99999' is not a whole number from 1 to 65,535"),
+        ("report --top 0", "'0' is not a whole number from 1 to 10,000"),
+        ("-n x", "'x' is not a whole number from 0 to"),
+        ("find a --limit many", "'many' is not a whole number from 1 on"),
+        ("find a --budget-seconds 0", "'0' is not a number above 0"),
+        ("replay f --speed 1000", "'1000' is not a number from 0.1 to 100"),
+        ("health --watch x", "'x' is not a number from"),
+        ("cache 7000", "Did you mean cache:7000?"),
+        ("-p 7000 find ttl:none", "rtui find"),
+        ("-h redis://cache", "a URL is the TARGET"),
+        ("-h cache:7000", "-h cache -p 7000"),
+        ("--theme rtui-ligth", "Did you mean rtui-light?"),
+        ("history --theme nope", "There is rtui-ansi16, rtui-dark"),
+    ],
+)
+def test_what_is_wrong_with_an_argument_is_said(line: str, said: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(line.split()) == 2
+    assert said in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [[""], ["-h", ""], ["-u", ""], ["report", ""]])
+def test_an_empty_argument_is_not_this_machine(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert "is a variable not set?" in capfd.readouterr().err

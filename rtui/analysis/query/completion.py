@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Final
 
-from rtui.analysis.query.parsing import Problem, word_end
-from rtui.analysis.query.query import HEAD, Query, Span
+from rtui.analysis.query.parsing import word_end
+from rtui.analysis.query.query import HEAD, Problem, Query, Span
 from rtui.analysis.query.terms import TERMS, Form, TermSpec
 from rtui.analysis.query.values import raw_bytes, written_bytes
 from rtui.keyspace.text.display import SafeText, display_text

@@ -5,7 +5,7 @@ and values, or what a key's name is searched for: a glob where it contains `*`, 
 Values may be quoted: `"two words"`, `"\\xff"`. Within quotes nothing is a wildcard, unless the term says so.
 
 A word with a colon whose first part is no term is a part of a name, since most names contain colons: `user:42`. Where
-it nearly is a term (`tpye:hash`), that is said as a hint. Before a comparison it has to be a term.
+it nearly is a term, `near_misses` says so. Before a comparison it has to be a term.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from functools import lru_cache
 from typing import Final
 
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
-from rtui.analysis.query.query import HEAD, WILDCARD, Query, Span, Term, Value
+from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, Span, Term, Value
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
 from rtui.analysis.query.values import raw_bytes, unquoted, written_bytes
@@ -41,29 +41,29 @@ MAX_VALUE_BYTES: Final = 4_096
 _VERY_ALIKE: Final = 0.7
 """How much alike a word that may be right as it is and the one that is suggested are at least."""
 
+ALIASES: Final = {
+    "length": "len",
+    "memory": "size",
+    "bytes": "size",
+    "mem": "size",
+    "encoding": "enc",
+    "frequency": "freq",
+    "expire": "expires",
+    "expiry": "expires",
+    "idletime": "idle",
+    "regex": "re",
+    "regexp": "re",
+    "namespace": "in",
+    "prefix": "in",
+    "ns": "in",
+    "hashtag": "tag",
+}
+"""Names that people try, and the terms that they mean."""
+
 _SPACE: Final = re.compile(r"\s*")
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _BARE: Final = re.compile(r"\S*")
 _BARE_ITEM: Final = re.compile(r"[^\s,]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a part of a line, or what is probably meant by it."""
-
-    span: Span
-    message: SafeText
-    """What is wrong, without a full stop."""
-    meant: tuple[str, ...] = ()
-    """What may stand in place of the span, likeliest first."""
-
-    @property
-    def sentence(self) -> SafeText:
-        """All of it in one plain sentence."""
-        text = self.message[:1].upper() + self.message[1:]
-        if self.meant:
-            text += f"; did you mean {display_text(self.meant[0], limit=80)}?"
-        return SafeText(text if text.endswith("?") else f"{text}.")
 
 
 class QueryError(ValueError):
@@ -82,8 +82,6 @@ class Reading:
     """The terms that are right."""
     problems: tuple[Problem, ...] = ()
     """What is wrong with the others, in order."""
-    hints: tuple[Problem, ...] = ()
-    """Words that are right, but look like something else that was meant."""
 
 
 def parse(line: str) -> Query:
@@ -100,21 +98,18 @@ def read(line: str) -> Reading:
         return Reading(Query(), (Problem(Span(MAX_LINE, len(line)), SafeText("the line is too long")),))
     terms: list[Term] = []
     problems: list[Problem] = []
-    hints: list[Problem] = []
-    for start in _word_starts(line, problems):
-        word = _Word(line, start)
+    for start in _word_starts(line):
         try:
-            terms.append(word.term())
+            terms.append(_Word(line, start).term())
         except QueryError as error:
             problems.append(error.problem)
-        hints += word.hints
     if len(terms) > MAX_TERMS:
         span = Span(terms[MAX_TERMS].span.start, len(line))
         problems.append(Problem(span, SafeText(f"there are more than {MAX_TERMS} terms")))
-    return Reading(Query(tuple(terms[:MAX_TERMS])), tuple(problems), tuple(hints))
+    return Reading(Query(tuple(terms[:MAX_TERMS])), tuple(problems))
 
 
-def _word_starts(line: str, problems: list[Problem]) -> Iterator[int]:
+def _word_starts(line: str) -> Iterator[int]:
     """Yield where the words of a line begin."""
     at = _after_spaces(line, 0)
     while at < len(line):
@@ -152,7 +147,6 @@ class _Word:
     """One word of a line."""
 
     def __init__(self, line: str, start: int) -> None:
-        self.hints: list[Problem] = []
         self._line, self._start = line, start
         self._end = word_end(line, start)
         self._is_negated = line[start] == "!"
@@ -196,23 +190,15 @@ class _Word:
         return tuple(f"!{text}" if self._is_negated else text for text in texts)
 
     def _check_head(self, head: re.Match[str]) -> None:
-        """Note or raise where a word looks like a term, but its name is none."""
+        """Raise where a word is a comparison, but its name is no term."""
         name, operator = head[1], head[2]
-        if operator != ":":
-            numeric = [one.name for one in TERMS.values() if operator in one.operators]
-            near = nearest_word(name.lower(), [*numeric, *_ALIASES])
-            message = f"there is no term “{name}” (a name with {operator} in it stands in quotes)"
-            meant = () if near is None else (_ALIASES.get(near, near),)
-            raise self._problem(head.start(), head.end(1), message, *meant)
-        suggested = _ALIASES.get(name.lower()) or nearest_word(name.lower(), TERMS, least=_VERY_ALIKE)
-        if suggested is None:
+        if operator == ":":
             return
-        text = f"{suggested}:{self._line[head.end() : self._end]}"
-        reading = read(text)
-        if reading.query.terms and not (reading.problems or reading.hints):
-            message = f"this finds names that contain “{self._line[head.start() : self._end]}”"
-            hint = display_text(message, limit=400)
-            self.hints.append(Problem(Span(self._start, self._end), hint, self._signed([text])))
+        numeric = [one.name for one in TERMS.values() if operator in one.operators]
+        near = nearest_word(name.lower(), [*numeric, *ALIASES])
+        message = f"there is no term “{name}” (a name with {operator} in it stands in quotes)"
+        meant = () if near is None else (ALIASES.get(near, near),)
+        raise self._problem(head.start(), head.end(1), message, *meant)
 
     def _plain(self, at: int) -> Term:
         """Read a word without the name of a term."""
@@ -277,10 +263,8 @@ class _Word:
             except PatternSyntaxError as error:
                 raise self._problem(start, end, str(error)) from None
         if spec.known and raw not in spec.known and self._line[start] != '"':
-            by_name = {known.decode(): known for known in spec.known}
             text = raw.decode("utf-8", "replace")
-            near = nearest_word(text.lower(), [one.lower() for one in by_name], least=_VERY_ALIKE)
-            meant = next((one for one in by_name if one.lower() == near), None)
+            meant = _known_value(spec, text)
             if meant is not None:
                 message = f"“{text}” is no known {_NOUNS[spec.name]} (in quotes it is searched for all the same)"
                 raise self._problem(start, end, message, meant)
@@ -290,8 +274,15 @@ class _Word:
         syntax = spec.syntax
         assert syntax is not None  # noqa: S101 - terms of numbers have one
         text = self._line[start:end]
-        if spec.keyword is not None and text.lower() == spec.keyword.value and operator == ":":
-            return spec.keyword
+        if spec.keyword is not None:
+            word = text.lower()
+            if word == spec.keyword.value and operator == ":":
+                return spec.keyword
+            self._check_keyword(spec, word, start, end)
+        compared = _COMPARED.fullmatch(text) if operator == ":" and spec.operators[-1] != ":" else None
+        if compared is not None:
+            message = f"{compared[1]} stands in place of the colon"
+            raise self._problem(self._start, self._end, message, *self._signed([f"{spec.name}{text}"]))
         try:
             if not text:
                 raise ValueSyntaxError(f"{syntax.what} is missing")
@@ -306,6 +297,20 @@ class _Word:
             raise self._problem(self._start, self._end, message, *self._signed(meant))
         return bounds
 
+    def _check_keyword(self, spec: TermSpec, word: str, start: int, end: int) -> None:
+        """Raise where a value nearly is the keyword of a term, or is it behind a comparison."""
+        assert spec.keyword is not None  # noqa: S101 - only of terms that have one
+        keyword = spec.keyword.value
+        meant = spec.tried.get(word)
+        if meant is None and word and not word[0].isdigit() and nearest_word(word, [keyword], least=_VERY_ALIKE):
+            meant = keyword
+        if meant is None:
+            return
+        is_turned = self._is_negated is not meant.startswith("!")
+        term = f"{'!' if is_turned else ''}{spec.name}:{meant.removeprefix('!')}"
+        message = f"“{self._line[start:end]}” is no value of {spec.name}"
+        raise self._problem(self._start, self._end, message, term)
+
     def _check_bounds(self, bounds: Bounds, spec: TermSpec) -> None:
         """Raise ValueSyntaxError for numbers that no key can have."""
         most = spec.syntax.most if spec.syntax is not None else 0
@@ -313,23 +318,23 @@ class _Word:
             raise ValueSyntaxError(f"no key can have that: {spec.syntax.what if spec.syntax else ''} is meant")
 
 
-_ALIASES: Final = {
-    "length": "len",
-    "memory": "size",
-    "bytes": "size",
-    "mem": "size",
-    "encoding": "enc",
-    "frequency": "freq",
-    "expire": "expires",
-    "idletime": "idle",
-    "regex": "re",
-    "namespace": "in",
-    "ns": "in",
-    "hashtag": "tag",
-}
-"""Names that people try, and the terms that they mean."""
-
 _NOUNS: Final = {"type": "type", "enc": "encoding"}
+
+
+_COMPARED: Final = re.compile(r"([<>]=?)[0-9].*")
+
+_BETWEEN_VALUES: Final = re.compile(r"[|;/+&]")
+
+
+def _known_value(spec: TermSpec, text: str) -> str | None:
+    """Return the known value that is probably meant by another one, or several of them; None where none is near."""
+    by_name = {known.decode().lower(): known.decode() for known in spec.known}
+    parts = _BETWEEN_VALUES.split(text.lower())
+    if len(parts) > 1 and all(part in by_name for part in parts):
+        return ",".join(by_name[part] for part in parts)
+    near = nearest_word(text.lower(), by_name, least=_VERY_ALIKE)
+    tried = spec.tried.get(text.lower())
+    return tried if tried is not None else None if near is None else by_name[near]
 
 
 @lru_cache(maxsize=64)

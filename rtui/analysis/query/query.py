@@ -13,7 +13,7 @@ from typing import Final
 
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, TermSpec
 from rtui.analysis.query.values import Keyword, in_quotes, written_bytes
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.quantities import Bounds
 
 WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
@@ -32,6 +32,25 @@ class Span:
 
     start: int
     end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a part of a line, or what is probably meant by it."""
+
+    span: Span
+    message: SafeText
+    """What is wrong, without a full stop."""
+    meant: tuple[str, ...] = ()
+    """What may stand in place of the span, likeliest first."""
+
+    @property
+    def sentence(self) -> SafeText:
+        """All of it in one plain sentence."""
+        text = self.message[:1].upper() + self.message[1:]
+        if self.meant:
+            text += f"; did you mean {display_text(self.meant[0], limit=80)}?"
+        return SafeText(text if text.endswith("?") else f"{text}.")
 
 
 NOWHERE: Final = Span(0, 0)
@@ -113,6 +132,10 @@ class Query:
     """Terms that all have to apply; without terms it finds every key."""
 
     terms: tuple[Term, ...] = ()
+    hints: tuple[Problem, ...] = field(default=(), compare=False)
+    """Words of the line that are right, but look like something else that was meant; see `near_misses`."""
+    doubts: tuple[Problem, ...] = field(default=(), compare=False)
+    """The same, where that is likely only if nothing is found."""
 
     def __str__(self) -> SafeText:
         return SafeText(" ".join(str(term) for term in self.terms))

@@ -6,7 +6,8 @@ it is about a new fact, how that is asked (`rtui.server.find`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
@@ -77,6 +78,8 @@ class TermSpec:
     """A value that is no number."""
     known: tuple[bytes, ...] = ()
     """Names that are likely."""
+    tried: Mapping[str, str] = field(default_factory=dict)
+    """Words that people try as its value, in lower case, and the value that they mean."""
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -89,6 +92,28 @@ ENCODINGS: Final = (
     *(b"skiplist", b"stream", b"listpackex", b"template-listpack", b"sliced-array"),
 )
 """Encodings that servers are known to have; any other may be asked for as well."""
+
+_TRIED_TYPES: Final = {
+    "json": "ReJSON-RL",
+    **dict.fromkeys(("sortedset", "sorted-set", "sorted_set", "sortedsets", "zsets", "geo", "geospatial"), "zset"),
+    **dict.fromkeys(("hashes", "hashmap", "dict", "map", "object"), "hash"),
+    **dict.fromkeys(("str", "text", "int", "integer", "number", "counter", "bitmap", "hyperloglog", "hll"), "string"),
+    **dict.fromkeys(("array", "queue"), "list"),
+    **dict.fromkeys(("ts", "timeseries", "time-series"), "TSDB-TYPE"),
+    **dict.fromkeys(("vector", "vectors", "vset", "vector-set"), "vectorset"),
+    **dict.fromkeys(("bloom", "bloomfilter", "bf"), "MBbloom--"),
+    **dict.fromkeys(("cuckoo", "cuckoofilter", "cf"), "MBbloomCF"),
+    **dict.fromkeys(("cms", "countminsketch"), "CMSk-TYPE"),
+    "topk": "TopK-TYPE",
+    **dict.fromkeys(("tdigest", "t-digest"), "TDIS-TYPE"),
+}
+
+_TRIED_TTLS: Final = {
+    **dict.fromkeys(("never", "no", "non", "not", "off", "false", "null", "nil", "nothing", "missing", "-1"), "none"),
+    **dict.fromkeys(("inf", "infinite", "infinity", "∞", "forever", "unlimited", "persistent", "persist"), "none"),
+    **dict.fromkeys(("any", "some", "yes", "set", "true", "on", "exists", "*", "volatile"), "!none"),
+}
+"""With a ! the term is turned round."""
 
 TEXT: Final = "text"
 GLOB: Final = "glob"
@@ -170,6 +195,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             "keys of this type",
             ("type:hash", "type:hash,set"),
             known=tuple(TYPES),
+            tried=_TRIED_TYPES,
         ),
         TermSpec(
             "ttl",
@@ -179,6 +205,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             ("ttl:none", "ttl<10m", "ttl:10m..1h"),
             quantities.DURATION,
             Keyword.NONE,
+            tried=_TRIED_TTLS,
         ),
         TermSpec(
             "expires",
@@ -211,6 +238,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             "keys in this encoding",
             ("enc:listpack", "enc:raw,int"),
             known=ENCODINGS,
+            tried={"integer": "int", "number": "int", "string": "raw", "hashmap": "hashtable", "dict": "hashtable"},
         ),
         TermSpec(
             "size",

@@ -97,6 +97,22 @@ def nearest_word(word: str, known: Iterable[str], *, least: float = 0.6) -> str 
     return next(iter(get_close_matches(word, known, n=1, cutoff=least)), None)
 
 
+def edits(one: str, other: str) -> int:
+    """Return how many letters have to be put in, left out, replaced or swapped with their neighbour to get the other.
+
+    `tll` is one edit from `ttl`, `tpye` one from `type` (optimal string alignment).
+    """
+    before, row = list[int](), list(range(len(other) + 1))
+    for at, letter in enumerate(one, 1):
+        before, last, row = row, before, [at]
+        for to, wanted in enumerate(other, 1):
+            cost = min(before[to] + 1, row[-1] + 1, before[to - 1] + (letter != wanted))
+            if at > 1 and to > 1 and letter == other[to - 2] and one[at - 2] == wanted:
+                cost = min(cost, last[to - 2] + 1)
+            row.append(cost)
+    return row[-1]
+
+
 def did_you_mean(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
     """Return the sentence that asks for the nearest word, with a space before it; nothing where there is none."""
     near = nearest_word(word, known, least=least)

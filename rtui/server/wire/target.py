@@ -8,6 +8,7 @@ from typing import Final, Literal
 from urllib.parse import unquote_to_bytes
 
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.matching import nearest_word
 from rtui.server.guard.names import CommandNames
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
@@ -25,6 +26,15 @@ SCHEMES: Final = ("redis", "rediss", "valkey", "valkeys", "unix", "sentinel")
 _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
+_NEARLY_URL: Final = re.compile(rf"({'|'.join(SCHEMES)})(?::/|:(?![0-9]*$)|//)", re.ASCII | re.IGNORECASE)
+"""How a URL begins where its colon or its slashes are missing; `redis:6379` is a host and a port."""
+_OTHER_SCHEMES: Final = {
+    **dict.fromkeys(("http", "tcp", "redis+tcp", "resp", "keydb", "redis+cluster"), "redis"),
+    **dict.fromkeys(("https", "tls", "ssl", "redis+tls", "redis+ssl", "redis-tls", "valkey+tls"), "rediss"),
+    **dict.fromkeys(("file", "redis+unix", "redis-socket", "redis+socket", "unix+redis"), "unix"),
+    **dict.fromkeys(("redis-sentinel", "redis+sentinel", "sentinels"), "sentinel"),
+}
+"""Schemes that other programs know, and what they are here."""
 _SHAPES: Final = (
     "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db, unix:///path/to/socket or "
     "sentinel://user:password@host,host/service/db."
@@ -172,14 +182,34 @@ def parse_target(text: str) -> Target:
         )
     if text.startswith("/"):
         return Target(socket_path=_checked_path(text))
+    _check_slashes(text)
     (host, port), *seeds = _addresses(text)
     return Target(host=host, port=port, seeds=tuple(seeds))
+
+
+def _check_slashes(text: str) -> None:
+    """Raise where a URL is written with too few slashes or without its colon, or a path or database has no URL."""
+    scheme = _NEARLY_URL.match(text)
+    if scheme is not None:
+        slashes = "/// and the path" if scheme[1].lower() == "unix" else "//"
+        raise _wrong(f"A URL begins with {scheme[1].lower()}:{slashes}, with a colon and two slashes.")
+    if text.startswith("."):
+        raise _wrong("The path of a socket is not absolute.", "Write all of it, /run/redis.sock, or use -s.")
+    if "/" in text:
+        raise _wrong(
+            "There is a / after the host, but it is not a URL.",
+            "Write redis://host:port/db for a database, or give it by -n.",
+        )
+    if text.count("[") != text.count("]"):
+        raise _wrong("The brackets around an IPv6 address are not closed.")
 
 
 def _parse_url(scheme: str, rest: str) -> Target:
     """Read what follows `scheme://`: credentials, host and port, path and query; a fragment has no meaning here."""
     if scheme not in SCHEMES:
-        raise _wrong("Its scheme is none of " + ", ".join(SCHEMES) + ".")
+        meant = _OTHER_SCHEMES.get(scheme) or nearest_word(scheme, SCHEMES, least=0.7)
+        remedy = _SHAPES if meant is None else f"Did you mean {meant}://?"
+        raise _wrong("Its scheme is none of " + ", ".join(SCHEMES) + ".", remedy)
     end = min((index for index in map(rest.find, "/?#") if index >= 0), default=len(rest))
     credentials, _, address = rest[:end].rpartition("@")
     path, _, query = rest[end:].partition("?")
@@ -224,7 +254,10 @@ def _db(text: str) -> int:
     if not text:
         return 0
     if not (text.isascii() and text.isdecimal()) or len(text) > 10 or int(text) > MAX_DB:
-        raise _wrong("The database is not a number from 0 on.")
+        raise _wrong(
+            "The database, which follows the / after the host, is not a number from 0 on.",
+            "Write redis://host:port/0. Databases have no names, and keys do not belong here.",
+        )
     return int(text)
 
 
@@ -254,7 +287,7 @@ def _port(text: str | None, default: int) -> int:
     if not text:
         return default
     if not (text.isascii() and text.isdecimal()) or len(text) > 5 or not 0 < int(text) <= MAX_PORT:
-        raise _wrong(f"The port is not a number from 1 to {MAX_PORT}.")
+        raise _wrong(f"The port, which follows the colon after the host, is not a number from 1 to {MAX_PORT}.")
     return int(text)
 
 

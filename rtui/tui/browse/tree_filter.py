@@ -13,7 +13,7 @@ from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_search import TreeSearch
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.command_screen import KeysWanted
-from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
+from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 
@@ -51,7 +51,7 @@ class TreeFilter(QueryLine):
     @property
     def keys_hint(self) -> Line:
         """What stands in the footer while it is open."""
-        return QUERY_HINT if self.is_query else FILTER_HINT
+        return super().keys_hint if self.is_query else FILTER_HINT
 
     def _known_words(self) -> Vocabulary:
         """Return what is known of the keyspace, for the completion of queries."""
@@ -92,6 +92,4 @@ class TreeFilter(QueryLine):
             self._leave()
             await self._search.look_up(text)
         elif self.reading.problems:
-            problem = self.reading.problems[0]
-            self.cursor_position = min(problem.span.end, len(self.value))
-            self.app.notify(problem.sentence, severity="warning", markup=False, timeout=5)
+            self.refuse()

@@ -89,7 +89,8 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
 
 def note_lines(rows: FoundRows, width: int, most: int) -> list[Line]:
     """Return what a reader of the list has to know, in at most so many lines."""
-    search, sentences = rows.search, []
+    search = rows.search
+    sentences = [hint.sentence for hint in search.query.hints if search.kept]
     if rows.note:
         sentences.append(SafeText(f"{rows.note[:1].upper()}{rows.note[1:]}."))
     if search.failure is not None and search.kept:
@@ -132,7 +133,14 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
         return [(), *prose(text, width, Role.MUTED)]
     text = SafeText(f"No key is found by {display_text(str(search.query), limit=400)}.")
     hint: Line = (gap(1), Span(literal("/"), Role.ACCENT), Span(literal(" changes the query"), Role.MUTED))
-    return [(), *prose(text, width, Role.TEXT), (), hint]
+    meant = [one.sentence for one in (*search.query.hints, *search.query.doubts)]
+    return [(), *prose(text, width, Role.TEXT), *_said(meant, width), (), hint]
+
+
+def _said(sentences: Sequence[SafeText], width: int) -> list[Line]:
+    """Return what may be meant instead, below an empty line."""
+    lines = [line for sentence in sentences for line in prose(sentence, width, Role.WARN)]
+    return [(), *lines] if lines else []
 
 
 def _failure_lines(search: Search, width: int) -> list[Line]:

@@ -37,7 +37,7 @@ from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.files import write_file, write_names, write_table
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.query_line import QUERY_HINT, QueryLine
+from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.sorting import SortScreen
@@ -238,7 +238,7 @@ class FindScreen(RunScreen[bytes | None]):
     @on(FoundView.Sorted)
     def _offer_commands(self) -> None:
         if self.query_input.is_open:
-            self.footer_bar.show_commands((), QUERY_HINT)
+            self.footer_bar.show_commands((), self.query_input.keys_hint)
         elif self.file_input.is_open:
             self.footer_bar.show_commands((), find_lines.FILE_HINT)
         else:
@@ -380,13 +380,13 @@ class FindScreen(RunScreen[bytes | None]):
     def _query_changes(self) -> None:
         if self.query_input.is_open:
             self.query_input.show_hint()
+            self._offer_commands()
 
     @on(FilterInput.Submitted, "#query")
-    def _query_typed(self, event: FilterInput.Submitted) -> None:
+    def _query_typed(self) -> None:
         reading = self.query_input.reading
         if reading.problems:
-            self.query_input.cursor_position = min(reading.problems[0].span.end, len(event.value))
-            self.query_input.show_hint()
+            self.query_input.refuse()
             return
         self.action_leave_filter()
         if reading.query.terms:

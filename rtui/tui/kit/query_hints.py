@@ -39,7 +39,7 @@ def is_query(reading: Reading, line: str) -> bool:
 
 def meant_completion(reading: Reading) -> Completion | None:
     """Return what is probably meant in place of the first part of a line that is wrong, or that looks so."""
-    problem = next((one for one in (*reading.problems, *reading.hints) if one.meant), None)
+    problem = next((one for one in (*reading.problems, *reading.query.hints) if one.meant), None)
     if problem is None:
         return None
     candidates = tuple(Candidate(display_text(text, limit=400), MEANT) for text in problem.meant)
@@ -71,21 +71,26 @@ def styled_parts(reading: Reading, line: str) -> Iterator[tuple[int, int, Role]]
             yield term.span.start, head.end(), Role.ACCENT
     for problem in reading.problems:
         yield problem.span.start, problem.span.end, Role.BAD
-    for hint in reading.hints:
+    for hint in reading.query.hints:
         yield hint.span.start, hint.span.end, Role.WARN
 
 
 def hint_lines(
-    reading: Reading, completion: Completion, tried: tuple[Sequence[str], int] | None, width: int
+    reading: Reading,
+    completion: Completion,
+    tried: tuple[Sequence[str], int] | None,
+    width: int,
+    *,
+    is_refused: bool = False,
 ) -> list[Line]:
     """Return two lines: what is wrong or what the term takes, and what Tab puts in.
 
-    While a value has not been begun, that it is missing is not said. `tried` are the candidates of which one was put
-    in, and which one that is.
+    While a value has not been begun, that it is missing is not said unless the line was refused. `tried` are the
+    candidates of which one was put in, and which one that is.
     """
-    is_begun = bool(completion.help) and completion.span.start == completion.span.end
-    if (reading.problems and not is_begun) or reading.hints:
-        problem = (reading.problems or reading.hints)[0]
+    is_begun = not is_refused and bool(completion.help) and completion.span.start == completion.span.end
+    if (reading.problems and not is_begun) or reading.query.hints:
+        problem = (reading.problems or reading.query.hints)[0]
         said = problem.sentence if not problem.meant else replace(problem, meant=()).sentence
         first: Line = (gap(1), Span(said, Role.WARN))
     else:

@@ -49,6 +49,9 @@ QUERY_HINT: Final[Line] = (
 )
 """Stands in the footer while a query is typed."""
 
+WRONG_HINT: Final[Line] = QUERY_HINT[2:4] + QUERY_HINT[6:]
+"""Stands there while what is typed can't be read."""
+
 
 class NameScreen(ModalScreen[str | None], FocusScreen[str | None]):
     """Asks for the name of a query; returns it, None where the user has changed their mind."""
@@ -134,6 +137,8 @@ class QueryLine(FilterInput):
         self._vocabulary, self._settings, self._target = vocabulary, settings, target
         self._tried: _Tried | None = None
         self._read: tuple[str, Reading] | None = None
+        self._refused: str | None = None
+        """The line that was entered though something is wrong in it."""
 
     @property
     def saved(self) -> Mapping[str, str]:
@@ -150,10 +155,15 @@ class QueryLine(FilterInput):
         """What the line says."""
         text = self.text
         if self._read is None or self._read[0] != text:
-            from rtui.analysis.query.parsing import read  # noqa: PLC0415 - not for the first paint
+            from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - not for the first paint
 
-            self._read = text, read(text)
+            self._read = text, read_with_hints(text)
         return self._read[1]
+
+    @property
+    def keys_hint(self) -> Line:
+        """What stands in the footer while the line is open."""
+        return WRONG_HINT if self.reading.problems else QUERY_HINT
 
     @property
     def is_query(self) -> bool:
@@ -182,8 +192,14 @@ class QueryLine(FilterInput):
         if self._tried is not None and self._tried.value != self.value:
             self._tried = None
         tried = None if self._tried is None else (self._tried.texts, self._tried.at)
-        completion = self._completion()
-        self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width))
+        completion, is_refused = self._completion(), self._refused == self.value
+        self.hint.set_content(lambda width: hint_lines(reading, completion, tried, width, is_refused=is_refused))
+
+    def refuse(self) -> None:
+        """Go to what is wrong in the line, and say it."""
+        self._refused = self.value
+        self.cursor_position = min(self.reading.problems[0].span.end, len(self.value))
+        self.show_hint()
 
     def watch_cursor_position(self) -> None:
         """Follow the cursor with the hint."""

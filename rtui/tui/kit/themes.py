@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from textual.color import ColorParseError
 from textual.css.errors import StylesheetError
 from textual.css.stylesheet import Stylesheet, StylesheetParseError
 from textual.css.tokenizer import TokenError
-from textual.theme import Theme
+from textual.theme import BUILTIN_THEMES, Theme
 
 import rtui
 from rtui.keyspace.text.display import SafeText, display_text
@@ -147,6 +148,15 @@ def load_themes(css: Callable[[], str], user: Path | None = None, palette: Palet
         else:
             found[theme.name] = theme
     return ThemeSet(tuple(found.values()), tuple(errors))
+
+
+def theme_names() -> list[str]:
+    """Return the names of all themes that there are, rtui's first, then the user's and those of Textual."""
+    names: list[str] = []
+    for path in (*sorted(shipped_folder().glob("*.toml")), *sorted(user_folder().glob("*.toml"))):
+        with contextlib.suppress(ThemeError):
+            names.append(read_theme(path).name)
+    return list(dict.fromkeys((*names, *BUILTIN_THEMES)))
 
 
 def read_theme(path: Path, palette: Palette = Palette.TRUE) -> Theme:

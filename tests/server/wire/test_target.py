@@ -161,6 +161,42 @@ def test_anything_else_is_a_target_or_an_error(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("redis:/10.0.0.5", "redis://, with a colon and two slashes"),
+        ("REDISS:cache:7000", "rediss://, with a colon and two slashes"),
+        ("valkey//cache", "valkey://, with a colon and two slashes"),
+        ("redis:cache", "redis://, with a colon and two slashes"),
+        ("unix:/run/s", "unix:///"),
+        ("sentinel:/a,b/m", "sentinel://"),
+        ("http://cache:6379", "Did you mean redis://?"),
+        ("HTTPS://cache", "Did you mean rediss://?"),
+        ("rediss+ssl://cache", "Did you mean rediss://?"),
+        ("reddis://cache", "Did you mean redis://?"),
+        ("vakley://cache", "Did you mean valkey://?"),
+        ("redis+sentinel://a/m", "Did you mean sentinel://?"),
+        ("redis://cache:7000/users", "The database, which follows the / after the host"),
+        ("redis://cache?db=x", "The database"),
+        ("cache:x", "The port, which follows the colon after the host"),
+        ("redis://cache:99999", "from 1 to 65535"),
+        ("cache/3", "it is not a URL"),
+        ("cache:7000/3", "it is not a URL"),
+        ("./redis.sock", "not absolute"),
+        ("[::1:7000", "brackets"),
+    ],
+)
+def test_what_is_wrong_is_said_precisely(text: str, said: str) -> None:
+    with pytest.raises(TargetError) as caught:
+        parse_target(text)
+    assert said in f"{caught.value.happened} {caught.value.remedy}"
+
+
+@pytest.mark.parametrize("text", ["redis", "redis:7000", "valkey:", "unix:1", "sentinel:26379", "http", "rediss"])
+def test_hosts_may_be_called_like_schemes(text: str) -> None:
+    assert parse_target(text).host == text.partition(":")[0]
+
+
+@pytest.mark.parametrize(
     ("target", "label"),
     [
         (Target(), "127.0.0.1:6379"),

@@ -142,6 +142,17 @@ async def test_names_are_sorted_with_their_numbers_or_by_their_bytes() -> None:
         await until(user.pilot, lambda: screen.rows.record(0).key == byte_order[-1])
 
 
+async def test_a_near_miss_is_said_beside_what_was_found_and_in_its_place() -> None:
+    async with finding("type:string AND ttl:none") as (user, screen):
+        await until(user.pilot, lambda: "No key is found by" in said(screen))
+        assert "did you mean type:string ttl:none?" in said(screen)
+    async with finding("!tyep:hash len>0") as (user, screen):
+        await until(user.pilot, lambda: bool(lines(screen)))
+        assert "did you mean !type:hash?" in said(screen)
+    async with finding("tags:x ttl:none") as (user, screen):
+        await until(user.pilot, lambda: "did you mean tag:x?" in said(screen))
+
+
 def asks_first(search: FixedSearch) -> None:
     search.stage, search.plan = Stage.ASKING, SafeText("lists 2,000,000 names; about 14s at gentle pace")
     search.kept, search.count, search.progress = [], 0, Progress()

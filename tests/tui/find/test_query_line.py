@@ -13,6 +13,7 @@ from rtui.analysis.query.parsing import read
 from rtui.server.wire.target import Target
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
 from rtui.tui.kit.query_line import NameScreen, QueryLine
 from rtui.tui.kit.saved_queries import expanded, save_query, unknown_names
@@ -89,6 +90,32 @@ async def test_a_wrong_term_stays_in_the_line_and_says_what_was_meant() -> None:
         assert (5, 9) in [(start, end) for start, end, _ in parts]
         await user.pilot.press("tab")
         assert line.value == "cart size>1M"
+
+
+@pytest.mark.parametrize("text", ["type:sting", "idle>", "cart len:many"])
+async def test_what_is_wrong_is_said_once_and_enter_promises_nothing(text: str) -> None:
+    async with browsing(notifications=True) as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *keys_for("type:string"))
+        await until(user.pilot, lambda: "enter finds the keys" in user.footer)
+        await user.pilot.press(*["backspace"] * 11, *keys_for(text))
+        await until(user.pilot, lambda: "enter finds" not in user.footer and "esc goes back" in user.footer)
+        await user.pilot.press("enter")
+        problem = line.reading.problems[0]
+        await until(user.pilot, lambda: str(problem.message)[1:] in said(line))
+        assert line.is_open
+        assert not user.pilot.app._notifications
+
+
+@pytest.mark.parametrize(("text", "meant"), [("tyep:hash", "type:hash"), ("TTL=none", "ttl:none")])
+async def test_a_near_miss_is_said_while_it_is_typed_and_where_no_name_has_it(text: str, meant: str) -> None:
+    async with browsing() as user:
+        line = user.screen.filter_input
+        await user.pilot.press("slash", *keys_for(text))
+        await until(user.pilot, lambda: "searched for as part of a name" in said(line) and meant in said(line))
+        await user.pilot.press("enter")
+        panel = user.screen.query_one("#notice", LinePanel)
+        await until(user.pilot, lambda: f"did you mean {meant}?" in "".join(one.text for one in sum(panel.lines, ())))
 
 
 async def test_a_query_leaves_the_tree_as_it_is() -> None:

@@ -1,0 +1,294 @@
+"""Words of a query line that are right as they are, but look like something else that was meant.
+
+Most of them are searched for in names, and a key may be named so: `tll:none`, `type=hash`, `AND`. So they are hints
+beside the search, not errors. A hint that would meet ordinary names too often (`spot:5` is near `slot:5`) is a doubt,
+to be said only where nothing was found. What is suggested always is a term that can be read.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.query.parsing import ALIASES, Reading, read
+from rtui.analysis.query.query import WILDCARD, Problem, Query, Span, Term
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form
+from rtui.analysis.query.values import PLACES, in_quotes, written_bytes
+from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.matching import edits
+
+_NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)
+"""What may be a term with a wrong name or operator."""
+
+_OPERATORS: Final = {"!=": "!:", "!": "!:", "<>": "!:", "=>": ">=", "=<": "<=", ":>": ">", ":<": "<", ":>=": ">="}
+_OPERATORS_WITHOUT_COLON: Final = {**_OPERATORS, ":<=": "<=", "=": ":", "==": ":", ":=": ":", "::": ":", "~": ":"}
+"""Operators that people try, and those that they mean; `!:` turns the term round."""
+
+_OUTSIDE: Final = "-+^~('`“‘«,;&|"
+_BEHIND: Final = ")'`”’»,;&|"
+"""Characters around a term that have no meaning there; a minus before one turns it round elsewhere."""
+
+_AND: Final = frozenset({"AND", "&&", "&", "+", ","})
+_OR: Final = frozenset({"OR", "||", "|"})
+_NOT: Final = frozenset({"NOT", "-", "!"})
+
+_OWN_GLOB: Final = re.compile(r"[\[?\\]")
+"""What globs have that do not match themselves, or hardly anybody means as a wildcard."""
+
+_FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
+"""Names of terms in other tools that hardly any key begins with, whatever follows."""
+
+_UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
+"""Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""
+
+
+def read_with_hints(line: str) -> Reading:
+    """Read a line, and note what looks like something else that was meant."""
+    reading = read(line)
+    hints: list[Problem] = []
+    doubts: list[Problem] = []
+    terms = reading.query.terms
+    taken: set[int] = set()
+    """Where words begin of which something has been said."""
+    for problem, is_sure, words in _misses(line, terms):
+        if taken.isdisjoint(words):
+            taken.update(words)
+            (hints if is_sure else doubts).append(problem)
+    return replace(reading, query=replace(reading.query, hints=tuple(hints), doubts=tuple(doubts)))
+
+
+Miss = tuple[Problem, bool, tuple[int, ...]]
+"""What may be meant, whether that is likely whatever is found, and where the words begin that it is about."""
+
+
+def _misses(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
+    yield from _spaced(line, terms)
+    yield from _connectives(line, terms)
+    for term in terms:
+        found = _plain_word(line, term) if _is_plain(line, term) else _values(line, term)
+        if found is not None:
+            yield (*found, (term.span.start,))
+
+
+def _word(line: str, term: Term) -> str:
+    return line[term.span.start : term.span.end]
+
+
+def _is_plain(line: str, term: Term) -> bool:
+    """Whether a word has neither the name of a term nor quotes."""
+    word = _word(line, term).removeprefix("!")
+    is_named = word.lower().startswith(f"{term.name}:")
+    return term.name in (TEXT, GLOB) and not is_named and not word.startswith('"')
+
+
+def _searched(span: Span, shown: str, *meant: str, is_negated: bool = False, why: str = "") -> Problem:
+    """Return the hint that a word is searched for in names, or with a ! in front of it leaves names out."""
+    said = (
+        f"“!{shown}” leaves out names with “{shown}”" if is_negated else f"“{shown}” is searched for as part of a name"
+    )
+    return Problem(span, display_text(f"{said}{why}", limit=400), meant)
+
+
+def _understood(text: str) -> Query | None:
+    """Return what a suggestion says, with its own first mistake mended; None where it can't be read."""
+    reading = read(text)
+    if reading.problems:
+        problem = reading.problems[0]
+        if not problem.meant:
+            return None
+        reading = read(text[: problem.span.start] + problem.meant[0] + text[problem.span.end :])
+    terms = reading.query.terms
+    is_useful = len(terms) == 1 and terms[0].name not in (TEXT, GLOB)
+    return reading.query if is_useful and not reading.problems else None
+
+
+# one word
+
+
+def _plain_word(line: str, term: Term) -> tuple[Problem, bool] | None:
+    """Return what may be meant by a word that is searched for in names."""
+    word, sign = _word(line, term).removeprefix("!"), "!" if term.is_negated else ""
+    wrapped = _unwrapped(word)
+    if wrapped is not None:
+        return _searched(term.span, word, _turned(sign + wrapped), is_negated=term.is_negated), True
+    found = _NAMED.fullmatch(word)
+    if found is not None and (named := _named(*found.groups())) is not None:
+        meant, is_sure = named
+        return _searched(term.span, word, _turned(sign + meant), is_negated=term.is_negated), is_sure
+    return _as_text(term, word)
+
+
+def _turned(text: str) -> str:
+    return text.removeprefix("!!")
+
+
+def _unwrapped(word: str) -> str | None:
+    """Return the term within characters that mean nothing around it, such as `(ttl:none)` and `-type:hash`."""
+    inner = word.lstrip(_OUTSIDE)
+    if inner == word and word[-1:] not in _BEHIND:
+        return None
+    texts = (inner.rstrip(_BEHIND), inner)
+    for text in reversed(texts) if word[0] in "-+" else texts:
+        understood = _understood(text)
+        if understood is not None:
+            return f"{'!' if word.startswith('-') else ''}{understood}"
+    return None
+
+
+def _named(name: str, operator: str, value: str) -> tuple[str, bool] | None:
+    """Return the term that is meant by a name, an operator and a value, of which not all are right."""
+    lower = name.lower()
+    meant_operator = _OPERATORS_WITHOUT_COLON.get(operator, operator)
+    is_negated = meant_operator.startswith("!")
+    sign, meant_operator = ("!", ":") if is_negated else ("", meant_operator)
+    is_exact = lower in TERMS
+    for term_name in (lower,) if is_exact else _near_terms(lower):
+        text = f"{sign}{term_name}{meant_operator}{value}"
+        understood = _understood(text)
+        if understood is None:
+            continue
+        if is_exact or lower in _FREE_ALIASES:
+            is_sure = not {"&", "="} & set(value)
+        else:
+            is_sure = _is_distinctive(understood.terms[0], value, is_swapped=sorted(term_name) == sorted(lower))
+        return str(understood), is_sure
+    return None
+
+
+def _near_terms(name: str) -> list[str]:
+    """Return the terms that a name may be mistyped for, likeliest first; a name that people try is one of them."""
+    known = {**{one: one for one in TERMS if one not in _UNLIKELY}, **ALIASES}
+    if name in ALIASES:
+        return [ALIASES[name]]
+    near = sorted(
+        (edits(name, one), one) for one in known if edits(name, one) <= (1 if min(len(one), len(name)) < 6 else 2)
+    )
+    return list(dict.fromkeys(known[one] for _, one in near if len(name) > 1))
+
+
+def _is_distinctive(term: Term, value: str, *, is_swapped: bool) -> bool:
+    """Whether a value is one that hardly any name has behind what looks like the name of this term."""
+    spec = term.spec
+    if spec.known:
+        return all(name in spec.known for name in term.names)
+    if is_swapped:
+        return True
+    if spec.form is not Form.NUMBERS or spec.syntax in PLACES or term.name == "expires":
+        return False
+    return re.search(r"[^0-9,]", value) is not None
+
+
+def _as_text(term: Term, word: str) -> tuple[Problem, bool] | None:
+    """Return what may be meant by a text or a glob that no name has."""
+    sign = "!" if term.is_negated else ""
+    if term.name == GLOB and _OWN_GLOB.search(word):
+        message = display_text(f"“{word}” is read as a glob, which a whole name has to match", limit=400)
+        return Problem(term.span, message, (sign + in_quotes(display_text(word, limit=4096)),)), False
+    if term.name == TEXT and word[-1] in ",;" and word[:-1]:
+        return _searched(term.span, word, sign + word[:-1], is_negated=term.is_negated), False
+    if term.name == TEXT and word != word.lower():
+        message = display_text(f"“{word}” has capital letters, which names have to have as well", limit=400)
+        return Problem(term.span, message, (sign + word.lower(),)), False
+    return None
+
+
+def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
+    """Return what may be meant by the values of a term."""
+    word = _word(line, term)
+    if term.spec.form is not Form.NAMES or '"' in word or term.name == "pattern":
+        return None
+    stars = next((name for name in term.names if WILDCARD.search(name.decode("utf-8", "replace"))), None)
+    if stars is not None:
+        shown = written_bytes(stars, forbidden=",")
+        message = display_text(f"“{shown}” is no glob in “{term.name}:”, which takes names as they are", limit=400)
+        return Problem(term.span, message, _without_stars(term, stars)), True
+    if term.spec.known and (unknown := [name for name in term.names if name not in term.spec.known]):
+        listed = ", ".join(written_bytes(name) for name in unknown)
+        noun = "type" if term.name == "type" else "encoding"
+        message = display_text(f"“{listed}” is no {noun} that rtui knows", limit=400)
+        return Problem(term.span, message), False
+    return None
+
+
+def _without_stars(term: Term, name: bytes) -> tuple[str, ...]:
+    """Return what is meant by a term whose only name has wildcards in it: the namespace, or else a glob."""
+    if term.name not in ("in", "tag") or len(term.names) > 1:
+        return ()
+    plain = re.sub(rb"[:/.|]?\*+$", b"", name)
+    if plain and WILDCARD.search(plain.decode("utf-8", "replace")) is None:
+        return (str(replace(term, values=(plain,))),)
+    return (str(Term(GLOB, (name.rstrip(b":*") + b":*",), term.is_negated)),) if term.name == "in" else ()
+
+
+# several words
+
+
+def _spaced(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
+    """Yield words that are one term without the spaces between them: `ttl < 10m`, `size>1 M`."""
+    for at, first in enumerate(terms):
+        for count in (3, 2):
+            group = terms[at : at + count]
+            if len(group) < count or not all(_is_plain(line, one) for one in group[1:]):
+                continue
+            joined = "".join(_word(line, one) for one in group)
+            if not (_begins_term(line, group) if _is_plain(line, first) else _has_unit_behind(line, group)):
+                continue
+            found = _NAMED.fullmatch(joined.removeprefix("!"))
+            named = None if found is None else _named(*found.groups())
+            if named is None:
+                continue
+            span = Span(first.span.start, group[-1].span.end)
+            shown = " ".join(_word(line, one) for one in group)
+            message = display_text(f"“{shown}” is {count} terms, with spaces between them", limit=400)
+            meant = _turned(("!" if first.is_negated else "") + named[0])
+            yield Problem(span, message, (meant,)), True, tuple(one.span.start for one in group)
+            break
+
+
+def _begins_term(line: str, group: Sequence[Term]) -> bool:
+    """Whether the first word is the name of a term, and the next one its operator."""
+    name = _word(line, group[0]).removeprefix("!").lower().rstrip("=:<>")
+    return name in TERMS and _word(line, group[1])[0] in "=:<>" and _word(line, group[-1]).strip("=:<>") != ""
+
+
+def _has_unit_behind(line: str, group: Sequence[Term]) -> bool:
+    syntax = group[0].spec.syntax
+    word = _word(line, group[-1]).lower()
+    is_number = _word(line, group[0])[-1:].isdigit()
+    return len(group) == 2 and syntax is not None and is_number and word in {one.lower() for one in syntax.units}
+
+
+def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
+    """Yield words that join terms elsewhere."""
+    for at, term in enumerate(terms):
+        word = _word(line, term)
+        upper = word.upper()
+        if len(terms) < 2 or not _is_plain(line, term) or term.is_negated or upper not in _AND | _OR | _NOT:
+            continue
+        before, after = terms[:at], terms[at + 1 : at + 2]
+        real = [one for one in (*before[-1:], *after) if not _is_plain(line, one)]
+        is_sure = not word.islower() or len(real) == len(before[-1:]) + len(after)
+        if upper in _NOT and after:
+            span = Span(term.span.start, after[0].span.end)
+            meant: tuple[str, ...] = (str(replace(after[0], is_negated=not after[0].is_negated)),)
+            yield _searched(span, word, *meant, why=": ! before a term negates it"), is_sure, (term.span.start,)
+        elif before and after:
+            span = Span(before[-1].span.start, after[0].span.end)
+            pair = before[-1], after[0]
+            if upper in _OR:
+                merged = _merged(*pair)
+                meant = () if merged is None else (str(merged),)
+                why = ": there is no OR, all terms have to match"
+            else:
+                meant, why = (" ".join(str(one) for one in pair),), ": all terms have to match anyway"
+            yield _searched(span, word, *meant, why=why), is_sure, (term.span.start,)
+
+
+def _merged(one: Term, other: Term) -> Term | None:
+    """Return the term that finds what either of two finds; None where there is none."""
+    is_list = one.spec.form is not Form.TEXT
+    if one.name != other.name or one.is_negated or other.is_negated or not is_list:
+        return None
+    return replace(one, values=tuple(dict.fromkeys((*one.values, *other.values))))
