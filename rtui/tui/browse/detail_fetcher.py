@@ -20,12 +20,16 @@ from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKi
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.child_counts import FEW_ASKED, ChildCounts, CountedState, count_children
+from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings, meanings_of
+from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.document import Document, open_document
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_matches import matches
+from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import display_text
+from rtui.values.plain import HEX
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -47,6 +51,11 @@ UNDECODED: Final = frozenset({PreviewKind.HYPERLOGLOG, PreviewKind.BITMAP})
 
 MOST_LEFT: Final = 50
 """So many places in a value can be gone back to."""
+
+
+def automatic_decoder(preview: Preview) -> str | None:
+    """Return what a string is decoded by unless another decoder is chosen; None for what fits."""
+    return HEX.name if preview.kind in UNDECODED else None
 
 
 def may_be_encoded(beginning: bytes) -> bool:
@@ -82,6 +91,8 @@ class Detail:
     """The biggest keys of a small namespace, largest first; None where they were not asked."""
     document: Document | None = None
     """What the bytes of a string mean; None for other types, and where only a part of it was read."""
+    meanings: Meanings = NO_MEANINGS
+    """What the elements of the page mean."""
     references: KeyReferences | None = None
     """What the page that is shown points to, and who should point to the key; None where that was not asked."""
     is_fetching_page: bool = False
@@ -103,11 +114,14 @@ class DetailFetcher:
         spawn: Spawn,
         on_change: Callable[[Detail], None],
         row_facts: Callable[[bytes], RowFacts | None],
+        decoders: ChosenDecoders,
     ) -> None:
         """`spawn` starts workers; `on_change` is called with each detail that is to be shown.
 
-        `row_facts` returns what the row of a key shows, None where nothing is known.
+        `row_facts` returns what the row of a key shows, None where nothing is known; `decoders` are those that were
+        chosen by hand.
         """
+        self._decoders = decoders
         self._session = session
         self._row_facts = row_facts
         self._spawn = spawn
@@ -173,7 +187,14 @@ class DetailFetcher:
     def reload(self) -> None:
         """Fetch everything again."""
         blank = replace(
-            self.detail, facts=None, preview=None, document=None, references=None, failure=None, refused_place=None
+            self.detail,
+            facts=None,
+            preview=None,
+            document=None,
+            meanings=NO_MEANINGS,
+            references=None,
+            failure=None,
+            refused_place=None,
         )
         self._start(partial(self._load, blank, 0.0))
 
@@ -318,11 +339,15 @@ class DetailFetcher:
             shown_at_s = loop.time()
             async for found in matches(self._session, facts, preview):
                 preview = found
-                self.detail = replace(self.detail, preview=preview, document=None)
+                self.detail = replace(self.detail, preview=preview, document=None, meanings=NO_MEANINGS)
                 if loop.time() - shown_at_s > GRACE_S:
                     shown_at_s = loop.time()
                     self._on_change(self.detail)
         document, at_s = await self._document(facts, preview), self._session.clock()
+        meanings = NO_MEANINGS
+        if preview.rows and preview.columns:
+            chosen = partial(self._chosen_for, facts)
+            meanings = await asyncio.to_thread(meanings_of, preview, chosen)
         before = self.detail.preview
         is_same = before is not None and (before.page, before.rows, before.window) == (
             preview.page,
@@ -330,13 +355,13 @@ class DetailFetcher:
             preview.window,
         )
         references = self.detail.references if is_same else None
-        page_read = replace(self.detail, preview=preview, value_at_s=at_s, document=document)
+        page_read = replace(self.detail, preview=preview, value_at_s=at_s, document=document, meanings=meanings)
         self.detail = self._last_read = replace(page_read, references=references, is_fetching_page=False)
 
     async def _document(self, facts: KeyFacts, preview: Preview) -> Document | None:
         """Return what the bytes of a string mean, all of them read where they are few; None for other types."""
         window = preview.window
-        if window is None or window.offset_bytes or not window.data or preview.kind in UNDECODED:
+        if window is None or window.offset_bytes or not window.data:
             return None
         data = window.data
         if preview.next_page is not None and preview.page.find is None and may_be_encoded(data):
@@ -345,7 +370,18 @@ class DetailFetcher:
                 break
         total_bytes = facts.length if isinstance(facts.length, int) else None
         is_whole = total_bytes is None or len(data) >= total_bytes
-        return await asyncio.to_thread(open_document, data, is_whole=is_whole, total_bytes=total_bytes)
+        place = self._decoders.place(facts.key, facts.type)
+        return await asyncio.to_thread(
+            open_document,
+            data,
+            is_whole=is_whole,
+            total_bytes=total_bytes,
+            automatic=automatic_decoder(preview),
+            remembered=(self._decoders.of(place), place),
+        )
+
+    def _chosen_for(self, facts: KeyFacts, item: Item) -> str | None:
+        return self._decoders.of(self._decoders.place(facts.key, facts.type, item))
 
     @contextlib.asynccontextmanager
     async def _showing_progress(self) -> AsyncIterator[None]:

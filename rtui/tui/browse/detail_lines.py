@@ -11,6 +11,8 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted, noun
 from rtui.keyspace.text.display import SafeText
+from rtui.server.facts.preview.page import Preview
+from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.document import Document, document_rows
 from rtui.tui.browse.fact_lines import (
@@ -116,6 +118,9 @@ def head_lines(
     return [*fact_lines(detail.facts, width, now_s=now_s, changes=changes, has_age=has_age), *said]
 
 
+NO_MARK: Final = literal("")
+
+
 class Tab(IntEnum):
     """The tabs of a key; a namespace has one of its own."""
 
@@ -137,6 +142,8 @@ class ValueState:
     """What was opened in it, the outermost first."""
     asked_at_s: float | None = None
     """When what was opened was read, in seconds since the epoch, where that was not with the page."""
+    rows: SafeText = NO_MARK
+    """How the rows of a table are shown, where there is another way; nothing else."""
 
 
 AS_IT_COMES: Final = ValueState()
@@ -217,8 +224,9 @@ def _with_separators(parts: Sequence[Line]) -> Line:
 def _decoder_note(state: ValueState) -> Line:
     """Return how what is shown was decoded, and the key that decodes it otherwise."""
     if state.document is None:
-        return ()
-    return Span(state.document.title, Role.JSON), Span(literal(" d"), Role.ACCENT)
+        return (Span(state.rows, Role.JSON), Span(literal(" d"), Role.ACCENT)) if state.rows else ()
+    by_hand = (Span(literal(" by hand"), Role.MUTED),) if state.document.choice is not None else ()
+    return Span(state.document.title, Role.JSON), *by_hand, Span(literal(" d"), Role.ACCENT)
 
 
 def body_rows(
@@ -230,8 +238,13 @@ def body_rows(
     order: RowOrder | None = None,
     document: Document | None = None,
     opened: Sequence[SafeText] = (),
+    preview: Preview | None = None,
+    meanings: Meanings = NO_MEANINGS,
 ) -> Sequence[ValueRow]:
-    """Return what the chosen tab shows; `opened` names what the document was opened from, the outermost first."""
+    """Return what the chosen tab shows; `opened` names what the document was opened from, the outermost first.
+
+    `preview` is the page as it is shown, `meanings` what its rows are shown as.
+    """
     if detail.key is None:
         return [] if detail.row is None else inside_rows(detail.row.namespace, detail, totals, width)
     if tab is Tab.SLOT:
@@ -244,7 +257,7 @@ def body_rows(
     if detail.failure is not None:
         rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]
     if detail.preview is not None:
-        rows += preview_rows(detail.preview, width, order=order, document=document)
+        rows += preview_rows(preview or detail.preview, width, order=order, document=document, meanings=meanings)
     elif detail.failure is None:
         rows += [ValueRow(line) for line in ((), *prose(literal("fetching…"), width, Role.FAINT))]
     if detail.facts is not None:

@@ -12,6 +12,7 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
+from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab, head_lines, note_action, read_apart, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
@@ -54,6 +55,7 @@ class DetailPane(Vertical):
         run: Run,
         totals: Callable[[], Totals],
         row_facts: Callable[[bytes], RowFacts | None],
+        decoders: ChosenDecoders,
         *,
         registry: Registry | None = None,
         id: str | None = None,
@@ -61,8 +63,8 @@ class DetailPane(Vertical):
         """`run` starts workers; `totals` returns what shares are measured against, `row_facts` what a row shows."""
         super().__init__(id=id)
         self._registry = registry
-        self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show, row_facts)
-        self.value = ValuePane(session, run, self.fetcher, totals)
+        self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show, row_facts, decoders)
+        self.value = ValuePane(session, run, self.fetcher, totals, decoders)
         self.body = self.value.body
         self.summary = LinkedBar(lambda span: "browse.focus_next_pane", id="summary")
         self.tab = Tab.VALUE

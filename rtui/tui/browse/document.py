@@ -13,12 +13,14 @@ from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, wrap
 from rtui.values import (
+    Choices,
     Decoded,
     Form,
     Kind,
     Node,
     OutlineRow,
-    alternatives,
+    UnknownDecoderError,
+    choices,
     decode,
     drop_unfinished,
     node_json,
@@ -53,13 +55,17 @@ class Document:
 
     data: bytes
     found: Decoded
-    choices: tuple[str, ...]
+    choices: Choices
     """What may be chosen instead, the best first."""
     is_whole: bool = True
     total_bytes: int | None = None
     """How long the value is, where that is known."""
-    chosen: int = 0
-    """Which of the choices is shown."""
+    choice: str | None = None
+    """The decoder that was chosen by hand; None for what fits by itself."""
+    chosen_for: str = ""
+    """The pattern of keys for which the choice is remembered."""
+    refused: str = ""
+    """Why a choice that is remembered is not followed."""
     folded: frozenset[tuple[int, ...]] = frozenset()
     by_name: bool = False
     """Whether the members of maps are sorted by their names."""
@@ -96,32 +102,53 @@ class Document:
 
 
 def open_document(
-    data: bytes, *, is_whole: bool = True, total_bytes: int | None = None, chosen: int | None = None
+    data: bytes,
+    *,
+    is_whole: bool = True,
+    total_bytes: int | None = None,
+    automatic: str | None = None,
+    remembered: tuple[str | None, str] = (None, ""),
 ) -> Document:
-    """Return bytes decoded as what they are, or by the choice of this number; may take a quarter of a second."""
-    found = decode(data, is_whole=is_whole)
-    choices = alternatives(data, is_whole=is_whole, found=found)
-    number = (chosen or 0) % len(choices)
-    if number:
-        found = decode(data, is_whole=is_whole, choose=choices[number])
-    if found.truncated:
-        drop_unfinished(found.root)
-    deep = frozenset(row.path for row in outline(found.root) if row.depth >= FOLDED_FROM and row.node.children)
-    return Document(data, found, choices, is_whole, total_bytes, number, deep)
+    """Return bytes decoded as what they are, or by what was chosen before; may take a quarter of a second.
+
+    `automatic` is what they are decoded by unless another decoder is chosen. What is `remembered`, and for which
+    pattern of keys, is not followed where it fails.
+    """
+    found = decode(data, is_whole=is_whole, choose=automatic)
+    document = Document(data, found, choices(data, is_whole=is_whole, found=found), is_whole, total_bytes)
+    choice, pattern = remembered
+    if choice is None:
+        return _folded(document)
+    try:
+        chosen = decode(data, is_whole=is_whole, choose=choice)
+    except UnknownDecoderError as error:
+        return _folded(replace(document, refused=f"{error}; it was chosen for {pattern}"))
+    if chosen.has_failed:
+        why = chosen.notes[-1] if chosen.notes else choice
+        return _folded(replace(document, refused=f"{why}; it was chosen for {pattern}"))
+    return _folded(replace(document, found=chosen, choice=choice, chosen_for=pattern))
 
 
-def next_choice(document: Document) -> Document:
-    """Return the same bytes by the next choice of decoders; may take a quarter of a second."""
-    following = open_document(
-        document.data, is_whole=document.is_whole, total_bytes=document.total_bytes, chosen=document.chosen + 1
-    )
-    return replace(following, by_name=document.by_name, is_reversed=document.is_reversed)
+def decode_otherwise(document: Document, choice: str | None, automatic: str | None = None) -> Document:
+    """Return the same bytes by another decoder, None for what fits by itself; may take a quarter of a second."""
+    found = decode(document.data, is_whole=document.is_whole, choose=choice or automatic)
+    return _folded(replace(document, found=found, choice=choice, chosen_for="", refused=""))
+
+
+def _folded(document: Document) -> Document:
+    """Return a document that was decoded just now, what is deep in it folded."""
+    root = document.found.root
+    if document.found.truncated:
+        drop_unfinished(root)
+    deep = frozenset(row.path for row in outline(root) if row.depth >= FOLDED_FROM and row.node.children)
+    return replace(document, folded=deep)
 
 
 def document_rows(document: Document, width: int) -> list[ValueRow]:
     """Return the rows of a document for a panel of this width."""
     found = document.found
     notes = [display_text(note) for note in found.notes]
+    failure = [ValueRow(line) for line in prose(notes.pop(), width, Role.WARN)] if found.has_failed and notes else []
     raw, most = found.root.raw, len(found.root.raw)
     match found.form:
         case Form.HEX:
@@ -137,12 +164,25 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
         notes.insert(0, SafeText(f"the first {size(most)} of {size(len(raw))} are shown: P shows all, w writes it"))
     if not rows:
         rows = [ValueRow(line) for line in prose(literal("(empty)"), width, Role.FAINT)]
-    return [*rows, *_note_rows([*notes, *_going_on(document)], width)]
+    notes += [*_chosen_notes(document), *_going_on(document)]
+    return [*failure, *([ValueRow(())] if failure else []), *rows, *_note_rows(notes, width)]
 
 
 def notes_of(document: Document, width: int) -> list[ValueRow]:
     """Return what one should know to read a document."""
-    return _note_rows([display_text(note) for note in document.found.notes], width)
+    return _note_rows([*map(display_text, document.found.notes), *_chosen_notes(document)], width)
+
+
+def _chosen_notes(document: Document) -> list[SafeText]:
+    """Say that the decoder was chosen by hand, and how to go back; or why what was chosen before is not used."""
+    if document.refused:
+        return [display_text(document.refused)]
+    if document.choice is None:
+        return []
+    pattern = f" for {display_text(document.chosen_for, limit=80)}" if document.chosen_for else ""
+    return [
+        SafeText(f"The decoder was chosen by hand{pattern}. d, then the first entry, goes back to the automatic one.")
+    ]
 
 
 def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,9 +20,10 @@ from rtui.analysis.facts import Unknown
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import HASH
 from rtui.server.facts.preview.page import Meaning, Unread
-from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
+from rtui.tui.browse.detail_fetcher import Detail, automatic_decoder
 from rtui.tui.browse.detail_lines import Tab, body_rows
-from rtui.tui.browse.document import Document, next_choice, open_document
+from rtui.tui.browse.document import Document, decode_otherwise, open_document
 from rtui.tui.browse.preview_lines import cell_text
 from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_value import Opened, ShownValue
@@ -53,8 +55,9 @@ class OpenedValue(Vertical):
     class Left(Message):
         """The user goes back to the tree."""
 
-    def __init__(self, session: Session, run: Run, totals: Callable[[], Totals]) -> None:
+    def __init__(self, session: Session, run: Run, totals: Callable[[], Totals], decoders: ChosenDecoders) -> None:
         super().__init__(id="value")
+        self._decoders = decoders
         self.body = ValueView(id="detail-body")
         self.value = ShownValue()
         """What is shown of the value, and how."""
@@ -87,6 +90,8 @@ class OpenedValue(Vertical):
             order=self.value.order,
             document=self.value.decoded,
             opened=self.value.trail,
+            preview=self.value.preview,
+            meanings=self.value.meanings,
         )
         self.body.show(lambda width: rows(width=width), is_same=is_same)
         self.post_message(self.Changed())
@@ -143,10 +148,12 @@ class OpenedValue(Vertical):
     async def _open_bytes(self, data: bytes, title: SafeText, asked_at_s: float | None = None) -> None:
         """Decode bytes in a thread and show them over what they were opened from; they may have been read just now."""
         at_s = self.value.opened[-1].asked_at_s if asked_at_s is None and self.value.opened else asked_at_s
-        before = self.value.detail
-        document = await asyncio.to_thread(open_document, data)
+        before, item = self.value.detail, self.body.item
+        place = self._place(item) if not self.value.opened else ""
+        remembered = self._decoders.of(place), place
+        document = await asyncio.to_thread(open_document, data, remembered=remembered)
         if before is self.value.detail:
-            self.value.opened.append(Opened(title, document, self.body.cursor_line, self.body.item, at_s))
+            self.value.opened.append(Opened(title, document, self.body.cursor_line, item, at_s))
             self.show_rows(is_same=False)
 
     def _replace_document(self, document: Document, *, is_same: bool = True) -> None:
@@ -189,15 +196,38 @@ class OpenedValue(Vertical):
             self.body.action_page_down()
 
     def action_decode(self) -> None:
-        """Show the same bytes by the next choice of decoders."""
+        """Choose another decoder for the same bytes; show rows as they are stored, or as what they mean."""
         document = self.value.innermost
-        if document is not None:
-            self._run(partial(self._decode_otherwise, document), "value")
+        if document is None:
+            if self.value.can_decode_rows:
+                self.value.decode_rows()
+                self.show_rows()
+            return
 
-    async def _decode_otherwise(self, document: Document) -> None:
-        following = await asyncio.to_thread(next_choice, document)
-        if document is self.value.innermost:
-            self._replace_document(following, is_same=False)
+        def chosen(number: int | None) -> None:
+            if number is not None and document is self.value.innermost:
+                self._run(partial(self._decode_otherwise, document, decoder_choices(document)[number]), "value")
+
+        self.app.push_screen(DecoderScreen(document), chosen)
+
+    async def _decode_otherwise(self, document: Document, choice: str | None) -> None:
+        preview = self.value.preview
+        automatic = automatic_decoder(preview) if preview is not None and not self.value.opened else None
+        found = await asyncio.to_thread(decode_otherwise, document, choice, automatic)
+        if document is not self.value.innermost:
+            return
+        place = self._place(self.value.opened[0].source if len(self.value.opened) == 1 else None)
+        place = "" if len(self.value.opened) > 1 else place
+        if not found.found.has_failed and self._decoders.choose(place, choice):
+            found = replace(found, chosen_for=place)
+        found = replace(found, by_name=document.by_name, is_reversed=document.is_reversed)
+        self._replace_document(found, is_same=False)
+
+    def _place(self, item: Item | None) -> str:
+        """Return for which values a decoder is remembered: those of the key, or elements such as this one."""
+        facts = self.value.detail.facts
+        is_remembered = item is None or item.kind is ItemKind.ELEMENT
+        return "" if facts is None or not is_remembered else self._decoders.place(facts.key, facts.type, item)
 
     def _sort_by(self, number: int, *, is_reversed: bool = False) -> None:
         self.value.sort_by(number, is_reversed=is_reversed)

@@ -23,6 +23,7 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
+from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings
 from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows
@@ -66,8 +67,9 @@ _ROLES: Final = {
     Meaning.INDEX: Role.FAINT,
     Meaning.SCORE: Role.LIST,
     Meaning.DURATION_MS: Role.LIST,
+    Meaning.DEGREES: Role.LIST,
 }
-_NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS})
+_NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS, Meaning.DEGREES})
 
 
 def preview_lines(preview: Preview, width: int) -> list[Line]:
@@ -76,11 +78,17 @@ def preview_lines(preview: Preview, width: int) -> list[Line]:
 
 
 def preview_rows(
-    preview: Preview, width: int, *, order: RowOrder | None = None, document: Document | None = None
+    preview: Preview,
+    width: int,
+    *,
+    order: RowOrder | None = None,
+    document: Document | None = None,
+    meanings: Meanings = NO_MEANINGS,
 ) -> list[ValueRow]:
     """Return a page of a value for a panel of this width; where it was refused, why.
 
-    `order` sorts the rows of the page; `document` is shown in place of the bytes of a string.
+    `order` sorts the rows of the page; `document` is shown in place of the bytes of a string, `meanings` in place of
+    those of elements.
     """
     rows: list[ValueRow] = [ValueRow(())]
     refusal = preview.refusal
@@ -99,7 +107,7 @@ def preview_rows(
     elif preview.window is not None:
         rows += _window_rows(preview.kind, preview, preview.window, width)
     if preview.columns and preview.rows:
-        rows += table_rows(preview.columns, preview.rows, width, order)
+        rows += table_rows(preview.columns, preview.rows, width, order, meanings=meanings)
     elif preview.page.find is not None and refusal is None and preview.window is None:
         rows += _plain(_nothing_found(preview, width))
     elif preview.columns and refusal is None:
@@ -265,11 +273,20 @@ def table_rows(
     order: RowOrder | None = None,
     *,
     side: SideTable | None = None,
+    meanings: Meanings = NO_MEANINGS,
 ) -> list[ValueRow]:
     """Return a table, a line a row: columns as wide as they need and as fits; `side` is a table beside the value."""
     ordered = sorted_rows(rows, order)
+    said = [
+        [meanings.of(row, column, at) for at, (_, column) in enumerate(zip(row, columns, strict=False))]
+        for row, _ in ordered
+    ]
     texts = [
-        [cell_text(cell, column.meaning) for cell, column in zip(row, columns, strict=False)] for row, _ in ordered
+        [
+            cell_text(cell, column.meaning) if meaning is None else meaning
+            for cell, column, meaning in zip(row, columns, words, strict=False)
+        ]
+        for (row, _), words in zip(ordered, said, strict=True)
     ]
     if width >= TIMED_CELLS and columns[0].meaning is Meaning.STREAM_ID:
         for (row, _), found in zip(ordered, texts, strict=True):
@@ -281,15 +298,20 @@ def table_rows(
     aligns = [right if column.meaning in _NUMBERS else left for column in columns]
     head: list[Span] = [gap(MARGIN)]
     for at, (title, room, align) in enumerate(zip(titles, cells, aligns, strict=True)):
+        if not room:
+            continue
         role = Role.ACCENT if order is not None and order.column == at else Role.MUTED
         head += [Span(align(title, room), role), gap(_BETWEEN)]
-    ends = tuple(accumulate((size + _BETWEEN for size in cells), initial=MARGIN))[1:]
+    ends = tuple(accumulate((size + _BETWEEN if size else 0 for size in cells), initial=MARGIN))[1:]
     shown = [ValueRow(tuple(head), column_ends=ends if side is None else ())]
-    for (row, entry), found in zip(ordered, texts, strict=True):
+    for (row, entry), found, words in zip(ordered, texts, said, strict=True):
         line: list[Span] = [gap(MARGIN)]
-        for text, value, column, room, align in zip(found, row, columns, cells, aligns, strict=False):
+        for at, (text, value, column, room, align) in enumerate(zip(found, row, columns, cells, aligns, strict=False)):
+            if not room:
+                continue
             is_blank = value is None or isinstance(value, Unread | Unknown)
             role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
+            role = Role.JSON if words[at] is not None else role
             fitting = cut_middle(text, room) if column.meaning is Meaning.NAME else text
             line += [Span(align(fitting, room), role), gap(_BETWEEN)]
         if side is None:
@@ -314,7 +336,10 @@ def _column_cells(
     cells = [min(need, most) for need in natural]
     if columns[0].meaning is Meaning.STREAM_ID and width >= TIMED_CELLS - 2 * MARGIN:
         cells[0] = min(natural[0], TIMED_ID_CELLS)
-    rest = width - sum(size for at, size in enumerate(cells) if at != wide) - _BETWEEN * (len(columns) - 1)
+    if any(column.meaning is Meaning.DEGREES for column in columns):  # they stand in place of the scores
+        cells = [0 if column.meaning is Meaning.SCORE else size for column, size in zip(columns, cells, strict=True)]
+    between = _BETWEEN * (sum(size > 0 for size in cells) - 1)
+    rest = width - sum(size for at, size in enumerate(cells) if at != wide) - between
     cells[wide] = max(MIN_COLUMN_CELLS, min(natural[wide], rest))
     return cells
 
@@ -346,6 +371,8 @@ def _number_text(value: float, meaning: Meaning) -> SafeText:
     """Return a number as its column wants it, or as the server writes it."""
     if meaning is Meaning.DURATION_MS:
         return fmt.duration(round(value))
+    if meaning is Meaning.DEGREES:
+        return SafeText(f"{value:.6f}")
     if meaning is Meaning.COUNT:
         return SafeText(f"{value:,}")
     is_whole = isinstance(value, int) or (math.isfinite(value) and abs(value) < 1e17 and value.is_integer())

@@ -20,6 +20,7 @@ from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import ColumnsScreen, TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
+from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.pane_watch import PaneWatch
@@ -91,7 +92,10 @@ class BrowseScreen(TreePlaces):
         if (columns := self.settings.settings.tree.columns) is not None:
             self.tree_pane.key_tree.columns = frozenset(map(TreeColumn, columns))
         pane = self.tree_pane
-        self.detail_pane = DetailPane(session, self._run, pane.totals, pane.row_facts, registry=registry, id="detail")
+        decoders = ChosenDecoders(self.settings, session.store.separators)
+        self.detail_pane = DetailPane(
+            session, self._run, pane.totals, pane.row_facts, decoders, registry=registry, id="detail"
+        )
         self.panes = Panes(self.tree_pane, self.detail_pane, self.settings.settings.tree.width, id="body")
         self.title_bar = TitleBar()
         self.status_bar = StatusBar(session, is_filling)

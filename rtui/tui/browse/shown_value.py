@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import Preview, StringWindow
+from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings, likeness_of, with_places
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.detail_lines import Tab, ValueState
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
 from rtui.tui.kit.styled_text import literal
+from rtui.values.geo import Likeness
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.analysis.report.document import Step
@@ -46,11 +48,46 @@ class ShownValue:
         """What was opened, the innermost last."""
         self.document: Document | None = None
         """What the bytes of a string mean, as it is shown."""
+        self._decodes_rows: bool | None = None
+        """Whether rows are shown as what they mean; None where the user has not said."""
+        self._likeness = Likeness.NO
+        """Whether the scores of the page look like places."""
+        self._table: Preview | None = None
+        """The page with what was added to its rows."""
 
     @property
     def preview(self) -> Preview | None:
         """The page that is shown; None on another tab, and before there is one."""
-        return self.detail.preview if self.tab is Tab.VALUE and self.detail.key is not None else None
+        return self._table if self.tab is Tab.VALUE and self.detail.key is not None else None
+
+    @property
+    def meanings(self) -> Meanings:
+        """What rows are shown as, where that is not what is stored."""
+        return NO_MEANINGS if self._decodes_rows is False else self.detail.meanings
+
+    @property
+    def can_decode_rows(self) -> bool:
+        """Whether the rows of the page can be shown as what they mean, too."""
+        return not self.opened and (bool(self.detail.meanings) or self._likeness is not Likeness.NO)
+
+    @property
+    def are_rows_decoded(self) -> bool:
+        """Whether they are."""
+        wanted = self._decodes_rows
+        return self.can_decode_rows and (self._likeness is not Likeness.POSSIBLE if wanted is None else wanted)
+
+    def decode_rows(self) -> None:
+        """Show the rows as they are stored, or as what they mean, whichever is not shown now."""
+        self._decodes_rows = not self.are_rows_decoded
+        self.order = None
+        self._set_table()
+
+    def _set_table(self) -> None:
+        preview = self.detail.preview
+        self._likeness = Likeness.NO if preview is None else likeness_of(preview)
+        self._table = preview
+        if preview is not None and self._likeness is not Likeness.NO:
+            self._table = with_places(preview, self._likeness, is_shown=self.are_rows_decoded)
 
     @property
     def decoded(self) -> Document | None:
@@ -58,7 +95,11 @@ class ShownValue:
         if self.opened:
             return self.opened[-1].document
         document = self.document
-        return None if document is None or (document.is_plain and not document.chosen) else document
+        return (
+            None
+            if document is None or (document.is_plain and document.choice is None and not document.refused)
+            else document
+        )
 
     @property
     def stored(self) -> StringWindow | None:
@@ -66,7 +107,11 @@ class ShownValue:
         preview, document = self.preview, self.document
         if preview is None or preview.window is None or preview.type != STRING.name:
             return None
-        is_decoded = document is not None and not document.is_as_stored and (not document.is_plain or document.chosen)
+        is_decoded = (
+            document is not None
+            and not document.is_as_stored
+            and (not document.is_plain or document.choice is not None)
+        )
         return StringWindow(0, document.data) if document is not None and is_decoded else preview.window
 
     @property
@@ -89,7 +134,8 @@ class ShownValue:
     def state(self) -> ValueState:
         """How the value is shown."""
         asked_at_s = self.opened[-1].asked_at_s if self.opened else None
-        return ValueState(self.order, self.decoded, self.trail, asked_at_s)
+        rows = ("decoded" if self.are_rows_decoded else "as stored") if self.can_decode_rows else ""
+        return ValueState(self.order, self.decoded, self.trail, asked_at_s, SafeText(rows))
 
     @property
     def trail(self) -> tuple[SafeText, ...]:
@@ -111,12 +157,13 @@ class ShownValue:
         old, new = before.preview, detail.preview
         is_same_page = is_same_key and old is not None and new is not None and old.page == new.page
         if not is_same_key:
-            self.order = None
+            self.order = self._decodes_rows = None
         if not is_same_key or (old is not new and not (is_same_page and old.rows == new.rows)):  # type: ignore[union-attr]
             self.opened.clear()
         if detail.document is not before.document or not is_same_key:
             self.document = detail.document
         self.detail, self.tab = detail, tab
+        self._set_table()
         has_just_come = old is None and new is not None
         is_same = is_same_key and (is_same_page or new is old or detail.key is None) and not has_just_come
         return is_same_key, is_same

@@ -32,7 +32,9 @@ VALUE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
     _value("go_to", ("o",), "Go to",
         "Go to an index, a field, a member, a score, a rank, an entry id or a time; 10..20 shows a range.", footer=4),
     *sort_commands(Group.VALUE, Owner.VALUE, when=(Condition.IN_VALUE,)),
-    _value("decode", ("d",), "Decoder", "Show the value by another decoder: what else it may be, text, hex.",
+    _value("decode", ("d",), "Decoder",
+        "Choose a decoder, of those that fit or of all others: it is remembered for the pattern of the key. In a table "
+        "show rows as they are stored, or as what they mean.",
         when=(Condition.DECODED,), footer=6),
     _item("copy", ("y",), "Copy", "Copy the value of this row.", footer=5),
     _value("copy_menu", ("Y",), "Copy as…",

@@ -232,6 +232,8 @@ def _positions(key_type: bytes, item: Item) -> list[Copy]:
         entries.append(Copy(SafeText(_NAMES[key_type]), copied_text(item.name)))
     for column, cell in zip(item.columns, item.cells, strict=False):
         is_position = column.meaning in (Meaning.INDEX, Meaning.SCORE, Meaning.STREAM_ID)
+        if column.meaning is Meaning.DEGREES and isinstance(cell, float):
+            entries.append(Copy(SafeText(column.title), repr(cell)))
         if is_position and cell is not None and column.title.isprintable():
             entries.append(Copy(SafeText(column.title), cell_text(cell, column.meaning)))
     return entries

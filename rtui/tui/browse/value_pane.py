@@ -18,6 +18,7 @@ from rtui.keyspace.text.glob import PatternError
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find
 from rtui.server.facts.preview.places import PLACES
+from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab
 from rtui.tui.browse.opened_value import OpenedValue
@@ -46,8 +47,15 @@ class ValuePane(OpenedValue):
     ValuePane { height: 1fr; }
     """
 
-    def __init__(self, session: Session, run: Run, fetcher: DetailFetcher, totals: Callable[[], Totals]) -> None:
-        super().__init__(session, run, totals)
+    def __init__(
+        self,
+        session: Session,
+        run: Run,
+        fetcher: DetailFetcher,
+        totals: Callable[[], Totals],
+        decoders: ChosenDecoders,
+    ) -> None:
+        super().__init__(session, run, totals, decoders)
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
         self._needle = ""
@@ -80,7 +88,7 @@ class ValuePane(OpenedValue):
             Condition.IN_VALUE: is_reading and is_read,
             Condition.ON_ITEM: is_reading and item is not None,
             Condition.CAN_OPEN: is_reading and item is not None and self.value.can_open(item),
-            Condition.DECODED: is_reading and (self.value.document is not None or bool(self.value.opened)),
+            Condition.DECODED: is_reading and (self.value.innermost is not None or self.value.can_decode_rows),
         }
 
     @on(ValueView.Moved)

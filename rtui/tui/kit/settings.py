@@ -76,13 +76,17 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
         Meta(description="Column that a table is sorted by, by panel and table; with - before it in reverse."),
     ] = {}
     keys: Annotated[dict[str, KeyNames], Meta(description="Keys of commands, by the commands' ids.")] = {}
+    decoders: Annotated[
+        dict[str, str],
+        Meta(description="Decoders of values that were chosen by hand, by pattern of the keys and field."),
+    ] = {}
     queries: Annotated[
         dict[str, dict[str, QueryText]], Meta(description="Saved queries, by profile or server, by name.")
     ] = {}
 
 
-OPEN_TABLES: Final = frozenset({"keys", "tables", "queries"})
-"""Settings whose members are named elsewhere: by commands, by tables of panels, by servers and the user."""
+OPEN_TABLES: Final = frozenset({"keys", "tables", "decoders", "queries"})
+"""Settings whose members are named elsewhere: by commands, tables of panels, patterns of keys, servers and the user."""
 
 
 class SettingsError(ValueError):

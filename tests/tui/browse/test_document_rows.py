@@ -27,7 +27,7 @@ from rtui.tui.browse.document import (
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.kit.layout import MARGIN, display
 from rtui.tui.kit.styled_text import wrap
-from rtui.values import decode
+from rtui.values import Choices, decode
 from rtui.values.limits import DEFAULT
 from tests.tui.browse.test_value import text_of
 
@@ -91,7 +91,7 @@ def test_a_long_value_is_searched_in_slices() -> None:
 
 def test_rows_that_nobody_looks_at_are_not_drawn() -> None:
     data = b"[" + b",".join(b'{"id": %d}' % number for number in range(1_000)) + b"]"
-    found = Document(data, decode(data, limits=replace(DEFAULT, seconds=60)), choices=("JSON",))
+    found = Document(data, decode(data, limits=replace(DEFAULT, seconds=60)), choices=Choices(("JSON",), ()))
     never = AssertionError
     with patch.object(module, "_node_line", side_effect=never), patch.object(module, "_node_item", side_effect=never):
         rows = document_rows(found, 80)

@@ -152,7 +152,7 @@ async def test_a_field_opens_decoded_folds_and_escape_goes_back_to_it() -> None:
         assert '"A-1"' in user.body
         await user.press("left", "left")
         assert '"A-1"' not in user.body
-        await user.press("d")
+        await user.press("d", "d", "enter")
         assert "base64 › gzip › text" in titles(user)
         await user.press("escape")
         assert item_of(user).name == b"blob"
@@ -265,8 +265,8 @@ async def test_what_is_decoded_from_the_beginning_has_no_pages_and_its_bytes_do(
         assert "n Next page" not in user.footer
         await user.press("n")
         assert "has no pages" in next(iter(user.pilot.app._notifications)).message
-        await user.press("d")
-        assert "text d · bytes 0–4,096  n ›" in titles(user)
+        await user.press("d", "d", "enter")
+        assert "text by hand d · bytes 0–4,096  n ›" in titles(user)
         assert "n Next page" in user.footer
         await user.press("n")
         assert "bytes 4,096–8,192" in titles(user)

@@ -100,7 +100,7 @@ STATES = {
     "small JSON": (b'{"a": [1, 2, {"b": null}], "c": "\\u001b"}', None, ()),
     "JSON that is cut": (CUT_JSON, None, ()),
     "JSON that is cut, partly folded": (CUT_JSON, None, ("down", "space")),
-    "JSON that is cut, as text": (CUT_JSON, None, ("d",)),
+    "JSON that is cut, as text": (CUT_JSON, None, ("d", "d", "enter")),
     "the second page of a text": (TEXT, None, ("n",)),
     "a text": (TEXT, None, ()),
     "bytes": (BYTES, None, ()),

@@ -35,6 +35,8 @@ class Meaning(StrEnum):
     SCORE = "score"
     DURATION_MS = "milliseconds"
     STREAM_ID = "stream id"
+    DEGREES = "degrees"
+    """Of longitude or latitude."""
 
 
 @dataclass(frozen=True, slots=True)
