@@ -18,13 +18,16 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Matches
+from rtui.analysis.query.names import names_beside
 from rtui.analysis.query.places import wanted_slots
 from rtui.analysis.query.plan import Plan, PlanCost
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.types import NO_TYPE
+from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.find_preparation import FindPreparation
@@ -40,7 +43,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 FED_AHEAD: Final = 4_000
@@ -91,6 +94,8 @@ class FindRun:
         self.finders: dict[str, KeyFinder] = {}
         """By the node's id, "" being the only server: each counts what was looked at, and what could not be decided."""
         self._scan: Scan | None = None
+        self._beside: dict[bytes, bool | None] = {}
+        """Names that globs are written like, and whether they are keys; None where nobody knows."""
         self._failure: RtuiError | None = None
         self._is_ended = False
 
@@ -168,6 +173,11 @@ class FindRun:
             notes.append(SafeText(f"The names are those of {at}; later keys are not found."))
         if self._held is not None and self._held.missing:
             notes.append(SafeText(f"{humanize.keys(self._held.missing)} of which no name is kept were not searched."))
+        for name, is_there in self._beside.items():
+            if is_there:
+                notes.append(SafeText(f"{display(name, limit=200)} is a glob, and the name of a key: both are found."))
+            elif is_there is None:
+                notes.append(SafeText(f"Whether {display(name, limit=200)} is the name of a key is not known."))
         finders = self.finders.values()
         reasons = {fact: why for one in finders for fact, why in one.reasons.items()}
         for fact, count in sum((one.undecided for one in finders), Counter[Fact]()).most_common():
@@ -241,6 +251,7 @@ class FindRun:
         if whole is None:
             nodes = [await with_slots(nodes[0])]
         match, key_type = plan.server.match, plan.server.key_type
+        await self._add_beside(plan)
         self._scan = Scan(
             *(nodes, lambda keys: None, self.control),
             match=match,
@@ -250,6 +261,20 @@ class FindRun:
         )
         await self._scan.run()
         self._raise_failed(self._scan)
+
+    async def _add_beside(self, plan: Plan) -> None:
+        """Look for the keys that are named like a glob by which the server filters: `a:[1]` does not match itself."""
+        wanted_type = plan.server.key_type
+        for name in self.preparation.names.keep(names_beside(plan.query, plan.server.match)):
+            try:
+                (reply,) = await (await self._deployment.for_key(name)).run(guard.key_type(name))
+            except ConnectionLost:
+                reply = None
+            self._beside[name] = reply != NO_TYPE if isinstance(reply, bytes) else None
+            if isinstance(reply, bytes) and reply != NO_TYPE and wanted_type in (None, reply):
+                for finder, some in self._by_finder([name]):
+                    finder.beside += some
+                    finder.add_page(some)
 
     def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
         """Return what finds the keys of a node, also of one that comes in the middle of the search."""

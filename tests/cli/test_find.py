@@ -21,6 +21,7 @@ from rtui.analysis.query.parsing import read
 from rtui.analysis.query.terms import TERMS
 from rtui.cli.find import marked, split_target
 from rtui.cli.main import run
+from rtui.keyspace.text.display import display, quoted
 from rtui.server.ending_signals import ENDING
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
@@ -297,6 +298,64 @@ def test_a_doubt_is_said_only_where_nothing_is_found(valkey: Server, capfd: pyte
     valkey.client().set("Session:1", "v")
     found(valkey, "Session:1")
     assert "did you mean" not in capfd.readouterr().err
+
+
+ODD_NAMES = (
+    *(b"a:[1]", b"x:[ab]:y", b"shared[rate][sms]:k", b"[rate]", b"resque:worker:*", b"what?", b"PS::690b\\1::A"),
+    *(b"b\\*c", b'q:["]', b"s:[a b]", b"prefix[0-9]suffix", b"[^a]b", b"k[]"),
+)
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("form", ["text", "csv", "json"])
+def test_a_whole_name_that_exists_is_found_though_it_is_a_glob(
+    name: bytes, form: str, valkey: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = valkey.client()
+    for other in (*ODD_NAMES, b"a:1", b"x:a:y", b"sharedtm:k", b"5", b"k"):
+        client.hset(other, mapping={"f": "v"})
+    typed = name.decode() if b" " not in name and b'"' not in name else quoted(name).replace("\\\\", "\\")
+    for more in ([], ["type:hash", "ttl:none"]):
+        found(valkey, typed, *more, "--format", form)
+        out = capfd.readouterr().out
+        if form == "text":
+            listed = {line.split("  ")[-1] for line in out.splitlines()}
+        elif form == "csv":
+            listed = {row[1] for row in list(csv.reader(out.splitlines()))[1:]}
+        else:
+            listed = {one["key_quoted"] for one in json.loads(out)["keys"]}
+        assert (display(name) if form == "text" else quoted(name)) in listed
+        count = len(listed)
+        found(valkey, typed, *more, "--count")
+        assert capfd.readouterr().out == f"{count}\n"
+    found(valkey, typed, "type:string", "--count")
+    assert capfd.readouterr().out == "0\n"
+
+
+def test_a_glob_finds_both_what_it_matches_and_the_key_that_is_named_like_it(
+    valkey: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    client = valkey.client()
+    client.mset({"w:[12]": "v", "w:1": "v", "w:2": "v", "w:3": "v"})
+    found(valkey, "w:[12]")
+    out, err = capfd.readouterr()
+    assert sorted(out.splitlines()) == ["w:1", "w:2", "w:[12]"]
+    assert "w:[12] is a glob, and the name of a key: both are found." in err
+    found(valkey, "!w:[12]", "w")
+    assert capfd.readouterr().out == "w:3\n"
+    found(valkey, "w:[12]", "--limit", "1")
+    assert len(capfd.readouterr().out.splitlines()) == 1
+
+
+def test_how_a_glob_that_finds_nothing_was_read_is_said(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "shop[user]:profile")
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "is read as a glob" in err
+    assert """did you mean '"shop[user]:profile"'?""" in err
+    found(valkey, "shop:nobody:*")
+    assert capfd.readouterr().err == "rtui: 0 keys.\n"
 
 
 def test_a_term_that_is_denied_is_named(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:

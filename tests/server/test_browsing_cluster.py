@@ -113,6 +113,21 @@ async def test_a_search_on_one_node_scans_no_other(cluster: TestCluster, tmp_pat
 
 
 @ONE_VERSION
+async def test_names_that_are_globs_are_found_on_the_nodes_of_their_slots(cluster: TestCluster) -> None:
+    named = [b"job[%d]:x" % number for number in range(12)]
+    cluster.fill([*named, *(b"job%d:x" % number for number in range(12))])
+    async with deployed(target_of(cluster.members[1].server)) as deployment:
+        for number, name in enumerate(named):
+            for more in ("", " ttl:none type:string"):
+                run = FindRun(deployment, parse(name.decode() + more), FindOptions())
+                await run.run()
+                wanted = {name, *(b"job%d:x" % int(digit) for digit in str(number))}
+                assert {one.key for one in run.matches.kept} == wanted
+                assert run.count == len(wanted)
+                assert run.mark is Mark.EXACT
+
+
+@ONE_VERSION
 async def test_references_are_looked_up_on_all_nodes(cluster: TestCluster, tmp_path: Path) -> None:
     users = [b"user:%d" % number for number in range(20)]
     cluster.fill(users)

@@ -270,6 +270,31 @@ async def test_a_lost_connection_loses_nothing(server: Server, line: str) -> Non
             assert names(run) == planted
 
 
+@pytest.mark.parametrize("line", ["a[1]:0", "a[1]:0 type:string size>1", 'a[1]:0 "[1]:"', "a[1]:0 type:hash"])
+@pytest.mark.parametrize("is_held", [False, True])
+async def test_a_key_that_is_named_like_a_glob_is_found_whatever_brings_the_names(
+    valkey: Server, line: str, is_held: bool
+) -> None:
+    planted = plant(valkey, [b"a[1]:0", b"a[1]:1", b"a1:0", b"a1:1"])
+    held = held_names(planted) if is_held else None
+    async with connected(target_of(valkey)) as connection:
+        run = await found(connection, line, held=held, held_at_s=1_790_000_000.0)
+    wanted = {b"a[1]:0"} if '"' in line else {b"a[1]:0", b"a1:0"}
+    assert names(run) == (set() if "hash" in line else wanted)
+
+
+@pytest.mark.slow
+async def test_a_key_that_is_named_like_a_glob_is_found_once_though_the_connection_is_lost(valkey: Server) -> None:
+    planted = plant(valkey, [*(b"a1:%d" % number for number in range(20_000)), b"a[1]:*"])
+    async with DelayProxy(valkey.port) as proxy:
+        target = replace(target_of(valkey), host="127.0.0.1", port=proxy.port)
+        async with connected(target) as connection:
+            proxy.cut_after(150_000)
+            run = await found(connection, "a[1]:* ttl:none")
+            assert len(proxy.requests) > 1
+            assert names(run) == planted
+
+
 def held_names(keys: set[bytes]) -> HeldNames:
     """A store that has these names, some of its namespaces open."""
     store = NamespaceStore(COLON)
@@ -310,7 +335,7 @@ async def test_the_first_and_the_top_matches(valkey: Server) -> None:
         largest = await found(connection, "key", top)
         assert [record.length for record in largest.matches.kept] == [499, 498, 497, 496, 495, 494, 493]
         by_name = await found(connection, "key:1", replace(top, columns=(), order=Order(Fact.NAME)))
-        assert [record.key for record in by_name.matches.kept][:3] == [b"key:1", b"key:10", b"key:100"]
+        assert [record.key for record in by_name.matches.kept][:3] == [b"key:1", b"key:10", b"key:11"]
         ended = await found(connection, "key", replace(FULL, limit=10, stops_at_limit=True))
         assert ended.progress.state in (ScanState.STOPPED, ScanState.DONE)
         assert len(ended.matches.kept) == 10

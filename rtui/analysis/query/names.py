@@ -59,7 +59,7 @@ def name_test(term: Term, separators: Separators) -> Test:  # noqa: PLR0911 - on
         case "text":
             return _contains(term.names[0])
         case "glob":
-            return Matcher(term.names[0])
+            return _matches(term.names[0])
         case "re":
             return compiled(term.names[0])
         case "in":
@@ -71,6 +71,12 @@ def name_test(term: Term, separators: Separators) -> Test:  # noqa: PLR0911 - on
         case "slot":
             return _in_slots(frozenset(slots_in(term.values)))
     raise ValueError(f"{term.name} is not about names")
+
+
+def _matches(glob: bytes) -> Test:
+    """Return the test for a glob, which the name that is written like it passes, too: `a:[1]` may be a key."""
+    matches = Matcher(glob)
+    return matches if matches(glob) else lambda name: name == glob or matches(name)
 
 
 def _contains(needle: bytes) -> Test:
@@ -147,6 +153,15 @@ def server_filter(query: Query, separators: Separators) -> ServerFilter:
         best = None
     types = [key_type for term in query.about(Fact.TYPE) if (key_type := term.sole_name) is not None]
     return ServerFilter(best, types[0] if types else None)
+
+
+def names_beside(query: Query, match: bytes | None) -> tuple[bytes, ...]:
+    """Return the names that globs of a query are written like, where the server leaves them out by `match`."""
+    if match is None:
+        return ()
+    filtered = Matcher(match)
+    globs = (term.sole_name for term in query.about(Fact.NAME) if term.name == "glob")
+    return tuple(dict.fromkeys(glob for glob in globs if glob is not None and not filtered(glob)))
 
 
 def _literal_bytes(glob: bytes) -> int:

@@ -89,6 +89,8 @@ class KeyFinder:
         """Questions that were answered."""
         self.on_absent: Callable[[Sequence[bytes]], object] | None = None
         """See `ScanQueries`."""
+        self.beside: list[bytes] = []
+        """Keys that the scan's filter leaves out, to be looked at whenever it begins."""
         self.is_fed = False
         """Whether pages come from elsewhere than the scan, and more may come."""
         self.rights = KeyRights(plan.query, allowed, own_reads, clock)
@@ -125,6 +127,7 @@ class KeyFinder:
         self.seen = self.named = self.vanished = 0
         self.undecided.clear()
         self._waiting = WaitingCandidates(len(self._stages))
+        self.add_page(self.beside)
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node is asked all about them."""
