@@ -23,7 +23,7 @@
 - **Bounded** by `Limits`: bytes of each layer, layers, depth, elements and time. What was read until a limit is there,
   `truncated` is true, a note says which limit. It may take `Limits.seconds` of a processor, a quarter of
   a second: long values are decoded in a thread, not on the event loop.
-- **Nothing is executed or constructed**: what is a program in disguise (pickle) is disassembled.
+- **Nothing is executed or constructed**: of a program in disguise (pickle) calls are named with their arguments.
 - A format whose library is missing is named in the chain, its bytes are shown as they are, and a note says what to
   install.
 - A Form.TEXT root is one TEXT or NUMBER node, whose lines are shown; a Form.HEX root one BYTES node; a Form.LISTING one

@@ -1,154 +1,277 @@
-"""Python pickles as a list of their instructions.
+"""Python pickles: the value that one stands for, and as a second choice the list of its instructions.
 
-A pickle is a program, and loading one runs what it says. So it is only taken apart, by `pickletools.genops`, which
-reads instructions and operands and executes nothing. What would be imported and called is said in a note.
+A pickle is a program, and loading one runs what it says. So neither runs anything: the value is built of descriptions,
+in which a class or a call is a name with its arguments, and a note says what loading would import and call.
 """
 
 from __future__ import annotations
 
 import pickletools
+import re
+from contextlib import suppress
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, Format
-from rtui.values.limits import Budget, Cut, Exceeded, Invalid
+from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
+from rtui.values.limits import Budget, Cut, Exceeded, Invalid, Stopped
+from rtui.values.pickle_classes import is_known, known_object, uuid_text
+from rtui.values.pickle_instructions import Instruction, instructions
+from rtui.values.pickle_values import MAX_INTEGER_BITS, Item, Machine
 from rtui.values.source import Source
 from rtui.values.tree import Form, Kind, Node, Step
 
-_PROTOCOLS: Final = frozenset(range(2, 6))
-_TEXT_STARTS: Final = (b"(dp", b"(lp", b"(ip", b"(c", b"ccopy_reg\n", b"c__builtin__\n")
-"""How values of protocol 0 and 1 begin that are more than one number or text; they have no mark."""
+_MARKED: Final = re.compile(rb"\x80[\x02-\x05]")
+_UNMARKED: Final = re.compile(
+    rb"\((?:[dlt]p?\d|d?[VSIFLN(]|i|[KMJXU])|c[A-Za-z_]|[}\])]q\x00|V[^\n]*\np\d|S['\"][^\n]*\np\d|X..\x00\x00"
+    rb"|[IF][-+.\d]{1,40}\n\.$|L-?\d+L?\n\.$",
+    re.DOTALL,
+)
+"""How values of protocol 0 and 1 begin; they have no mark, so they count only from their first to their last byte."""
+
+MIN_CUT: Final = 3
+"""How many instructions a value that is cut has to have at its beginning."""
 
 MAX_GLOBALS: Final = 20
-MAX_INTEGER_BITS: Final = 512
-NEVER_LOADED: Final = "a pickle is a program: this is its disassembly, nothing of it was run"
-_CALLS: Final = frozenset({"REDUCE", "NEWOBJ", "NEWOBJ_EX", "INST", "OBJ", "BUILD"})
-_TEXTS: Final = frozenset({"SHORT_BINUNICODE", "BINUNICODE", "BINUNICODE8", "UNICODE"})
-_GETS: Final = frozenset({"GET", "BINGET", "LONG_BINGET"})
-_PUTS: Final = frozenset({"PUT", "BINPUT", "LONG_BINPUT"})
+MAX_REPEATED: Final = 256
+"""How many characters a text may have that is shown again wherever the memo repeats it."""
+
+_MAX_PLACE_NAME: Final = 40
+_DISASSEMBLED: Final = "a pickle is a program: this is its disassembly, nothing of it was run"
+_NOT_RUN: Final = "nothing of it was run"
+
+
+class _Tree:
+    """Makes nodes of the values of a machine. What stands in several places is shown once, then referred to."""
+
+    def __init__(self, budget: Budget) -> None:
+        self.budget = budget
+        self.stopped = ""
+        """The limit that was reached, as a sentence."""
+        self._places: dict[int, str] = {}
+        self._scalars: dict[int, Node] = {}
+        """Objects that are shown as one short value."""
+
+    def node(self, item: Item, place: str = "", depth: int = 0) -> Node:
+        """Return a value with what is in it; `place` is where it stands, as `["name"][0]`."""
+        if (scalar := self._scalars.get(id(item))) is not None:
+            return Node(scalar.kind, scalar.value, scalar.type_name, is_cut=scalar.is_cut)
+        known = self._places.get(id(item))
+        if known is not None and (item.members or item.arguments or item.state or len(item.value) > MAX_REPEATED):
+            return Node(Kind.NOTE, f"the same as {known or 'the whole value'}")
+        self._places[id(item)] = place
+        if depth > self.budget.limits.depth:
+            self.stopped = f"what is nested deeper than {self.budget.limits.depth} levels is not shown"
+            return Node(item.kind, "", item.type_name, is_cut=True)
+        if item.maker:
+            made = self._object(item, place, depth)
+            if made.kind not in (Kind.LIST, Kind.MAP) and len(made.value) <= MAX_REPEATED:
+                self._scalars[id(item)] = made
+            return made
+        node = Node(item.kind, item.value, item.type_name, is_cut=item.is_cut)
+        self._fill(node, item.members, place, depth)
+        return node
+
+    def _fill(self, node: Node, members: list[tuple[Item | None, Item]], place: str, depth: int) -> None:
+        """Add members to a node, until a limit is reached."""
+        for at, (key, item) in enumerate(members):
+            try:
+                self.budget.spend()
+            except Exceeded as reached:
+                self.stopped = str(reached)
+            if self.stopped:
+                node.is_cut = True
+                return
+            name = None if key is None else self._name(key, depth)
+            child = self.node(item, place + _step(at, name), depth + 1)
+            child.name = name
+            node.children.append(child)
+        node.is_cut = node.is_cut or bool(self.stopped)
+
+    def _name(self, key: Item, depth: int) -> Node:
+        """Return the name of a member: one that consists of several values in one line."""
+        made = self.node(key, " a name", depth + 1) if key.maker or key.members else Node(key.kind, key.value)
+        if made.kind not in (Kind.LIST, Kind.MAP):
+            return made
+        parts = (f'"{one.value!s}"' if one.kind is Kind.TEXT else str(one.value) for one in made.children)
+        return Node(Kind.CONSTANT, f"({', '.join(parts)})", made.type_name)
+
+    def _object(self, item: Item, place: str, depth: int) -> Node:
+        """Return an object as a plain value if its class is known, else with its arguments, state and members."""
+        holder = Node(Kind.LIST)
+        self._fill(holder, [(None, one) for one in item.arguments], place, depth)
+        arguments = holder.children
+        known = known_object(item.maker, arguments)
+        if known is None and not item.is_called and len(arguments) == 1 and not item.state:
+            only = arguments[0]
+            known = Node(only.kind, only.value, item.maker, children=only.children, is_cut=only.is_cut)
+        if known is not None:
+            known.is_cut = known.is_cut or item.is_cut or holder.is_cut
+            self._fill(known, item.members, place, depth)
+            return known
+        node = Node(Kind.MAP, "", f"{item.maker}()" if item.is_called else item.maker, is_cut=item.is_cut)
+        for one in item.state:
+            self._fill(node, _state_members(one), place, depth)
+        if item.maker == "uuid.UUID" and (uuid := uuid_text(node.children)) is not None:
+            return Node(Kind.TEXT, uuid, "UUID")
+        self._fill(node, [(key, value) for key, value in item.members if key is not None], place, depth)
+        elements = Node(Kind.LIST, name=Node(Kind.NOTE, "items"))
+        self._fill(elements, [(key, value) for key, value in item.members if key is None], place, depth)
+        holder.name = Node(Kind.NOTE, "arguments")
+        parts = [one for one in (holder, elements) if one.children]
+        if node.children or len(parts) > 1:
+            node.children = [*parts, *node.children]
+        elif parts:
+            node.kind, node.children = Kind.LIST, parts[0].children
+        node.is_cut = node.is_cut or holder.is_cut or elements.is_cut
+        return node
+
+
+def _step(at: int, name: Node | None) -> str:
+    """Return how a member is reached from its holder, as `["name"]` or `[0]`."""
+    if name is None:
+        return f"[{at}]"
+    text = str(name.value)
+    text = text if len(text) <= _MAX_PLACE_NAME else f"{text[:_MAX_PLACE_NAME]}…"
+    return f'["{text}"]' if name.kind is Kind.TEXT else f"[{text}]"
+
+
+def _state_members(state: Item) -> list[tuple[Item | None, Item]]:
+    """Return the attributes that are the state of an object: those of a dict, or of two, of which one may be None."""
+    parts = [value for _, value in state.members] if state.type_name == "tuple" else [state]
+    if all((one.kind is Kind.MAP and not one.maker) or one.value == "null" for one in parts):
+        return [member for one in parts for member in one.members]
+    return [(Item(Kind.NOTE, "state"), state)]
 
 
 class _Disassembly:
-    """The instructions of a pickle, what it would import and whether it would call that."""
+    """The instructions of a pickle."""
 
     def __init__(self, source: Source, budget: Budget) -> None:
         self.source = source
         self.budget = budget
         self.root = Node(Kind.LIST, type_name="pickle")
-        self.globals: dict[str, None] = {}
-        self.calls = False
-        self.end = 0
-        """Where the last instruction ends, once STOP was read."""
         self._path = [self.root]
-        self._texts: list[str] = []
-        self._memo: dict[int, str] = {}
 
     def run(self) -> None:
         """Read all instructions; raises Cut, Invalid or Exceeded."""
-        try:
-            for opcode, operand, at in pickletools.genops(self.source.data):
-                self.budget.spend()
-                self._follow(opcode.name, operand)
-                self._add(opcode, operand)
-                if opcode.name == "STOP":
-                    self.end = (at or 0) + 1
-        except (ValueError, OverflowError, AttributeError, IndexError, UnicodeError) as error:
-            if not self.root.children or self.source.is_whole:
-                raise Invalid(f"can't be taken apart: {error}") from None
-            raise Cut from None
+        for one in instructions(self.source.data):
+            self.budget.spend()
+            self._add(one)
 
-    def _add(self, opcode: pickletools.OpcodeInfo, operand: object) -> None:
+    def _add(self, one: Instruction) -> None:
         """Add an instruction; those behind a MARK stand below it until one takes them."""
-        takes_mark = pickletools.markobject in opcode.stack_before
+        takes_mark = pickletools.markobject in one.opcode.stack_before
         if takes_mark and len(self._path) > 1:
             self._path.pop()
-        node = _operand(operand)
-        node.name = Node(Kind.NOTE, opcode.name)
+        node = _operand(one)
+        node.name = Node(Kind.NOTE, one.opcode.name)
         self._path[-1].children.append(node)
-        if opcode.name == "MARK" and len(self._path) < self.budget.limits.depth:
+        if one.opcode.name == "MARK" and len(self._path) < self.budget.limits.depth:
             node.kind = Kind.LIST
             self._path.append(node)
 
-    def _follow(self, name: str, operand: object) -> None:
-        """Keep the last texts, since a class is named by the two before STACK_GLOBAL."""
-        if name in _TEXTS and isinstance(operand, str):
-            self._texts = [*self._texts[-1:], operand]
-        elif name == "MEMOIZE":
-            self._memo[len(self._memo)] = self._texts[-1] if self._texts else ""
-        elif name in _PUTS and isinstance(operand, int):
-            self._memo[operand] = self._texts[-1] if self._texts else ""
-        elif name in _GETS and isinstance(operand, int):
-            self._texts = [*self._texts[-1:], self._memo.get(operand, "")]
-        elif name in ("GLOBAL", "INST"):
-            self.globals[str(operand).replace(" ", ".", 1)] = None
-        elif name == "STACK_GLOBAL":
-            self.globals[".".join(self._texts)] = None
-        self.calls = self.calls or name in _CALLS
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What loading it would do."""
-        names = list(self.globals)
-        if not names:
-            return (NEVER_LOADED,)
-        more = f" and {len(names) - MAX_GLOBALS:,} more" if len(names) > MAX_GLOBALS else ""
-        verb = "import and call" if self.calls else "import"
-        return (NEVER_LOADED, f"loading it would {verb} {', '.join(names[:MAX_GLOBALS])}{more}")
-
-
-def _operand(operand: object) -> Node:
+def _operand(one: Instruction) -> Node:
     """Return the operand of an instruction."""
-    match operand:
+    match one.operand:
         case None:
             return Node(Kind.NOTE)
-        case bytes() | bytearray():
-            return Node(Kind.BYTES, bytes(operand))
-        case str():
-            return Node(Kind.TEXT, operand)
-        case bool():
-            return Node(Kind.CONSTANT, repr(operand))
-        case int() if operand.bit_length() > MAX_INTEGER_BITS:
-            return Node(Kind.NOTE, f"an integer of {operand.bit_length():,} bits")
-    return Node(Kind.NUMBER, repr(operand))
+        case bytes() as piece:
+            return Node(Kind.BYTES, piece, is_cut=one.is_cut)
+        case str() as text:
+            is_number = one.opcode.name in ("INT", "LONG", "FLOAT")
+            return Node(Kind.NUMBER if is_number else Kind.TEXT, text, is_cut=one.is_cut)
+        case bool() as constant:
+            return Node(Kind.CONSTANT, repr(constant))
+        case int() as number if number.bit_length() > MAX_INTEGER_BITS:
+            return Node(Kind.NOTE, f"an integer of {number.bit_length():,} bits")
+    return Node(Kind.NUMBER, repr(one.operand))
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
     """Recognise the protocol's mark with instructions behind it; protocols 0 and 1 by how most values begin."""
-    data = source.data
-    is_marked = len(data) >= 2 and data[0] == 0x80 and data[1] in _PROTOCOLS
-    if not is_marked and not data.startswith(_TEXT_STARTS) and data[:2] not in (b"}q", b"]q"):
+    is_marked = _MARKED.match(source.data) is not None
+    if not is_marked and not _UNMARKED.match(source.data):
         return None
-    found = _Disassembly(source, budget.probe())
+    machine = Machine(source.data, budget.probe())
     try:
-        found.run()
+        machine.run()
     except Exceeded:
         pass
     except Cut:
-        return CERTAIN if is_marked else LIKELY
+        if machine.count < MIN_CUT or (source.is_whole and not is_marked):
+            return None
     except Invalid:
         return None
     else:
-        if found.end != len(data):
+        if machine.end != len(source.data):
             return None
     return CERTAIN if is_marked else LIKELY
 
 
+def _sniff_instructions(source: Source, budget: Budget) -> float | None:
+    return None if _sniff(source, budget) is None else OFFERED
+
+
+def _would_do(machine: Machine, *, without_known: bool) -> tuple[str, ...]:
+    """Say what loading a pickle would do."""
+    names = [name for name in machine.called if not (without_known and is_known(name))]
+    if not names:
+        return ()
+    more = f" and {len(names) - MAX_GLOBALS:,} more" if len(names) > MAX_GLOBALS else ""
+    verb = "import and call" if any(machine.called[name] for name in names) else "import"
+    return (f"loading it would {verb} {', '.join(names[:MAX_GLOBALS])}{more}",)
+
+
 def _read(source: Source, budget: Budget) -> Step:
+    """Build the value; of a pickle that is cut or damaged what is there of it."""
+    machine = Machine(source.data, budget)
+    notes: tuple[str, ...] = ()
+    truncated = not source.is_whole
+    try:
+        value = machine.run()
+        if machine.end < len(source.data):
+            notes = (f"{len(source.data) - machine.end:,} bytes follow the pickle",)
+    except Stopped as stopped:
+        unfinished, truncated = machine.unfinished(), True
+        if isinstance(stopped, Invalid):
+            notes = (f"damaged behind {machine.count:,} instructions: it {stopped}",)
+        elif isinstance(stopped, Exceeded):
+            notes = (str(stopped),)
+        elif source.is_whole:
+            notes = ("the pickle ends early",)
+        if unfinished is None:
+            raise
+        value = unfinished
+    tree = _Tree(budget)
+    root = tree.node(value)
+    notes = (tree.stopped, *notes) if tree.stopped and tree.stopped not in notes else notes
+    would = _would_do(machine, without_known=True)
+    return Step(root, (*((_NOT_RUN, *would) if would else ()), *notes), truncated or bool(tree.stopped))
+
+
+def _read_instructions(source: Source, budget: Budget) -> Step:
     found = _Disassembly(source, budget)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
     try:
         found.run()
-        if found.end < len(source.data):
-            notes = (f"{len(source.data) - found.end:,} bytes follow the pickle",)
-    except Cut:
-        truncated = True
-    except (Exceeded, Invalid) as stopped:
+    except Stopped as stopped:
         if not found.root.children:
             raise
-        notes, truncated = ((f"it {stopped}" if isinstance(stopped, Invalid) else str(stopped)),), True
+        truncated = True
+        if isinstance(stopped, Invalid):
+            notes = (f"it {stopped}",)
+        elif isinstance(stopped, Exceeded):
+            notes = (str(stopped),)
     found.root.is_cut = truncated
-    return Step(found.root, (*found.notes, *notes), truncated, Form.LISTING)
+    machine = Machine(source.data, budget)
+    with suppress(Stopped):
+        machine.run()
+    return Step(found.root, (_DISASSEMBLED, *_would_do(machine, without_known=False), *notes), truncated, Form.LISTING)
 
 
-FORMATS: Final = (Format("pickle", _sniff, _read),)
-"""The decoder of this module."""
+FORMATS: Final = (
+    Format("pickle instructions", _sniff_instructions, _read_instructions),
+    Format("pickle", _sniff, _read),
+)
+"""The decoders of this module."""

@@ -56,4 +56,4 @@ def test_words_that_are_no_data_are_marked() -> None:
 
 
 def test_instructions_are_no_json() -> None:
-    assert node_json(decode(b"\x80\x04K\x01.", choose="pickle").root) is None
+    assert node_json(decode(b"\x80\x04K\x01.", choose="pickle instructions").root) is None

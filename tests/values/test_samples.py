@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.values import Form, Kind, Node, alternatives, decode, outline
+from rtui.values import Kind, Node, alternatives, decode, outline
 
 SAMPLES = {
     name: base64.b64decode(sample["base64"])
@@ -126,5 +126,7 @@ def test_results_of_celery() -> None:
         assert result["result"] == {"total": "3"}
 
 
-def test_a_pickle_is_a_listing() -> None:
-    assert decode(SAMPLES["django-redis pickle"]).form is Form.LISTING
+def test_a_pickle_is_the_value() -> None:
+    root = decode(SAMPLES["django-redis pickle"]).root
+    cart = [{"sku": "A-0", "n": "0"}, {"sku": "A-1", "n": "1"}, {"sku": "A-2", "n": "2"}]
+    assert plain(root) == {"user": "Ada", "cart": cart, "vip": "true"}

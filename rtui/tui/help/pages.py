@@ -164,7 +164,7 @@ def _decoders() -> Iterator[Entry]:
     names = [one.name for one in (*BUILT_IN, TEXT, HEX)]
     yield Entry(SafeText(", ".join(names)), literal("known"))
     yield Entry(literal(
-        "Nothing is ever executed: pickle and objects of PHP, Java and Ruby are disassembled and never run, tokens "
+        "Nothing is ever executed: pickle and objects of PHP, Java and Ruby are read as data and never run, tokens "
         "are never verified, protobuf is read without a schema. What a decoder makes is bounded in size, depth and "
         "time."
     ))  # fmt: skip

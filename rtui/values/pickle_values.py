@@ -1,0 +1,351 @@
+"""The value that a pickle stands for, built without an import or a call.
+
+A pickle is a program for a machine with a stack and a memo. Here that machine handles descriptions only: an
+instruction that would import a class leaves its name, one that would call it leaves the name with the arguments. What
+some classes of the standard library are follows from the arguments alone: a datetime is ten bytes.
+
+In `}q\\0X\\1\\0\\0\\0aK\\1s.` these are: push an empty dict, keep it in the memo as 0, push "a", push 1, set the
+member, stop. If a pickle ends early, what is on the stack is put where it was to go.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Final
+
+from rtui.values.limits import Budget, Exceeded, Invalid
+from rtui.values.pickle_instructions import Instruction, instructions
+from rtui.values.tree import Kind
+
+MAX_INTEGER_BITS: Final = 512
+_CLOCK_EVERY: Final = 256
+_MAX_CLASS_NAME: Final = 200
+_CONSTANTS: Final = {"NONE": "null", "NEWTRUE": "true", "NEWFALSE": "false"}
+_EMPTY: Final = {
+    "EMPTY_LIST": (Kind.LIST, ""), "EMPTY_TUPLE": (Kind.LIST, "tuple"), "EMPTY_SET": (Kind.LIST, "set"),
+    "EMPTY_DICT": (Kind.MAP, ""),
+}  # fmt: skip
+_FROM_MARK: Final = {
+    "LIST": (Kind.LIST, ""), "TUPLE": (Kind.LIST, "tuple"), "FROZENSET": (Kind.LIST, "frozenset"),
+    "DICT": (Kind.MAP, ""),
+}  # fmt: skip
+_TUPLES: Final = {"TUPLE1": 1, "TUPLE2": 2, "TUPLE3": 3}
+_MAPS: Final = frozenset({"collections.OrderedDict", "collections.defaultdict", "collections.Counter"})
+_OLD_NAMES: Final = {"__builtin__": "builtins", "copy_reg": "copyreg"}
+
+
+@dataclass(slots=True, eq=False)
+class Item:
+    """A value on the stack; the same one may be in several places, and within itself."""
+
+    kind: Kind
+    value: str | bytes = ""
+    type_name: str = ""
+    members: list[tuple[Item | None, Item]] = field(default_factory=list)
+    """Names and values of a map; elements have no name."""
+    maker: str = ""
+    """The class of an object, or what would be called to make it."""
+    is_called: bool = False
+    """Whether it is not made as an object of the class that `maker` names."""
+    arguments: list[Item] = field(default_factory=list)
+    state: list[Item] = field(default_factory=list)
+    is_cut: bool = False
+
+
+_MARK: Final = Item(Kind.NOTE)
+
+
+class Machine:
+    """Follows the instructions of a pickle."""
+
+    def __init__(self, data: bytes, budget: Budget) -> None:
+        self.data = data
+        self.budget = budget
+        self.end = 0
+        """Where the last instruction ends, once STOP was read."""
+        self.called: dict[str, bool] = {}
+        """The names that loading it would import, and whether it would call each."""
+        self.count = 0
+        """How many instructions were followed."""
+        self._stack: list[Item] = []
+        self._memo: dict[int, Item] = {}
+        self._left = 2 * budget.limits.elements
+
+    def run(self) -> Item:
+        """Return the value; raises Cut, Invalid or Exceeded, behind which `unfinished` is what there is of it."""
+        for one in instructions(self.data):
+            if self.count % _CLOCK_EVERY == 0:
+                self.budget.check_time()
+            self.count += 1
+            if one.opcode.name == "STOP":
+                self.end = one.end
+                break
+            self._follow(one)
+        return self._pop()
+
+    def unfinished(self) -> Item | None:
+        """Return what the stack holds as one value: each last thing is put into what stands before it."""
+        while _MARK in self._stack:
+            rest = self._to_mark()
+            below = self._stack[-1] if self._stack else _MARK
+            if below.kind is not Kind.MAP or len(rest) % 2:
+                rest = _with_ends_inside(rest)
+            if _is_open(below):
+                _put(below, rest)
+            elif rest:
+                self._stack.append(_sequence(rest, Kind.LIST, ""))
+                self._stack[-1].is_cut = True
+        return _folded(self._stack) if self._stack else None
+
+    def _push(self, item: Item) -> None:
+        self._left -= 1
+        if self._left < 0:
+            raise Exceeded(f"only the first {self.budget.limits.elements:,} elements are shown")
+        self._stack.append(item)
+
+    def _pop(self) -> Item:
+        if not self._stack or self._stack[-1] is _MARK:
+            raise Invalid("takes a value from an empty stack")
+        return self._stack.pop()
+
+    def _top(self) -> Item:
+        item = self._pop()
+        self._stack.append(item)
+        return item
+
+    def _to_mark(self) -> list[Item]:
+        """Take all values behind the last mark, and the mark."""
+        found: list[Item] = []
+        while self._stack:
+            item = self._stack.pop()
+            if item is _MARK:
+                return found[::-1]
+            found.append(item)
+        self._stack = found[::-1]
+        raise Invalid("takes the values behind a mark that it never set")
+
+    def _follow(self, one: Instruction) -> None:
+        name, operand = one.opcode.name, one.operand
+        if name in _CONSTANTS:
+            self._push(Item(Kind.CONSTANT, _CONSTANTS[name]))
+        elif name in _EMPTY:
+            self._push(_sequence([], *_EMPTY[name]))
+        elif name in _TUPLES:
+            parts = [self._pop() for _ in range(_TUPLES[name])]
+            self._push(_sequence(parts[::-1], Kind.LIST, "tuple"))
+        elif name in _FROM_MARK:
+            self._push(_sequence(self._to_mark(), *_FROM_MARK[name]))
+        elif not self._memorise(name, operand) and not self._add(name) and not self._make(name, operand):
+            self._push(_scalar(one))
+
+    def _memorise(self, name: str, operand: object) -> bool:
+        """Follow an instruction about the memo or the stack as such."""
+        match name:
+            case "PROTO" | "FRAME" | "READONLY_BUFFER":
+                pass
+            case "MARK":
+                self._push(_MARK)
+            case "POP":
+                if not self._stack:
+                    raise Invalid("takes a value from an empty stack")
+                self._stack.pop()
+            case "POP_MARK":
+                self._to_mark()
+            case "DUP":
+                self._push(self._top())
+            case "MEMOIZE":
+                self._memo[len(self._memo)] = self._top()
+            case "PUT" | "BINPUT" | "LONG_BINPUT":
+                self._memo[_index(operand)] = self._top()
+            case "GET" | "BINGET" | "LONG_BINGET":
+                known = self._memo.get(_index(operand))
+                if known is None:
+                    raise Invalid(f"refers to value {operand} of its memo, which it never kept")
+                self._push(known)
+            case _:
+                return False
+        return True
+
+    def _add(self, name: str) -> bool:
+        """Follow an instruction that puts values into another one."""
+        match name:
+            case "APPEND":
+                item = self._pop()
+                self._top().members.append((None, item))
+            case "APPENDS" | "ADDITEMS":
+                items = self._to_mark()
+                self._top().members.extend((None, item) for item in items)
+            case "SETITEM":
+                value, key = self._pop(), self._pop()
+                self._top().members.append((key, value))
+            case "SETITEMS":
+                items = self._to_mark()
+                self._top().members.extend(_pairs(items))
+            case "BUILD":
+                state = self._pop()
+                self._top().state.append(state)
+            case _:
+                return False
+        return True
+
+    def _make(self, name: str, operand: object) -> bool:
+        """Follow an instruction that would import or call something: keep what, and with which arguments."""
+        match name:
+            case "GLOBAL":
+                self._push(self._imported(str(operand).replace(" ", ".", 1)))
+            case "STACK_GLOBAL":
+                last, module = self._pop(), self._pop()
+                self._push(self._imported(f"{module.value!s}.{last.value!s}"))
+            case "EXT1" | "EXT2" | "EXT4":
+                self._push(self._imported(f"extension {operand}"))
+            case "BINPERSID":
+                self._push(Item(Kind.LIST, maker="persistent id", is_called=True, arguments=[self._pop()]))
+            case "INST":
+                arguments = self._to_mark()
+                self._push(self._object(self._imported(str(operand).replace(" ", ".", 1)), arguments))
+            case "OBJ":
+                maker, *arguments = self._to_mark() or [_MARK]
+                self._push(self._object(maker, arguments))
+            case "NEWOBJ":
+                arguments = _elements(self._pop())
+                self._push(self._object(self._pop(), arguments))
+            case "NEWOBJ_EX":
+                named, arguments = self._pop(), _elements(self._pop())
+                self._push(self._object(self._pop(), [*arguments, named] if named.members else arguments))
+            case "REDUCE":
+                arguments = _elements(self._pop())
+                self._push(self._call(self._pop(), arguments))
+            case _:
+                return False
+        return True
+
+    def _imported(self, name: str) -> Item:
+        module, _, rest = name.partition(".")
+        name = f"{_OLD_NAMES.get(module, module)}.{rest}"[:_MAX_CLASS_NAME] if rest else name[:_MAX_CLASS_NAME]
+        self.called.setdefault(name, False)
+        return Item(Kind.CONSTANT, name, "class or function")
+
+    def _object(self, maker: Item, arguments: list[Item]) -> Item:
+        """Return an object of a class, made of arguments."""
+        name = maker.value if isinstance(maker.value, str) and maker.value else "(unknown)"
+        self.called[name] = True
+        return Item(Kind.MAP, maker=name, arguments=arguments)
+
+    def _call(self, maker: Item, arguments: list[Item]) -> Item:
+        """Return what a call would make; what `copyreg` would call makes an object of the class that it is given."""
+        if maker.value in ("copyreg._reconstructor", "copyreg.__newobj__", "copyreg.__newobj_ex__") and arguments:
+            self.called.pop(str(maker.value), None)
+            if maker.value == "copyreg.__newobj__":
+                return self._object(arguments[0], arguments[1:])
+            if maker.value == "copyreg.__newobj_ex__":
+                return self._object(arguments[0], [part for one in arguments[1:] for part in _elements(one)])
+            base = arguments[1].value if len(arguments) > 1 else ""
+            if isinstance(base, str):
+                self.called.pop(base, None)
+            return self._object(arguments[0], [] if base == "builtins.object" else arguments[2:])
+        if maker.value == "builtins.getattr" and len(arguments) > 1 and all(one.value for one in arguments[:2]):
+            self.called.pop("builtins.getattr", None)
+            self.called.pop(str(arguments[0].value), None)
+            return self._imported(f"{arguments[0].value!s}.{arguments[1].value!s}")
+        made = self._object(maker, arguments)
+        made.is_called = True
+        return made
+
+
+def _index(operand: object) -> int:
+    return operand if isinstance(operand, int) else 0
+
+
+def _elements(item: Item) -> list[Item]:
+    """Return the values in a tuple."""
+    return [value for _, value in item.members]
+
+
+def _pairs(items: list[Item]) -> list[tuple[Item | None, Item]]:
+    """Return names with their values, which follow one another; a last name without a value is left out."""
+    return list(zip(items[::2], items[1::2], strict=False))
+
+
+def _sequence(items: list[Item], kind: Kind, type_name: str) -> Item:
+    return Item(kind, "", type_name, _pairs(items) if kind is Kind.MAP else [(None, item) for item in items])
+
+
+def _is_open(item: Item) -> bool:
+    """Tell whether what follows a value is added to it: to a list, set or dict, not to a tuple or most objects."""
+    is_fixed = item.type_name in ("tuple", "frozenset") or (item.maker and item.maker not in _MAPS)
+    return item.kind in (Kind.LIST, Kind.MAP) and not is_fixed
+
+
+def _put(holder: Item, items: list[Item]) -> None:
+    """Put values into what is not complete; a name without its value is left out."""
+    holder.members += _pairs(items) if holder.kind is Kind.MAP else [(None, item) for item in items]
+    holder.is_cut = True
+
+
+def _folded(stack: list[Item]) -> Item:
+    """Return the first of values that wait for an instruction each, with the others in it."""
+    waiting: deque[Item] = deque()
+    for item in reversed(stack):
+        if not waiting or not (item.maker or _is_open(item)):
+            waiting.appendleft(item)
+            continue
+        if not _is_open(item):
+            item.state.append(waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, ""))
+            item.is_cut = True
+        else:
+            _put(item, [*waiting])
+        waiting = deque([item])
+    first = waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, "")
+    first.is_cut = first.is_cut or first.kind in (Kind.LIST, Kind.MAP)
+    return first
+
+
+def _with_ends_inside(items: list[Item]) -> list[Item]:
+    """Return the values behind a mark, the last ones inside of an empty container that stands before them.
+
+    Whether that was to get them by an instruction of its own, or was complete and empty, is not to be known; of names
+    and values that are in pairs the latter is shown.
+    """
+    at = len(items) - 1
+    while (at := at - 1) >= 0 and len(items) - at <= 3:
+        item, rest = items[at], items[at + 1 :]
+        if item.maker and not item.state and len(rest) == 1 and rest[0].kind is Kind.MAP and not rest[0].maker:
+            item.state, item.is_cut = rest, True
+        elif _is_open(item) and not item.members and len(rest) <= (2 if item.kind is Kind.MAP else 1):
+            _put(item, rest)
+        else:
+            continue
+        del items[at + 1 :]
+    return items
+
+
+def _scalar(one: Instruction) -> Item:
+    """Return the number, text or bytes that an instruction pushes."""
+    name, operand = one.opcode.name, one.operand
+    found = Item(Kind.CONSTANT, "", "buffer outside of the pickle")
+    match operand:
+        case bool():
+            found = Item(Kind.CONSTANT, "true" if operand else "false")
+        case int() if operand.bit_length() > MAX_INTEGER_BITS:
+            found = Item(Kind.NOTE, f"an integer of {operand.bit_length():,} bits")
+        case int() | float():
+            found = Item(Kind.NUMBER, repr(operand))
+        case str() if name == "PERSID":
+            found = Item(Kind.CONSTANT, operand, "persistent id")
+        case str():
+            found = Item(Kind.NUMBER if name in ("INT", "LONG", "FLOAT") else Kind.TEXT, operand)
+        case bytes() if name.endswith("STRING"):
+            found = _text_of_python_2(operand)
+        case bytes():
+            found = Item(Kind.BYTES, operand, "bytearray" if name == "BYTEARRAY8" else "")
+    found.is_cut = one.is_cut
+    return found
+
+
+def _text_of_python_2(piece: bytes) -> Item:
+    """Return what was both text and bytes in Python 2."""
+    try:
+        return Item(Kind.TEXT, piece.decode())
+    except UnicodeDecodeError:
+        return Item(Kind.BYTES, piece)
