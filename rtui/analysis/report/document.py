@@ -468,7 +468,9 @@ class ClusterNode(Struct, frozen=True, gc=False):
     slots: SlotRanges = ()
     """The slots that it served when the analysis began."""
     keys: Figure | None = None
-    """Those inspected in its slots, and those of which only the name is known; in an estimate what it counts itself."""
+    """Those inspected in its slots, and those of which only the name is known; in an estimate what it counts itself.
+
+    None where nothing of it was read."""
     memory_bytes: Figure | None = None
     """Of those whose memory is known; None in an estimate."""
     memory_known_keys: Count = 0

@@ -121,6 +121,9 @@ def _node(
     keys, unmeasured = _sum(slots.keys, ranges), slots.unmeasured
     lacking = 0 if unmeasured is None else _sum(unmeasured, ranges)
     ttl_known, no_ttl = (_sum(counts, ranges) for counts in ttl_counts)
+    fraction = None if progress is None else progress.fraction
+    if not keys and (not fraction if failure else fraction == 0):  # nothing of it was read
+        return structs.replace(found, keys=None, fraction=fraction)
     is_known = slots.memory_bytes is not None and (known or not keys)
     return structs.replace(
         found,
@@ -128,7 +131,7 @@ def _node(
         memory_bytes=sum(known) if is_known else None,
         memory_known_keys=keys - lacking if is_known else 0,
         no_ttl_share=no_ttl / ttl_known if ttl_known else None,
-        fraction=None if progress is None else progress.fraction,
+        fraction=fraction,
         cost=found.cost if progress is None else cost_report(progress.cost),
     )
 

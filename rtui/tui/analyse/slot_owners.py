@@ -9,7 +9,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.document import ClusterReport, CoverageKind
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.nodes import Balance, is_whole
+from rtui.analysis.report.tables.nodes import Balance
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.slot_map import NOT_OWNED, SHADES, Shade
@@ -103,10 +103,10 @@ class SlotOwners:
         balance, nodes = Balance(self._cluster), self._cluster.nodes
         by_bytes = by_bytes and balance.memory_bytes is not None
         total = balance.memory_bytes if by_bytes else balance.keys
-        values = [(node.memory_bytes if by_bytes else node.keys) for node in nodes]
+        values = [(one.memory_bytes if by_bytes else one.keys) if balance.is_read(one) else None for one in nodes]
         bars = []
         for at, (node, value) in enumerate(zip(nodes[:most], values, strict=False)):
-            coverage = CoverageKind.EXACT if is_whole(node) else CoverageKind.PARTIAL
+            coverage = CoverageKind.EXACT if balance.is_whole(node) else CoverageKind.PARTIAL
             figure = size_text(value, coverage) if by_bytes else keys_text(value, coverage)
             share = fmt.NOTHING if value is None or not total else fmt.share(plain(value) / total)
             role = Role.WARN if balance.standing(node) else Role.BAR

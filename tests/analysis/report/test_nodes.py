@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -107,3 +109,45 @@ def test_shares_add_up_and_only_what_is_uneven_stands_out(keys: list[int]) -> No
     for node, one in zip(found.nodes, times, strict=True):
         if isinstance(one, float) and FEW < one < MANY:
             assert not Balance(found).standing(node)
+
+
+FAR: Final = st.sampled_from(["unread", "unread, pending", "half", "whole"])
+
+
+def read_as(node: ClusterNode, how: str) -> ClusterNode:
+    """A node of which so much was read, as reports have it; those of earlier versions have 0 keys of unread ones."""
+    if how == "unread":
+        return replace(node, keys=0, memory_bytes=0, failure="the connection was lost", fraction=0.0)
+    if how == "unread, pending":
+        return replace(node, keys=None, memory_bytes=None, fraction=0.0)
+    if how == "half":
+        return replace(node, failure="it was interrupted", fraction=0.5)
+    return replace(node, fraction=1.0)
+
+
+@given(st.lists(st.tuples(st.integers(0, 10**6), FAR), min_size=2, max_size=12))
+def test_nodes_that_were_not_read_are_not_judged_and_change_nothing_for_others(drawn: list[tuple[int, str]]) -> None:
+    even = cluster(*(keys for keys, _ in drawn))
+    full = tuple(replace(one, memory_bytes=1_000 * (one.keys or 0)) for one in even.nodes)
+    found = tuple(read_as(one, how) for one, (_, how) in zip(full, drawn, strict=True))
+    table = nodes(replace(made_report(), cluster=ClusterReport(found)))
+    rows = [dict(zip([column.id for column in table.columns], row, strict=True)) for row in table.rows]
+    alone = ClusterReport(tuple(one for one, (_, how) in zip(found, drawn, strict=True) if how == "whole"))
+    by_itself = dict(
+        zip([one.label for one in alone.nodes], nodes(replace(made_report(), cluster=alone)).rows, strict=True)
+    )
+    at_even = [column.id for column in table.columns].index("times_even_keys")
+    for at, (row, (keys, how)) in enumerate(zip(rows, drawn, strict=True)):
+        figures = [row[one] for one in ("keys", "share_of_keys", "times_even_keys", "memory", "times_even_memory")]
+        if how.startswith("unread"):
+            assert figures == [None] * 5
+            assert not row.get("standing")
+            assert is_outlier(table, at)
+        elif how == "half":
+            assert row["keys"] == AtLeast(keys)
+            assert row.get("standing", "") != "few keys"
+        elif len(alone.nodes) > 1:
+            assert row["times_even_keys"] == by_itself[row["node"]][at_even]
+            assert row.get("standing", "") == Balance(alone).standing(found[at])
+        if any(each.startswith("unread") for _, each in drawn):
+            assert row["share_of_keys"] is None

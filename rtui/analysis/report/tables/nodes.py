@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import binomial_tail
@@ -13,6 +13,9 @@ from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, plain
 from rtui.analysis.report.tables.slots import UNLIKELY
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.slots import SLOTS, joined_ranges
+
+OfNode: TypeAlias = Callable[[ClusterNode], Figure | None]
+"""A figure of a node; None where it is not known."""
 
 MANY: Final = 1.25
 """From so many times its part on, if that is no chance, a node holds many keys."""
@@ -67,17 +70,19 @@ def nodes(report: Report) -> Table:
 
 def _row(cells: Cells, balance: Balance, node: ClusterNode, load: NodeLoad | None) -> tuple[Cell, ...]:
     version = f"{node.product} {node.version}".strip()
-    is_known = is_whole(node) and node.memory_known_keys >= plain(node.keys or 0)
+    is_read, is_whole = balance.is_read(node), balance.is_whole(node)
+    is_known = is_whole and node.memory_known_keys >= plain(node.keys or 0)
+    keys, memory = (node.keys, node.memory_bytes) if is_read else (None, None)
     return (
         node.label,
         humanize.slots(node.slots).removeprefix("slots ") if node.slots else "none",
-        _amount(node.keys, is_exact=is_whole(node) or cells.is_estimate),
-        _share(node.keys, balance.keys),
-        balance.times_even(node, node.keys, balance.keys),
-        cells.unknown("memory") if node.memory_bytes is None else _amount(node.memory_bytes, is_exact=is_known),
-        _share(node.memory_bytes, balance.memory_bytes),
-        balance.times_even(node, node.memory_bytes, balance.memory_bytes),
-        cells.known(node.no_ttl_share, "ttl"),
+        _amount(keys, is_exact=is_whole or cells.is_estimate),
+        _share(keys, balance.keys),
+        balance.times_even(node, lambda one: one.keys),
+        _amount(memory, is_exact=is_known) if memory is not None else cells.unknown("memory") if is_read else None,
+        _share(memory, balance.memory_bytes),
+        balance.times_even(node, lambda one: one.memory_bytes),
+        cells.known(node.no_ttl_share, "ttl") if is_read else None,
         balance.standing(node),
         None if load is None else _cpu(load),
         node.fraction,
@@ -89,48 +94,72 @@ def _cpu(load: NodeLoad) -> Cell:
     return AtLeast(load.cpu_us / 1e6) if load.at_least else load.cpu_us / 1e6
 
 
-def is_whole(node: ClusterNode) -> bool:
-    """Whether all of a node was scanned, so far as is known."""
-    return not node.failure and (node.fraction is None or node.fraction >= 1)
-
-
 def is_outlier(table: Table, row: int) -> bool:
     """Whether the node of a row holds many or few keys for its slots, or was not scanned as a whole."""
     names = [column.id for column in table.columns]
     cells = dict(zip(names, table.rows[row], strict=True))
-    return bool(cells.get(_STANDING.id)) or isinstance(cells[KEYS.id], AtLeast)
+    return bool(cells.get(_STANDING.id)) or cells[KEYS.id] is None or isinstance(cells[KEYS.id], AtLeast)
 
 
 class Balance:
-    """What the nodes of a cluster have together, to compare each of them with its part by the number of its slots."""
+    """The nodes of a cluster, each to be compared with its part by the number of its slots.
+
+    A node is compared with those that were scanned as a whole. One that was scanned in part has at least what was seen
+    of it, so it may hold many keys, never few; one that was not read is not judged, nor does it count as one without
+    keys for the others.
+    """
 
     def __init__(self, cluster: ClusterReport) -> None:
-        self.keys = _total(one.keys for one in cluster.nodes)
+        self._uncovered = {one.node for one in cluster.uncovered}
+        self._is_read = all(map(self.is_read, cluster.nodes))
+        self.keys = _total(one.keys for one in cluster.nodes) if self._is_read else None
         """Of all nodes; None where those of one are not known."""
-        self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes)
-        self.slots = sum(node.slot_count for node in cluster.nodes)
-        """That are served."""
-        self._nodes = len(cluster.nodes)
+        self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes) if self._is_read else None
+        self._nodes = [one for one in cluster.nodes if self.is_read(one)]
+        self._whole = [one for one in self._nodes if self.is_whole(one)]
 
-    def times_even(self, node: ClusterNode, figure: Figure | None, total: float | None) -> float | None:
+    def is_whole(self, node: ClusterNode) -> bool:
+        """Whether all of a node was scanned, so far as is known."""
+        is_covered = not node.failure and node.label not in self._uncovered
+        return is_covered and (node.fraction is None or node.fraction >= 1)
+
+    def is_read(self, node: ClusterNode) -> bool:
+        """Whether something is known of the keys of a node."""
+        return node.keys is not None and (self.is_whole(node) or bool(plain(node.keys)) or bool(node.fraction))
+
+    def _beside(self, node: ClusterNode, figure: OfNode) -> tuple[float, float, float] | None:
+        """Return what a node holds, what it and those it is compared with do, and which part of their slots it has.
+
+        None where the others were not read, or one of the figures is not known.
+        """
+        together = [*(one for one in self._whole if one is not node), node]
+        own, total = figure(node), _total(map(figure, together))
+        slots = sum(one.slot_count for one in together)
+        lacks_others = node.slot_count == slots and not self._is_read
+        if own is None or total is None or not node.slot_count or lacks_others or not self.is_read(node):
+            return None
+        return plain(own), total, node.slot_count / slots
+
+    def times_even(self, node: ClusterNode, figure: OfNode) -> float | None:
         """Return how many times as much a node holds as its share of the slots would be of all."""
-        share = _share(figure, total)
-        return share / (node.slot_count / self.slots) if share is not None and node.slot_count else None
+        found = self._beside(node, figure)
+        return None if found is None else found[0] / (found[1] * found[2])
 
     def standing(self, node: ClusterNode) -> str:
         """Return whether a node holds many or few keys for its slots, by more than chance; empty if it does not.
 
         By chance each key falls into any of the served slots; the number in those of a node is binomial.
         """
-        if not self.keys or node.keys is None or not 0 < node.slot_count < self.slots:
+        beside = self._beside(node, lambda one: one.keys)
+        if beside is None or beside[2] >= 1:
             return ""
-        total, keys, part = round(self.keys), round(plain(node.keys)), node.slot_count / self.slots
-        times = keys / (self.keys * part)
-        if FEW < times < MANY:
-            return ""
+        keys, total, part = round(beside[0]), round(beside[1]), beside[2]
+        times = keys / (total * part)
         is_more = times > 1
+        if FEW < times < MANY or not (is_more or self.is_whole(node)):
+            return ""
         found, chance = (keys, part) if is_more else (total - keys, 1 - part)
-        if self._nodes * binomial_tail(found, total, chance) >= UNLIKELY:
+        if len(self._nodes) * binomial_tail(found, total, chance) >= UNLIKELY:
             return ""
         return "many keys" if is_more else "few keys"
 
@@ -157,7 +186,7 @@ def _moving(moving: Sequence[MovingSlot]) -> str:
     return ", ".join(f"{humanize.slots(joined_ranges(slots))} to {target}" for target, slots in by_target.items())
 
 
-def _total(figures: Iterator[Figure | None]) -> float | None:
+def _total(figures: Iterable[Figure | None]) -> float | None:
     """Return the sum; None where one is not known, or there is nothing."""
     found = [None if one is None else plain(one) for one in figures]
     return None if None in found else sum(one for one in found if one is not None) or None
