@@ -23,6 +23,7 @@ from itertools import islice
 from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta, Struct
+from msgspec.structs import force_setattr
 
 from rtui.keyspace.text.segments import Segment, Separators
 
@@ -43,12 +44,21 @@ _Bounded = Annotated[float, Meta(ge=-(2.0**64), le=2.0**64)]
 
 
 class Estimate(Struct, frozen=True, gc=False):
-    """A share (0 … 1) or a count, and the bounds of its 95 % interval."""
+    """A share (0 … 1) or a count, and the bounds of its 95 % interval.
+
+    The value lies within them: where they were cut at what is certain, such as the keys that were seen, so is it.
+    """
 
     low: _Bounded
     value: _Bounded
     high: _Bounded = math.inf
     """Infinite, and left out in JSON, where it is not known."""
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.value <= self.high:
+            high = max(self.low, self.high)
+            force_setattr(self, "high", high)
+            force_setattr(self, "value", max(self.low, min(self.value, high)))
 
     def scaled(self, total: float) -> Estimate:
         """Return the same estimate in another unit: a share of `total` as a count."""

@@ -111,8 +111,9 @@ class AnalysisRun:
 
     @property
     def progress(self) -> Progress:
-        """How far it is, in keys that were inspected; over only when the last report is there."""
-        work, keys = self._pass.work, self._pass.findings.keys
+        """How far it is, in keys that were counted; over only when the last report is there."""
+        work, findings = self._pass.work, self._pass.findings
+        keys = findings.keys + findings.unread_keys
         if self._failure is not None:
             now = Progress(ScanState.FAILED, None, keys, reason=self._failure)
         elif work is None:

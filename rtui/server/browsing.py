@@ -133,6 +133,7 @@ class BrowsingSession:
         """Everything but the tree, now."""
         now, only = self.passes.shown, self.passes.only
         size, now_s = now.size if self._watch.size is None else self._watch.size, self.clock()
+        overview = self.passes.over_all_keys.overviews.latest
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
@@ -145,7 +146,7 @@ class BrowsingSession:
             cost=self.passes.cost,
             match=only.match,
             key_type=only.key_type,
-            total=now.overviews.latest.total if size is None else size,
+            total=overview.total if size is None else size,
             sampled=now.overviews.latest.sampled,
             generation=self.connection.generation,
             seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),

@@ -9,7 +9,7 @@ from typing import Final
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
-from rtui.server.scan.progress import Cost, NodeProgress, Progress
+from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Mark
@@ -147,3 +147,20 @@ class BrowsingStatus:
     """What is wrong with the server, or with a node of the cluster, by what is known of it anyway; None for nothing."""
     notes: tuple[SafeText, ...] = ()
     """Sentences that a reader of the numbers has to know."""
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the scan of all keys is done and still holds: its count is then that of the database."""
+        is_of_all = self.match is None and self.key_type is None
+        return is_of_all and self.progress.state is ScanState.DONE and self.outdated is None
+
+    @property
+    def keys(self) -> int | Estimate | None:
+        """Keys of the database as they are shown: those that the scan has counted, before that `total`."""
+        return self.progress.keys if self.is_counted else self.total
+
+    @property
+    def came_or_went(self) -> int | None:
+        """Keys by the server's own count now where that is another number than the scan has counted; else None."""
+        has_others = self.is_counted and isinstance(self.total, int) and self.total != self.progress.keys
+        return self.total if has_others and isinstance(self.total, int) else None

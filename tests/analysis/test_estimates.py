@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from math import comb
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -317,3 +318,30 @@ def test_a_tail_far_out_is_small_but_never_below_nothing() -> None:
     assert 0.0 <= binomial_tail(900_000, 1_000_000, 0.1) < 1e-300
     assert binomial_tail(1, 10, 1.0) == 1.0
     assert binomial_tail(1, 10, 0.0) == 0.0
+
+
+bounds = st.floats(min_value=-1e15, max_value=1e15)
+
+
+@given(bounds, bounds, bounds)
+def test_the_value_of_any_estimate_lies_within_its_interval(low: float, value: float, high: float) -> None:
+    """Also of one that is read from a file, or scaled."""
+    written = msgspec.json.encode({"low": low, "value": value, "high": high})
+    for found in (Estimate(low, value, high), msgspec.json.decode(written, type=Estimate)):
+        assert found.low <= found.value <= found.high
+        assert found.low == low
+        if low <= value <= high:
+            assert (found.value, found.high) == (value, high)
+
+
+@given(st.integers(0, 400), st.integers(1, 500), st.integers(1, 600), st.integers(0, 10**6), st.integers(0, 10**12))
+def test_every_estimator_gives_an_interval(found: int, n: int, size: int, sum_: int, squares: int) -> None:
+    """Also where the population is smaller than the sample, as on a server whose keys come and go."""
+    found = min(found, n)
+    about = Estimate(size * 0.9, float(size), size * 1.2)
+    made: list[Estimate | None] = [count_among(found, n, max(n, size))]
+    for population in (None, size, about):
+        made += [count(found, n, population), wilson(found, n, population)]
+        made += [total(sum_, squares, n, population, largest=sum_), mean(sum_, squares, n, population, largest=sum_)]
+    for one in made:
+        assert one is None or one.low <= one.value <= one.high

@@ -133,7 +133,8 @@ class SampleBytes:
     def total(self, sizes: SizeSums) -> Estimate:
         """Return the bytes of the keys of which those in the sample have these sizes."""
         part = sizes.capped(self._cap)
-        return _ordered(self._lowest(part), self._value(part), self._highest(part))
+        low, high = self._lowest(part), self._highest(part)
+        return Estimate(min(low, high), self._value(part), high)
 
     def share(self, sizes: SizeSums) -> Estimate:
         """Return their share of the bytes of all keys, 0 … 1: by the least of the part and the most of the rest."""
@@ -144,7 +145,7 @@ class SampleBytes:
         least, most = self._lowest(rest), self._highest(rest)
         lower = low / (low + most) if low and most < inf else 0.0 if most else 1.0
         upper = 1.0 if high == inf else high / (high + least) if high else 0.0
-        return _ordered(lower, value, upper)
+        return Estimate(min(lower, upper), value, upper)
 
     def mean(self, sizes: SizeSums, n: int, keys: Estimate) -> Estimate | None:
         """Return the mean size of the keys, of which n are in the sample and `keys` in all; None where n is 0."""
@@ -158,7 +159,7 @@ class SampleBytes:
         value = self._value(part) / max(1.0, keys.value)
         low = min(found.low, part.kept / n) + part.beyond / max(1.0, keys.high, keys.value)
         high = found.high + (part.beyond + self._spare) / max(1.0, keys.low)
-        return _ordered(low, value, high)
+        return Estimate(min(low, high), value, high)
 
     def _value(self, part: _CappedSums) -> float:
         return part.seen + self._more * part.kept
@@ -183,11 +184,6 @@ class SampleBytes:
     def _extrapolated(self, part: _CappedSums) -> Estimate | None:
         """Return the sum of the capped sizes of all such keys; None where the number of keys is not known."""
         return estimates.total(part.kept, part.squares, self._n, self._population, largest=part.largest)
-
-
-def _ordered(low: float, value: float, high: float) -> Estimate:
-    """Return an estimate whose value lies within its bounds."""
-    return Estimate(min(low, high), min(max(low, value), high) if low <= high else high, high)
 
 
 SHARES: Final = (0.5, 0.9, 0.99)

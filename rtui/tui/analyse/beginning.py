@@ -86,7 +86,7 @@ class BeginningScreen(RunScreen[bytes | None]):
                 if choice == 1:
                     self.action_begin(estimate=True)
 
-            title = SafeText(f"The figures of {keys(report.head.coverage.keys)} are exact")
+            title = SafeText(f"The figures of {keys(report.head.coverage.counted_keys)} are exact")
             self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
 
     def action_columns(self) -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from rtui.analysis import humanize as fmt
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLE_EVERY, SMALL_KEYSPACE, Asked, Columns
 from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, Report
+from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS
@@ -178,9 +179,12 @@ def _coverage(status: AnalysisStatus, report: Report | None) -> Line:
         sample = SafeText(f" from {fmt.keys(coverage.keys)}")
         return Span(literal("≈ estimate"), Role.ACCENT), Span(sample, Role.MUTED)
     percent = "" if coverage.fraction is None else f" {int(coverage.fraction * 100)}%"
-    total = coverage.keys if coverage.total_keys is None else coverage.total_keys
-    of_total = "" if coverage.total_keys is None else f" of {fmt.written(total, fmt.short_count)}"
-    seen = SafeText(f" · {fmt.short_count(coverage.keys)}{of_total} {fmt.noun(total, 'key')}")
+    total = coverage.total_keys
+    if total is None or plain(total) < coverage.counted_keys:  # the keyspace has shrunk since it was counted
+        total, of_total = coverage.counted_keys, ""
+    else:
+        of_total = f" of {fmt.written(total, fmt.short_count)}"
+    seen = SafeText(f" · {fmt.short_count(coverage.counted_keys)}{of_total} {fmt.noun(total, 'key')}")
     return Span(SafeText(f"≥ partial{percent}"), Role.WARN), Span(seen, Role.MUTED)
 
 

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from rtui.analysis import humanize as fmt
-from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus, Outdated
@@ -127,10 +126,9 @@ def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[Piece]:
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
         pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
-    if has_keys and status.total is not None:
-        total = status.total
-        keys = fmt.estimated(total, fmt.short_count) if isinstance(total, Estimate) else fmt.count(total)
-        pieces.append(Piece(0, (Span(keys, role), Span(literal(" keys"), Role.MUTED))))
+    if has_keys and status.keys is not None:
+        keys = fmt.written_keys(status.keys)
+        pieces.append(Piece(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))
     if server.ops_per_s is not None and not is_lost:
         pieces.append(Piece(3, (Span(fmt.short_count(server.ops_per_s)), Span(literal(" ops/s"), Role.MUTED))))
     return pieces
@@ -259,10 +257,11 @@ def _numbers(status: BrowsingStatus, note: SafeText | None, *, shows_cost: bool)
     progress = status.progress
     is_over = progress.state.is_over
     keys = fmt.count(progress.keys) if is_over else fmt.short_count(progress.keys)
-    pieces = [Piece(1, (Span(keys), Span(literal(" keys"), Role.MUTED)))]
+    pieces = [Piece(1, (Span(keys), Span(SafeText(f" {fmt.noun(progress.keys, 'key')}"), Role.MUTED)))]
     age = ago(status.seen_age_s)
     if is_over and age:
-        pieces.append(Piece(3, (Span(SafeText(f"seen {age}"), Role.MUTED),)))
+        now = "" if status.came_or_went is None else f", {fmt.count(status.came_or_went)} now by DBSIZE"
+        pieces.append(Piece(3, (Span(SafeText(f"seen {age}{now}"), Role.MUTED),)))
     pieces += [*scope_pieces(status.match, status.key_type), *speed_pieces(progress, shows_cost=shows_cost)]
     if not is_over:
         pieces.append(Piece(1, (Span(_PACE, Role.MUTED), Span(SafeText(status.pace.value)))))

@@ -100,7 +100,7 @@ def test_a_connection_that_a_fault_has_ended_says_so() -> None:
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_figures_of_a_lost_server_are_told_as_the_last_that_are_known(width: int) -> None:
-    lost = replace(COMPLETE, total=5_260, link=Lost(None, 2, 107.4))
+    lost = replace(COMPLETE, progress=Progress(ScanState.DONE, 1.0, 5_260), link=Lost(None, 2, 107.4))
     assert "last known" in said(title_line(lost, width))
     assert "5,260 keys" in said(title_line(lost, width))
     assert "ops/s" not in said(title_line(lost, width))

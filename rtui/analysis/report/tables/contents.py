@@ -62,7 +62,7 @@ def coverage_text(coverage: Coverage) -> str:
     if coverage.kind is CoverageKind.PARTIAL:
         much = "" if coverage.fraction is None else f", {humanize.share(coverage.fraction)} of the keyspace"
         why = f": {coverage.reason}" if coverage.reason else ""
-        return f"partial, {humanize.keys(coverage.keys)}{much}{why}"
+        return f"partial, {humanize.keys(coverage.counted_keys)}{much}{why}"
     return f"exact, {humanize.keys(coverage.counted_keys)}"
 
 
@@ -72,7 +72,8 @@ def coverage_sentence(coverage: Coverage) -> str:
         return f"The figures are estimated from {_sample(coverage)}; each one has its 95 % interval."
     if coverage.kind is CoverageKind.PARTIAL:
         return f"The figures are {coverage_text(coverage)}."
-    return f"The figures are exact: {humanize.keys(coverage.keys)} were inspected."
+    inspected = f"counted, {humanize.count(coverage.keys)} of them inspected" if coverage.unread else "inspected"
+    return f"The figures are exact: {humanize.keys(coverage.counted_keys)} were {inspected}."
 
 
 def _sample(coverage: Coverage) -> str:

@@ -104,9 +104,9 @@ def is_outlier(table: Table, row: int) -> bool:
 class Balance:
     """The nodes of a cluster, each to be compared with its part by the number of its slots.
 
-    A node is compared with those that were scanned as a whole. One that was scanned in part has at least what was seen
-    of it, so it may hold many keys, never few; one that was not read is not judged, nor does it count as one without
-    keys for the others.
+    A node that was scanned in part has at least what was seen of it, so it may hold many keys, never few; others are
+    compared with what it holds if its rest is like that. One that was not read is not judged, nor does it count as one
+    without keys for the others.
     """
 
     def __init__(self, cluster: ClusterReport) -> None:
@@ -116,7 +116,6 @@ class Balance:
         """Of all nodes; None where those of one are not known."""
         self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes) if self._is_read else None
         self._nodes = [one for one in cluster.nodes if self.is_read(one)]
-        self._whole = [one for one in self._nodes if self.is_whole(one)]
 
     def is_whole(self, node: ClusterNode) -> bool:
         """Whether all of a node was scanned, so far as is known."""
@@ -127,18 +126,25 @@ class Balance:
         """Whether something is known of the keys of a node."""
         return node.keys is not None and (self.is_whole(node) or bool(plain(node.keys)) or bool(node.fraction))
 
-    def _beside(self, node: ClusterNode, figure: OfNode) -> tuple[float, float, float] | None:
+    def _beside(self, node: ClusterNode, figure: OfNode, *, as_seen: bool = False) -> tuple[float, float, float] | None:
         """Return what a node holds, what it and those it is compared with do, and which part of their slots it has.
 
-        None where the others were not read, or one of the figures is not known.
+        None where the others were not read, or one of the figures is not known. With `as_seen` the others hold what
+        was seen of them and no more.
         """
-        together = [*(one for one in self._whole if one is not node), node]
-        own, total = figure(node), _total(map(figure, together))
-        slots = sum(one.slot_count for one in together)
-        lacks_others = node.slot_count == slots and not self._is_read
-        if own is None or total is None or not node.slot_count or lacks_others or not self.is_read(node):
+        own = figure(node)
+        others = [one for one in self._nodes if one is not node and (self.is_whole(one) or one.fraction)]
+        if own is None or not node.slot_count or not self.is_read(node) or not (others or self._is_read):
             return None
-        return plain(own), total, node.slot_count / slots
+        total = _total([own, *(figure(one) if as_seen else self._extrapolated(one, figure(one)) for one in others)])
+        slots = node.slot_count + sum(one.slot_count for one in others)
+        return None if total is None else (plain(own), total, node.slot_count / slots)
+
+    def _extrapolated(self, node: ClusterNode, figure: Figure | None) -> float | None:
+        """Return a figure of a node as if what was not scanned of it were like the rest."""
+        if figure is None or self.is_whole(node):
+            return None if figure is None else plain(figure)
+        return plain(figure) / (node.fraction or 1.0)
 
     def times_even(self, node: ClusterNode, figure: OfNode) -> float | None:
         """Return how many times as much a node holds as its share of the slots would be of all."""
@@ -150,18 +156,17 @@ class Balance:
 
         By chance each key falls into any of the served slots; the number in those of a node is binomial.
         """
-        beside = self._beside(node, lambda one: one.keys)
-        if beside is None or beside[2] >= 1:
-            return ""
-        keys, total, part = round(beside[0]), round(beside[1]), beside[2]
-        times = keys / (total * part)
-        is_more = times > 1
-        if FEW < times < MANY or not (is_more or self.is_whole(node)):
-            return ""
-        found, chance = (keys, part) if is_more else (total - keys, 1 - part)
-        if len(self._nodes) * binomial_tail(found, total, chance) >= UNLIKELY:
-            return ""
-        return "many keys" if is_more else "few keys"
+        for is_more in (True, False) if self.is_whole(node) else (True,):
+            beside = self._beside(node, lambda one: one.keys, as_seen=not is_more)
+            if beside is None or beside[2] >= 1:
+                return ""
+            keys, total, part = round(beside[0]), round(beside[1]), beside[2]
+            times = keys / (total * part)
+            found, chance = (keys, part) if is_more else (total - keys, 1 - part)
+            is_far = times >= MANY if is_more else times <= FEW
+            if is_far and len(self._nodes) * binomial_tail(found, total, chance) < UNLIKELY:
+                return "many keys" if is_more else "few keys"
+        return ""
 
 
 def _note(cluster: ClusterReport) -> str:
