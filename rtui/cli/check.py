@@ -24,6 +24,7 @@ from rtui.cli.options import (
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
 from rtui.server.ending_signals import exit_status
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ if TYPE_CHECKING:
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
 """The formats of findings."""
-
-UNKNOWN: Final = 3
-"""Exit code where nothing is found, but not everything could be judged."""
 
 CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Family.SERVER)
 """The rules that findings are of."""
@@ -108,8 +106,9 @@ Exit codes
   1    something is; all findings are listed, those with most bytes first
   2    the command line makes no sense, or the registry or report can't be read
   3    nothing is, but not all could be judged: a fact was denied or is not known,
-       the pass ended early, the report was made without the registry, or the server
-       could not be reached
+       the pass ended early, --match or --type leaves keys out, or the report lacks it
+  4    the server can't be reached or refuses, or its connection was lost for good
+  5    the output can't be written
   130  Ctrl-C; 143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT
 """
 
@@ -205,26 +204,21 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
 
     asked["pace"] = Pace(asked["pace"])
     with command_log(asked.pop("log_file")) as log:
-        try:
-            result = analyse(target, AnalysisOptions(**asked), log=log)
-            is_whole = result.report is not None and not result.is_interrupted and result.failure is None
-            references = follow(target, log) if follow is not None and is_whole else None
-        except RtuiError as error:
-            error.exit_code = UNKNOWN
-            raise
+        result = analyse(target, AnalysisOptions(**asked), log=log)
+        is_whole = result.report is not None and result.ended_by is None and result.failure is None
+        references = follow(target, log) if follow is not None and is_whole else None
     if result.report is None or result.is_interrupted:
         if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
             return exit_status(result.ended_by)
-        click.echo(f"rtui: {result.failure or 'nothing was inspected'}", err=True)
-        return UNKNOWN
+        raise RtuiError("Nothing was inspected", result.failure or "The server gave no key.")
     code = judge.exit_code(result.report, references)
     if references is not None and references.failure:
         click.echo(f"rtui: not all references were followed: {references.failure}", err=True)
-        code = code or UNKNOWN
+        code = code or ExitCode.UNKNOWN
     if result.failure is not None:
         click.echo(f"rtui: The analysis broke off: {result.failure}", err=True)
-        return code or UNKNOWN
+        return ExitCode.FOUND if code == ExitCode.FOUND else ExitCode.SERVER
     return code
 
 
@@ -243,13 +237,13 @@ class Judge:
         from rtui.analysis.findings.finding import reaches  # noqa: PLC0415
         from rtui.analysis.findings.with_registry import with_registry  # noqa: PLC0415
         from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
-        from rtui.cli.report_file import STANDARD_STREAM, ReportOutput  # noqa: PLC0415
+        from rtui.cli.output import STANDARD_STREAM, Output  # noqa: PLC0415
 
         levels = None if self.registry is None else self.registry.rules
         found = with_registry(findings(report, levels, self.before, references), report, self.registry)
-        ReportOutput(STANDARD_STREAM).write(self._written(report, found))
+        Output(STANDARD_STREAM).write(self._written(report, found))
         if found.at_least(self.fail_on):
-            return 1
+            return ExitCode.FOUND
         is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
         if is_partial:
             reason = report.head.coverage.reason or "not every key was inspected"
@@ -257,7 +251,7 @@ class Judge:
         doubts = [one.rule for one in found.unjudged if reaches(one.severity, self.fail_on)]
         if doubts:
             click.echo(f"rtui: not judged: {', '.join(doubts)}", err=True)
-        return UNKNOWN if is_partial or doubts else 0
+        return ExitCode.UNKNOWN if is_partial or doubts else ExitCode.FINE
 
     def _written(self, report: Report, found: Found) -> str:
         from rtui.analysis.formats import findings as forms  # noqa: PLC0415 - the help must not wait for it

@@ -9,6 +9,7 @@ import click
 
 from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import registry_choice, registry_options
+from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
     from rtui.analysis.report.thresholds import FailOn
@@ -57,6 +58,7 @@ Exit codes
   2  the command line makes no sense, or a file can't be read
   3  none is reached, but one can't be judged: it was denied, is within the interval
      of an estimate, may be more in a partial report, or no namespace is called so
+  5  the output can't be written
 """
 
 
@@ -110,7 +112,8 @@ def command(
     from rtui.analysis.formats import comparison as forms  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
-    from rtui.cli.report_file import STANDARD_STREAM, ReportOutput, read_report  # noqa: PLC0415
+    from rtui.cli.output import STANDARD_STREAM, Output  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_file import read_report  # noqa: PLC0415
     from rtui.server.wire.target import Target  # noqa: PLC0415
 
     if before == after == STANDARD_STREAM:
@@ -125,8 +128,8 @@ def command(
         most = top or forms.DEFAULT_TOP
         lines = forms.comparison_lines(diff, judgements, findings=findings, depth=depth, top=most)
         text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
-    ReportOutput(STANDARD_STREAM).write(text)
-    for outcome, code in ((Outcome.REACHED, 1), (Outcome.UNKNOWN, 3)):
+    Output(STANDARD_STREAM).write(text)
+    for outcome, code in ((Outcome.REACHED, ExitCode.FOUND), (Outcome.UNKNOWN, ExitCode.UNKNOWN)):
         found = [one for one in judgements if one.outcome is outcome]
         for one in found:
             click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)

@@ -68,9 +68,11 @@ A term is never taken for one: a host named slot is redis://slot:2734.
 \b
 Exit codes
   0    the search is over, whether there are such keys or not
-  1    the server could not be reached, its connection was lost for good, or a term
-       needs what it refuses; what had been found until then is written
   2    the command line makes no sense; a wrong term is marked
+  4    the server could not be reached, its connection was lost for good, or a term
+       needs what it refuses; what had been found until then is written
+  5    the output can't be written
+  141  nobody reads the output any more, as after | head
   130  Ctrl-C: what had been found is written; a second one leaves at once; 143, 129
        and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
 

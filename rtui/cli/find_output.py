@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import sys
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -21,6 +20,7 @@ from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
+from rtui.cli.output import STANDARD_STREAM, Output
 from rtui.keyspace.text.display import Display, SafeText, display, quoted
 
 LONGEST_NAME: Final = 1 << 20
@@ -54,7 +54,7 @@ class FoundKeys:
         self._written = 0
 
     def write(self, records: Sequence[KeyRecord]) -> None:
-        """Write some keys; raises BrokenPipeError where nobody reads them."""
+        """Write some keys; raises ReaderGone and OutputError."""
         if self._counts_only:
             return
         self._begin()
@@ -97,10 +97,7 @@ class FoundKeys:
 
     @staticmethod
     def _send(text: str) -> None:
-        # Not by sys.stdout.buffer, which loses a part of a large write that a signal interrupts (CPython 3.11).
-        rest = memoryview(text.encode("utf-8", "backslashreplace"))
-        while rest:
-            rest = rest[os.write(sys.stdout.fileno(), rest) :]
+        Output(STANDARD_STREAM).write(text)
 
     def _line(self, record: KeyRecord) -> str:
         def cell(fact: Fact) -> SafeText:

@@ -54,7 +54,7 @@ def find(
 ) -> Result:
     """Connect, search, write and disconnect; what is sent is kept in `log`.
 
-    Raises ConnectFailure, BrokenPipeError, and KeyboardInterrupt after the second Ctrl-C.
+    Raises ConnectFailure, ReaderGone, OutputError, and KeyboardInterrupt after the second Ctrl-C.
     """
     return asyncio.run(run_find(target, query, options, output, patience_s=patience_s, log=log))
 

@@ -27,6 +27,7 @@ from rtui.cli.health_run import (
 )
 from rtui.cli.options import ConnectionOptions, connection_options, log_option, registry_choice, registry_options
 from rtui.registry.rules import Severity
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -82,9 +83,11 @@ Keys
 \b
 Exit codes
   0    each node has given a sample
-  1    one could not be reached, the file could not be written, or --fail-on found something
+  1    --fail-on found something
   2    the command line makes no sense, or a file can't be read
   3    --fail-on found nothing, but not all could be judged
+  4    the server, or a node of the cluster, could not be reached
+  5    the output can't be written
   130  Ctrl-C, also where that ends --watch; 143, 129 and 131: SIGTERM, SIGHUP and
        SIGQUIT
 """
@@ -171,7 +174,7 @@ def command(
 
     TARGET as for browsing, or a file of samples that this command has written.
     """
-    from rtui.cli.report_file import ReportOutput  # noqa: PLC0415 - the help must not wait for all this
+    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for all this
 
     output = None if output is None or str(output) == "-" else output
     form, (severity, thresholds) = format_of(form, output), fail_on
@@ -192,7 +195,7 @@ def command(
         judged.report = report_of_samples(report_name, opened)
     elif target is not None:
         judged.report = keys_report(report_name, target.label, target.db)
-    whole = ReportOutput("-" if output is None else str(output))
+    whole = Output("-" if output is None else str(output))
     with ExitStack() as stack:
         write = None
         if form == LINES:
@@ -213,7 +216,9 @@ def command(
             rounds = 1 if form == LINES else ROUNDS
             code = run.watch(target, every_s, log_file, after_each, rounds=rounds)
         write_whole()
-    sys.exit(code or judged.exit_code())
+    judgement = judged.exit_code()
+    is_judged = judgement == ExitCode.FOUND and code == ExitCode.SERVER
+    sys.exit(judgement if is_judged else code or judgement)
 
 
 class _Run:

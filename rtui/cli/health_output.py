@@ -62,7 +62,7 @@ def written(form: str, judged: Judged) -> str:
 @contextmanager
 def lines_to(path: Path | None) -> Iterator[Callable[[str], object]]:
     """Give what writes a line at once, to standard output or to a new file that only its owner may read."""
-    from rtui.cli.report_file import OutputError  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import OutputError  # noqa: PLC0415 - the help must not wait for it
 
     if path is None:
 

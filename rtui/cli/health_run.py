@@ -14,6 +14,7 @@ import click
 
 from rtui.registry.rules import RuleLevels, Severity
 from rtui.server.ending_signals import exit_status
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
     from rtui.analysis.report.thresholds import Judgement
     from rtui.registry.registry import Registry
     from rtui.server.wire.command_log import CommandLog
-
-UNKNOWN: Final = 3
-"""Exit code where nothing is found, but not everything could be judged."""
 
 LATEST: Final = "latest"
 NO_REPORT: Final = "none"
@@ -86,7 +84,7 @@ class Judged:
         views = self.views()
         judgements = self.judgements(views, self.comparison(views)) if self.thresholds else []
         code = 0
-        for outcome, its_code in ((Outcome.UNKNOWN, UNKNOWN), (Outcome.REACHED, 1)):
+        for outcome, its_code in ((Outcome.UNKNOWN, ExitCode.UNKNOWN), (Outcome.REACHED, ExitCode.FOUND)):
             for one in judgements:
                 if one.outcome is outcome:
                     click.echo(f"rtui: {outcome}: {one.expression} ({one.why})", err=True)
@@ -94,11 +92,11 @@ class Judged:
         if (least := self.severity) is not None:
             found = [server_findings(view) for view in views]
             if any(one.at_least(least) for one in found):
-                return 1
+                return ExitCode.FOUND
             doubts = dict.fromkeys(one.rule for each in found for one in each.unjudged if reaches(one.severity, least))
             if doubts:
                 click.echo(f"rtui: not judged: {', '.join(doubts)}", err=True)
-                return code or UNKNOWN
+                return code or ExitCode.UNKNOWN
         return code
 
 
@@ -152,7 +150,8 @@ async def take_samples(
                 after_each()
                 rounds -= 1
                 if every_s is None and rounds <= 0:
-                    return int(any(node.failure is not None for node in watch.nodes))
+                    is_lost = any(node.failure is not None for node in watch.nodes)
+                    return ExitCode.SERVER if is_lost else ExitCode.FINE
                 await watch.pause()
         except asyncio.CancelledError:
             if interrupts.sent is None:

@@ -19,11 +19,12 @@ import click
 
 import rtui
 import rtui.cli
+from rtui.cli.output import ReaderGone, open_standard_streams
 from rtui.keyspace.text.matching import nearest_word
 from rtui.server.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
 from rtui.server.engine import engine_name
 from rtui.server.registries import RegistryFileError
-from rtui.server.wire.errors import InternalError, RtuiError
+from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
 
 DEBUG_VARIABLE: Final = "RTUI_DEBUG"
 """If set, a bug in rtui shows its traceback."""
@@ -125,15 +126,24 @@ def group() -> None:
 def run(args: Sequence[str]) -> int:
     """Run a command line and return its exit code; errors are printed on standard error."""
     try:
-        group.main(list(args), prog_name="rtui", standalone_mode=False)
-    except SystemExit as end:
-        return end.code if isinstance(end.code, int) else int(end.code is not None)
+        code = _run(args)
+        sys.stdout.flush()
+    except ReaderGone:
+        return ExitCode.READER_GONE
     except (click.Abort, KeyboardInterrupt) as error:
         ended = error.__cause__ if isinstance(error, click.Abort) else error
         return ended.exit_status if isinstance(ended, EndedBySignal) else exit_status(SIGINT)
     except Exception as error:  # noqa: BLE001 - the only place: a bug ends in one line without anything secret
         return _print_error(error)
-    return 0
+    return code
+
+
+def _run(args: Sequence[str]) -> int:
+    try:
+        group.main(list(args), prog_name="rtui", standalone_mode=False)
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else ExitCode.FAULT if end.code else ExitCode.FINE
+    return ExitCode.FINE
 
 
 def _print_error(error: Exception) -> int:
@@ -148,19 +158,18 @@ def _print_error(error: Exception) -> int:
         lines = [f"rtui: {error.title}", *(f"  {line}" for line in (error.happened, *others, error.remedy))]
         click.echo("\n".join(line for line in lines if line.strip()), err=True)
         return error.exit_code
-    if isinstance(error, BrokenPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    elif os.environ.get(DEBUG_VARIABLE):
+    if os.environ.get(DEBUG_VARIABLE):
         traceback.print_exception(error)
     else:
         click.echo(f"rtui: {InternalError(error).happened.removesuffix('.')}", err=True)
         more = "it shows more, parts of what a server answered maybe among it."
         click.echo(f"  With {DEBUG_VARIABLE}=1 {more}", err=True)
-    return 1
+    return ExitCode.FAULT
 
 
 def main() -> NoReturn:
     """The console script."""
     gc.set_threshold(GC_THRESHOLD)
+    open_standard_streams()
     raise_at_once(*heeded())
     sys.exit(run(sys.argv[1:]))

@@ -42,7 +42,8 @@ def command(
     inspected: a report has it if it was made with the registry, as by rtui report --registry. Else Findings says which
     rules are not judged.
     """
-    from rtui.cli.report_file import STANDARD_STREAM, read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import STANDARD_STREAM  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_file import read_report  # noqa: PLC0415
 
     if STANDARD_STREAM in (file, since):
         raise click.UsageError("Standard input is the keyboard here: name a file.")

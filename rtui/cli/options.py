@@ -82,6 +82,19 @@ Linux), which only you may read:
   registry = "shop.toml"  # what is known about its keys
   only_node = true    # of a cluster, or replicas = "never", zone = "eu-west-1a"
   rename.CONFIG = "…"     # what the server's rename-command calls it; "" if it is disabled
+
+\b
+Exit codes, the same in all commands
+  0    it is done
+  1    something was found: a finding or threshold of --fail-on, keys in several slots
+  2    the command line makes no sense, a file that it names can't be read, or there is
+       no terminal to ask for a password on
+  3    nothing was found, but not all that was asked could be judged
+  4    the server can't be reached or refuses, or its connection was lost for good
+  5    the output can't be written
+  70   a fault of rtui itself
+  141  nobody reads the output any more, as after | head
+  130, 143, 129, 131   Ctrl-C, SIGTERM, SIGHUP, SIGQUIT: 128 and the number of the signal
 """
 """The help below the options."""
 
@@ -150,8 +163,7 @@ class ConnectionOptions:
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
-            typed = click.prompt("Password", hide_input=True, err=True, default="", show_default=False)
-            changes["password"] = Secret(typed)
+            changes["password"] = _asked("Password")
         elif self.password is not None:
             changes["password"] = Secret(self.password)
         elif found.password is None and environment.get(PASSWORD_VARIABLE):
@@ -186,8 +198,7 @@ class ConnectionOptions:
         if self.sentinel_user is not None:
             changes["user"] = self.sentinel_user
         if self.sentinel_askpass:
-            typed = click.prompt("Password of the Sentinels", hide_input=True, err=True, default="", show_default=False)
-            changes["password"] = Secret(typed)
+            changes["password"] = _asked("Password of the Sentinels")
         elif environment.get(SENTINEL_PASSWORD_VARIABLE) and sentinels is not None and sentinels.password is None:
             changes["password"] = Secret(environment[SENTINEL_PASSWORD_VARIABLE])
         if self.sentinel_tls:
@@ -244,6 +255,23 @@ class ConnectionOptions:
 
 _OPTION_OF: Final = {"password": "pass", "address_map": "map"}
 """Options of the connection that are not named like their parameters."""
+
+
+def can_ask() -> bool:
+    """Whether there is a terminal to ask for a password on."""
+    try:
+        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return sys.stdin.isatty()
+    return True
+
+
+def _asked(what: str) -> Secret:
+    """Ask for a password on the terminal; raises `click.UsageError` where there is none."""
+    if not can_ask():
+        instead = f"Give it by {PASSWORD_VARIABLE} ({SENTINEL_PASSWORD_VARIABLE}), a profile or --password-command."
+        raise click.UsageError(f"There is no terminal to ask for a password on. {instead}")
+    return Secret(click.prompt(what, hide_input=True, err=True, default="", show_default=False))
 
 
 def grouped(*declared: Decorator) -> Decorator:
@@ -547,6 +575,8 @@ def require_terminal(why: str) -> None:
     for stream, name in ((sys.stdin, "input"), (sys.stdout, "output")):
         if not stream.isatty():
             raise click.UsageError(f"Standard {name} is not a terminal, and {why}.")
+    if sys.__stderr__ is None:
+        raise click.UsageError(f"Standard error is closed, and {why}.")
     if (term := os.environ.get("TERM", "")) in NO_CURSOR:
         raise click.UsageError(
             f"This terminal (TERM={term}) can't move its cursor, and {why}. "

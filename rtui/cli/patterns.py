@@ -22,7 +22,7 @@ from rtui.server.ending_signals import exit_status
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.cli.report_file import ReportOutput
+    from rtui.cli.output import Output
     from rtui.registry.registry import Registry
     from rtui.server.options import DemoDay
     from rtui.server.wire.target import Target
@@ -44,9 +44,10 @@ examples. Every key that was inspected has one of the patterns. What they are fo
 \b
 Exit codes
   0    the patterns are written
-  1    the server could not be reached or refused, its connection was lost for good, or
-       the file could not be written; nothing is written
   2    the command line makes no sense, or the report can't be read
+  4    the server could not be reached or refused, or its connection was lost for good;
+       nothing is written
+  5    the output can't be written
   130  Ctrl-C: what was seen until then is written, and says so; 143, 129 and 131:
        SIGTERM, SIGHUP and SIGQUIT, likewise
 """
@@ -86,9 +87,10 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.report_file import ReportOutput, read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.report_file import read_report  # noqa: PLC0415
 
-    file = ReportOutput(output)
+    file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     if report_name is not None:
         if demo or connection.place:
@@ -105,7 +107,7 @@ def command(
         sys.exit(_learn(server.target, asked, file, form, most_names))
 
 
-def _learn(target: Target, asked: dict[str, Any], file: ReportOutput, form: str, most_names: int) -> int:
+def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_names: int) -> int:
     """Inspect all keys, write their patterns, and return the exit code."""
     from rtui.analysis.columns import parse_columns  # noqa: PLC0415
     from rtui.cli.command_log import command_log  # noqa: PLC0415
@@ -137,7 +139,7 @@ def _naming_rules(separators: tuple[bytes, ...]) -> Registry | None:
         return None
 
 
-def _write(report: Report, file: ReportOutput, form: str, most_names: int) -> None:
+def _write(report: Report, file: Output, form: str, most_names: int) -> None:
     from rtui.analysis.formats import registry_draft as forms  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.formats.learnt_patterns import learnt_patterns  # noqa: PLC0415
     from rtui.analysis.formats.text import table_text  # noqa: PLC0415

@@ -11,6 +11,7 @@ import click
 
 from rtui.cli.arguments import Number
 from rtui.cli.options import require_terminal
+from rtui.cli.output import OutputError
 
 
 @click.command("replay")
@@ -61,10 +62,13 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
         confine()
         click.echo(asyncio.run(picture_of(recording, until_ms, is_svg=False)), nl=False)
         return
-    with picture.open("w", encoding="utf-8") as out:
-        confine()
-        making = (
-            animation_of(recording, until_ms) if animate
-            else picture_of(recording, until_ms, is_svg=picture.suffix == ".svg")
-        )  # fmt: skip
-        out.write(asyncio.run(making))
+    try:
+        with picture.open("w", encoding="utf-8") as out:
+            confine()
+            making = (
+                animation_of(recording, until_ms) if animate
+                else picture_of(recording, until_ms, is_svg=picture.suffix == ".svg")
+            )  # fmt: skip
+            out.write(asyncio.run(making))
+    except OSError as error:
+        raise OutputError(str(picture), error) from None

@@ -31,7 +31,7 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.cli.report_file import ReportOutput
+    from rtui.cli.output import Output
     from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "md", "csv", "html")
@@ -53,10 +53,10 @@ Exit codes
   0    the report is written; also when --budget-seconds ran out (the report is then
        marked partial and says why) and when the user may not ask everything (the
        report and standard error say what was denied)
-  1    the server could not be reached or refused, its connection was lost for good, or
-       the file could not be written; what had been inspected until then is written,
-       marked partial
   2    the command line makes no sense
+  4    the server could not be reached or refused, or its connection was lost for good;
+       what had been inspected until then is written, marked partial
+  5    the output can't be written
   130  Ctrl-C: what had been inspected is written, marked partial, with --resume saved
        to go on later; a second one leaves at once and writes nothing; 143, 129 and 131:
        SIGTERM, SIGHUP and SIGQUIT, likewise
@@ -133,9 +133,9 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.report_file import ReportOutput  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
 
-    file = ReportOutput(output)
+    file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     if resume and (demo or asked["estimate_keys"] is not None or asked["budget_s"] is not None):
         raise click.UsageError("--resume does not go with --demo, --estimate or --budget-seconds.")
@@ -153,7 +153,7 @@ def command(
 
 
 def _report(
-    target: Target, asked: dict[str, Any], file: ReportOutput, form: str, *, keep: bool = False, resume: bool = False
+    target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool = False, resume: bool = False
 ) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 

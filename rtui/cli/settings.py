@@ -8,6 +8,7 @@ import click
 import msgspec
 
 from rtui.keyspace.text.display import display_text
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.tui.kit.settings import (
     Settings,
     SettingsError,
@@ -16,6 +17,15 @@ from rtui.tui.kit.settings import (
     setting_names,
     settings_path,
 )
+
+
+class UnwritableSettingsError(RtuiError):
+    """The file of settings can't be written."""
+
+    exit_code = ExitCode.OUTPUT
+
+    def __init__(self, happened: str) -> None:
+        super().__init__("The settings can't be written", happened)
 
 
 @click.command("settings")
@@ -53,7 +63,7 @@ def command(name: str | None, value: str | None, *, reset: bool, path: bool) -> 
         raise click.UsageError(error.happened) from None
     file.flush()
     if file.failure is not None:
-        raise click.ClickException(file.failure)
+        raise UnwritableSettingsError(file.failure)
 
 
 def _check_command(name: str, keys: Any) -> None:

@@ -16,6 +16,7 @@ from rtui.cli.options import ConnectionOptions, connection_options, separator_op
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
 from rtui.keyspace.text.display import Display, EscapeSyntaxError, SafeText, quoted, unescape
 from rtui.keyspace.text.segments import Separators
+from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
     from rtui.analysis.report.shared_slot import CommonTag, TagSpread
@@ -60,8 +61,8 @@ def command(
     No server is asked unless an option names one (-u, -h, -p, -s or --profile); then the node that serves each slot is
     named, and where a slot is just being moved to.
 
-    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, and 2 if the server
-    can't be asked or the report can't be read.
+    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, 2 if the report can't be
+    read, and 4 if the server can't be asked.
     """
     names = _names(keys, escaped=escaped)
     explained = [explain(name) for name in names]
@@ -81,7 +82,7 @@ def command(
             paragraphs.append(_tag_paragraph(common, spread, display, has_report=report_file is not None))
         click.echo("\n\n".join(paragraphs))
     if len(slots) > 1:
-        sys.exit(1)
+        sys.exit(ExitCode.FOUND)
 
 
 def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
@@ -106,16 +107,10 @@ def _common_tag(
 
 
 def _owners(target: Target, slots: set[int]) -> dict[int, Owner]:
-    """Ask a server who serves these slots; raises an RtuiError that ends with 2."""
+    """Ask a server who serves these slots; raises an RtuiError."""
     import asyncio  # noqa: PLC0415 - most ask no server
 
-    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
-
-    try:
-        return asyncio.run(_ask_owners(target, slots))
-    except RtuiError as failed:
-        failed.exit_code = 2
-        raise
+    return asyncio.run(_ask_owners(target, slots))
 
 
 async def _ask_owners(target: Target, slots: set[int]) -> dict[int, Owner]:

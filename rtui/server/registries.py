@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ MOST_SHOWN: Final = 20
 class RegistryFileError(RtuiError):
     """A registry that can't be used; says on which lines and why."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, problems: tuple[Problem, ...]) -> None:
         first, *others = [str(one) for one in problems[:MOST_SHOWN]]

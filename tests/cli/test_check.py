@@ -18,6 +18,7 @@ from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import load_registry
 from rtui.registry.rules import RULES, RuleLevels
 from rtui.server.engine import is_built
+from rtui.server.wire.errors import ExitCode
 from tests.analysis.formats.ci_documents import sarif_violations
 from tests.made_report import denied_report, empty_report, made_report, partial_report
 from tests.servers import Server
@@ -165,7 +166,7 @@ def test_wrong_use(wrong: list[str]) -> None:
 
 
 def test_no_server(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["check", "127.0.0.1:1"]) == 3
+    assert run(["check", "127.0.0.1:1"]) == ExitCode.SERVER
     assert capsys.readouterr().err.startswith("rtui: ")
 
 

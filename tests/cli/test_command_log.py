@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rtui.cli.main import run
+from rtui.server.wire.errors import ExitCode
 from tests.servers import Server
 
 USER, PASSWORD = "the-user-0451", "the-password-0451"
@@ -72,7 +73,7 @@ def test_a_login_that_is_refused_is_in_it_without_its_arguments(
     log = tmp_path / "log.jsonl"
     url = f"redis://{USER}:{PASSWORD}@127.0.0.1:{valkey.port}"
     for target in (["--profile", "p"], [url]):
-        assert run(["report", *target, "--log", str(log)]) == 1
+        assert run(["report", *target, "--log", str(log)]) == ExitCode.SERVER
     logins = [line for line in lines_of(log) if line.get("redacted")]
     assert [(line["commands"], line["outcome"]) for line in logins] == [({"AUTH": 1}, "error")] * 2
     text = log.read_text() + capsys.readouterr().out

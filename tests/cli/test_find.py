@@ -23,6 +23,7 @@ from rtui.cli.find import marked, split_target
 from rtui.cli.main import run
 from rtui.keyspace.text.display import display, quoted
 from rtui.server.ending_signals import ENDING
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
 from rtui.tui.kit.settings import SettingsFile
@@ -362,14 +363,14 @@ def test_a_term_that_is_denied_is_named(valkey: Server, capfd: pytest.CaptureFix
     plant(valkey)
     valkey.admin.execute_command("ACL", "SETUSER", "poor", "reset", "on", ">pw", "~*", "+@all", "-pttl")
     url = valkey.url.replace("redis://", "redis://poor:pw@")
-    assert run(["find", url, "ttl:none"]) == 1
+    assert run(["find", url, "ttl:none"]) == ExitCode.SERVER
     err = capfd.readouterr().err
     assert "ttl:none needs PTTL" in err
     assert "rtui acl" in err
 
 
-def test_no_server_is_exit_code_1(capfd: pytest.CaptureFixture[str]) -> None:
-    assert run(["find", "redis://127.0.0.1:1/0", "cart"]) == 1
+def test_no_server(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "redis://127.0.0.1:1/0", "cart"]) == ExitCode.SERVER
     assert capfd.readouterr().out == ""
 
 
@@ -393,7 +394,7 @@ def test_a_reader_that_goes_away_ends_it_quietly(valkey: Server) -> None:
         assert process.stdout.readline().startswith(b"key:")
         process.stdout.close()
         said = process.stderr.read()
-    assert process.returncode == 1
+    assert process.returncode == ExitCode.READER_GONE
     assert b"Traceback" not in said
     assert b"fault" not in said
 
@@ -403,6 +404,8 @@ import signal
 from rtui.analysis.query.query import Query
 from rtui.analysis.report.document import KeyRecord
 from rtui.cli.find_output import FoundKeys
+from rtui.cli.output import open_standard_streams
+open_standard_streams()
 signal.signal(signal.SIGINT, lambda *_: None)
 output = FoundKeys("text", Query(), ())
 for start in range(0, 80_000, 20_000):

@@ -15,6 +15,7 @@ import pytest
 
 from rtui.analysis.formats.samples import read_samples
 from rtui.cli.main import run
+from rtui.server.wire.errors import ExitCode
 from tests.clusters import TestCluster
 from tests.servers import CHECKOUT, Server
 
@@ -79,7 +80,7 @@ def test_samples_until_a_signal(valkey: Server) -> None:
 def test_a_server_that_is_not_there(valkey: Server, capsys: pytest.CaptureFixture[str]) -> None:
     url = valkey.url
     valkey.stop()
-    assert run(["health", url]) == 1
+    assert run(["health", url]) == ExitCode.SERVER
     assert "refused" in capsys.readouterr().err
 
 

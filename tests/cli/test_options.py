@@ -93,7 +93,8 @@ def test_the_environments_password_comes_last() -> None:
     assert target_by("-a", "", environment=environment).password == Secret("")
 
 
-def test_asking_comes_first() -> None:
+def test_asking_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.cli.options.can_ask", lambda: True)
     given, _ = given_by("--askpass", "-a", "option")
     with click.testing.CliRunner().isolation(input="asked\n") as streams:
         assert given.target({}).password == Secret("asked")
@@ -120,7 +121,8 @@ def test_a_server_that_is_named_twice(line: str) -> None:
         target_by(*line.split())
 
 
-def test_sentinels_have_a_user_a_password_and_tls_of_their_own() -> None:
+def test_sentinels_have_a_user_a_password_and_tls_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtui.cli.options.can_ask", lambda: True)
     options = ("sentinel://app:pw@s1/m/2", "--sentinel-user", "watcher", "--sentinel-tls", "--cacert", "/ca.pem")
     tls = Tls(cacert="/ca.pem")
     expected = Target(

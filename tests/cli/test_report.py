@@ -33,6 +33,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target, parse_target
 from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
@@ -196,7 +197,7 @@ def test_who_may_not_scan_gets_no_report(valkey: Server, tmp_path: Path, capsys:
     valkey.admin.execute_command("ACL", "SETUSER", "blind", "on", ">pw", "~*", "+type", "+pttl")
     out = tmp_path / "r.json"
     out.write_text("old")
-    assert run(["report", valkey.url, "--user", "blind", "-a", "pw", "-o", str(out)]) == 1
+    assert run(["report", valkey.url, "--user", "blind", "-a", "pw", "-o", str(out)]) == ExitCode.SERVER
     assert capsys.readouterr().err.startswith("rtui: The analysis broke off\n  ")
     assert out.read_text() == "old"
 
@@ -207,7 +208,7 @@ def test_who_may_not_scan_gets_no_estimate_either(
     plant(valkey)
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-scan")
     out = tmp_path / "report.json"
-    assert run(["report", valkey.url, "--estimate", "100", "-o", str(out)]) == 1
+    assert run(["report", valkey.url, "--estimate", "100", "-o", str(out)]) == ExitCode.SERVER
     said = capsys.readouterr().err
     assert "SCAN was refused: NOPERM" in said
     assert "`rtui acl`" in said
@@ -233,7 +234,7 @@ async def test_without_room_for_another_connection_what_was_seen_is_reported(val
 
 
 def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["report", "-s", str(tmp_path / "no.sock"), "-o", str(tmp_path / "r.json")]) == 1
+    assert run(["report", "-s", str(tmp_path / "no.sock"), "-o", str(tmp_path / "r.json")]) == ExitCode.SERVER
     assert capsys.readouterr().err.startswith("rtui: ")
     assert list(tmp_path.iterdir()) == []
 
@@ -242,7 +243,7 @@ def test_a_place_that_can_not_be_written_is_told_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(report_run, "analyse", lambda *given: pytest.fail("it began to work"))
-    assert run(["report", "-o", str(tmp_path)]) == 1
+    assert run(["report", "-o", str(tmp_path)]) == ExitCode.OUTPUT
     assert "It is a folder" in capsys.readouterr().err
 
 
@@ -332,7 +333,7 @@ def test_a_failure_half_way_writes_what_there_is(
 ) -> None:
     out = tmp_path / "r.json"
     failed: Any = Progress(ScanState.FAILED, reason="It is gone.")  # type: ignore[arg-type]
-    assert ends_with(Made(partial_report(), failed), valkey, out, monkeypatch) == 1
+    assert ends_with(Made(partial_report(), failed), valkey, out, monkeypatch) == ExitCode.SERVER
     assert read(out).head.coverage.kind is CoverageKind.PARTIAL
     assert capsys.readouterr().err.endswith("rtui: The analysis broke off\n  It is gone.\n")
 
@@ -349,7 +350,7 @@ def test_a_full_disk_after_the_work(
 ) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("only Linux has a device that is always full")
-    assert ends_with(Made(made_report()), valkey, Path("/dev/full"), monkeypatch) == 1
+    assert ends_with(Made(made_report()), valkey, Path("/dev/full"), monkeypatch) == ExitCode.OUTPUT
     assert "No space left" in capsys.readouterr().err
 
 

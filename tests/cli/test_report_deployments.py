@@ -14,6 +14,7 @@ from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli.main import run
 from rtui.server.inspection.report_head import PROMOTED_NOTE
+from rtui.server.wire.errors import ExitCode
 from tests.certificates import certificates
 from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
@@ -116,7 +117,7 @@ def test_a_service_whose_sentinels_have_users_of_their_own_and_tls(
             (["--sentinel-tls", "--sentinel-user", "app"], "RTUI_SENTINEL_AUTH"),
         ):
             capsys.readouterr()
-            assert run(["report", *words, *options]) == 1
+            assert run(["report", *words, *options]) == ExitCode.SERVER
             assert remedy in capsys.readouterr().err
 
 

@@ -15,6 +15,7 @@ from rtui.cli.acl import command
 from rtui.cli.main import run
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.wire.command_log import CommandLog
+from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from tests.conftest import Pool, require
 from tests.sentinels import SERVICE, sentinel_of
@@ -69,8 +70,8 @@ def test_what_a_sentinel_has_not(words: list[str]) -> None:
 
 
 def test_its_own_port_explains_itself_to_each_command(sentinel: Alone, capfd: pytest.CaptureFixture[str]) -> None:
-    for name, rest, code in (("report", [], 1), ("find", ["in:x"], 1), ("patterns", [], 1), ("check", [], 3)):
-        assert run([name, f"127.0.0.1:{sentinel.port}", *rest]) == code
+    for name, *rest in (("report",), ("find", "in:x"), ("patterns",), ("check",)):
+        assert run([name, f"127.0.0.1:{sentinel.port}", *rest]) == ExitCode.SERVER
         said = capfd.readouterr().err
         assert "This is a Sentinel" in said
         assert f"sentinel://127.0.0.1:{sentinel.port}/{SERVICE}" in said
@@ -84,7 +85,7 @@ def test_sentinels_of_a_replica_are_told_from_a_failover(
     monkeypatch.setattr("rtui.server.wire.connection.DEMOTED_ATTEMPTS", 2)
     with sentinel_of(replica.binary, replica.port) as (port, _):
         for words in (["report"], ["find", "type:string"], ["health"]):
-            assert run([*words, "-u", f"sentinel://127.0.0.1:{port}/{SERVICE}"]) == 1
+            assert run([*words, "-u", f"sentinel://127.0.0.1:{port}/{SERVICE}"]) == ExitCode.SERVER
             said = capsys.readouterr().err
             assert "rtui: waiting. 127.0.0.1:" in said
             assert "watch a replica in the place of its primary" in said

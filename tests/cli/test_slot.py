@@ -17,7 +17,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, unescape
 from tests.analysis.report.test_namespaces import reported
 from tests.clusters import TestCluster
-from tests.servers import Server, free_port
+from tests.servers import Server
 
 
 def run(*args: str) -> Result:
@@ -183,11 +183,3 @@ def test_one_server_says_that_it_is_in_no_cluster(valkey: Server) -> None:
     result = run("-p", str(valkey.port), "a")
     assert result.exit_code == 0
     assert "  node    none: the server is in no cluster\n" in result.output
-
-
-def test_a_server_that_cannot_be_asked_ends_with_2() -> None:
-    program = "from rtui.cli.main import run; import sys; sys.exit(run(sys.argv[1:]))"
-    arguments = [sys.executable, "-c", program, "slot", "-p", str(free_port()), "a"]
-    result = subprocess.run(arguments, capture_output=True, check=False)
-    assert result.returncode == 2
-    assert b"rtui: " in result.stderr

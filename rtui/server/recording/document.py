@@ -26,7 +26,7 @@ from msgspec import Meta
 from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
 MAX_FILE_BYTES: Final = 64 << 20
@@ -146,7 +146,7 @@ Line: TypeAlias = Exchange | Key | Mouse | Paste | Cursor | Resize | End
 class RecordingError(RtuiError):
     """A file that holds no recorded session."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
     def __init__(self, happened: str) -> None:
         super().__init__("The recording can't be played", happened, "rtui --record FILE makes one.")

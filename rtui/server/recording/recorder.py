@@ -28,7 +28,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import MAX_FILE_BYTES, End, EndReason, Exchange, Header, Input, as_json
 from rtui.server.recording.sanitising import Sanitiser
 from rtui.server.wire.command_log import CommandLog
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.replies import Reply, ServerError
 
 MOST_WAITING_BYTES: Final = 64 << 20
@@ -43,7 +43,7 @@ PATIENCE_S: Final = 5.0
 class RecordError(RtuiError):
     """A file that can't be made."""
 
-    exit_code = 2
+    exit_code = ExitCode.OUTPUT
 
     def __init__(self, happened: str) -> None:
         super().__init__("The session can't be recorded", happened, "Name a file that is not there yet.")

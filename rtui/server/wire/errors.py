@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import traceback
-from enum import Enum
+from enum import Enum, IntEnum
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +17,30 @@ if TYPE_CHECKING:
     import asyncio
 
 
+class ExitCode(IntEnum):
+    """How a command ends; one fact has one code in all of them. After a signal it is 128 and its number."""
+
+    FINE = 0
+    FOUND = 1
+    """Something is as it was asked for: a finding, a threshold that is reached, keys in several slots."""
+    USAGE = 2
+    """The command line makes no sense, a file that it names can't be read, or nobody can be asked for a password."""
+    UNKNOWN = 3
+    """Nothing is found, but not everything that was asked could be judged."""
+    SERVER = 4
+    """The server can't be reached, refuses what is needed, or its connection is lost for good."""
+    OUTPUT = 5
+    """The output can't be written."""
+    FAULT = 70
+    """A fault of rtui itself."""
+    READER_GONE = 141
+    """Nobody reads the output any more: what shells say of a program that SIGPIPE has ended."""
+
+
 class RtuiError(Exception):
     """An exception that is shown to the user: a short `title`, what `happened`, a `remedy`; all safe to show."""
 
-    exit_code = 1
+    exit_code = ExitCode.SERVER
     """Of a command that it ends."""
 
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
@@ -36,7 +56,7 @@ class RtuiError(Exception):
 class TargetError(RtuiError):
     """A target, option or profile that can't be understood; repeats nothing of it, since it may hold a password."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 class ScanRefusedError(RtuiError):
@@ -55,6 +75,8 @@ class ServerBusyError(RtuiError):
 
 class InternalError(RtuiError):
     """A fault of rtui itself; says where it was, nothing of the data, and has the exception as its cause."""
+
+    exit_code = ExitCode.FAULT
 
     def __init__(self, error: BaseException) -> None:
         frames = traceback.extract_tb(error.__traceback__)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.cli.report_file import NEW_FILE_MODE, OutputError, ReportOutput
+from rtui.cli.output import NEW_FILE_MODE, Output, OutputError
 
 FULL = Path("/dev/full")
 
@@ -26,7 +26,7 @@ def names(folder: Path) -> list[str]:
 
 
 def write(path: Path, text: str) -> None:
-    ReportOutput(str(path)).write(text)
+    Output(str(path)).write(text)
 
 
 def test_a_new_file_is_for_its_owner(tmp_path: Path) -> None:
@@ -76,16 +76,16 @@ def test_a_pipe_is_written_to(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
-@pytest.mark.parametrize("act", [ReportOutput.check, lambda file: file.write("new")])
+@pytest.mark.parametrize("act", [Output.check, lambda file: file.write("new")])
 @pytest.mark.parametrize(
     ("name", "said"),
     [("folder", "It is a folder"), ("no/such/file", "No such file"), ("file/below", "Not a directory")],
 )
-def test_a_place_that_can_be_no_file(act: Callable[[ReportOutput], None], name: str, said: str, tmp_path: Path) -> None:
+def test_a_place_that_can_be_no_file(act: Callable[[Output], None], name: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("old")
     with pytest.raises(OutputError) as failed:
-        act(ReportOutput(str(tmp_path / name)))
+        act(Output(str(tmp_path / name)))
     assert said in failed.value.happened
     assert str(tmp_path / name) in failed.value.happened
     assert names(tmp_path) == ["file", "folder"]
@@ -94,8 +94,8 @@ def test_a_place_that_can_be_no_file(act: Callable[[ReportOutput], None], name: 
 
 
 def test_looking_leaves_nothing(tmp_path: Path) -> None:
-    ReportOutput(str(tmp_path / "report.json")).check()
-    ReportOutput("-").check()
+    Output(str(tmp_path / "report.json")).check()
+    Output("-").check()
     assert names(tmp_path) == []
 
 
@@ -104,11 +104,11 @@ def test_a_full_disk_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> Non
     path.write_text("old")
     program = (
         "import resource, signal, sys\n"
-        "from rtui.cli.report_file import OutputError, ReportOutput\n"
+        "from rtui.cli.output import Output, OutputError\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n"
-        "    ReportOutput(sys.argv[1]).write('x' * 100_000)\n"
+        "    Output(sys.argv[1]).write('x' * 100_000)\n"
         "except OutputError as failed:\n"
         "    sys.stdout.write(f'{failed.happened} {failed.remedy}')\n"
     )
@@ -125,25 +125,8 @@ def test_a_full_device() -> None:
         write(FULL, "x" * 100_000)
 
 
-@pytest.mark.skipif(not FULL.exists(), reason="only Linux has a device that is always full")
-def test_a_full_standard_output() -> None:
-    program = (
-        "import sys\n"
-        "from rtui.cli.report_file import OutputError, ReportOutput\n"
-        "try:\n"
-        "    ReportOutput('-').write('x' * 100)\n"
-        "except OutputError as failed:\n"
-        "    sys.stderr.write(failed.happened)\n"
-    )
-    with FULL.open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", program], stdout=full, stderr=subprocess.PIPE, text=True, check=True
-        )
-    assert done.stderr == "standard output: No space left on device."
-
-
 def test_standard_output_is_utf_8_in_any_locale() -> None:
-    program = "from rtui.cli.report_file import ReportOutput; ReportOutput('-').write('≥ 1')"
+    program = "from rtui.cli.output import Output; Output('-').write('≥ 1')"
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     said = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, check=True).stdout
     assert said == "≥ 1".encode()
@@ -172,9 +155,9 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
     path.write_text("old")
     program = (
         "import os, signal, sys\n"
-        "from rtui.cli import report_file\n"
-        "report_file.os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)\n"
-        "report_file.ReportOutput(sys.argv[1]).write('new')\n"
+        "from rtui.cli import output\n"
+        "output.os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "output.Output(sys.argv[1]).write('new')\n"
     )
     done = subprocess.run([sys.executable, "-c", program, str(path)], check=False)
     assert done.returncode == -signal.SIGKILL
@@ -185,4 +168,4 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
     ("name", "suffix"), [("-", ""), ("a.json", ".json"), ("A.HTML", ".html"), ("a/b.c/report", ""), (".json", "")]
 )
 def test_suffixes(name: str, suffix: str) -> None:
-    assert ReportOutput(name).suffix == suffix
+    assert Output(name).suffix == suffix

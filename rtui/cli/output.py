@@ -1,0 +1,191 @@
+"""Where commands write to: files, which are replaced as a whole or left as they were, and the standard streams."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+import sys
+from contextlib import suppress
+from io import BufferedWriter, FileIO, TextIOWrapper
+from pathlib import Path
+from select import select
+from typing import TYPE_CHECKING, Final, TextIO
+
+from rtui.server.wire.errors import ExitCode, RtuiError
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+STANDARD_STREAM: Final = "-"
+"""The name that means standard input, or standard output."""
+
+NEW_FILE_MODE: Final = 0o600
+"""A new file is readable by its owner only: names of keys may be personal data."""
+
+
+class OutputError(RtuiError):
+    """Output that could not be written; the remedy says what is there now."""
+
+    exit_code = ExitCode.OUTPUT
+
+    def __init__(self, name: str, error: OSError, remedy: str = "") -> None:
+        super().__init__("The output can't be written", f"{name}: {error.strerror or error}.", remedy)
+
+
+class ReaderGone(Exception):  # noqa: N818 - it is no error: who reads has seen enough
+    """Nobody reads standard output any more, as after `| head`; it ends the command quietly."""
+
+
+class _StandardOutput(FileIO):
+    """Standard output without a buffer, which writes all of what it is given.
+
+    Python's own stream loses a part of a large write that a signal interrupts (CPython 3.11).
+    """
+
+    def __init__(self, failure: OSError | None) -> None:
+        """`failure` is why nothing can be written to it, None where that is to be seen."""
+        super().__init__(1, "wb", closefd=False)
+        self._failure = failure
+        self._is_given_up = False
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write; raises ReaderGone and OutputError, and takes what is left in buffers for written after that."""
+        whole = rest = memoryview(data).cast("B")
+        try:
+            if self._failure is not None:
+                raise self._failure
+            while rest and not self._is_given_up:
+                written = super().write(rest)
+                if written is None:  # it does not block, and has no room
+                    select([], [self], [])
+                rest = rest[written or 0 :]
+        except BrokenPipeError:
+            self._is_given_up = True
+            raise ReaderGone from None
+        except OSError as error:
+            self._is_given_up, self._failure = True, None
+            raise OutputError("standard output", error) from None
+        return len(whole)
+
+
+class _StandardError(FileIO):
+    """Standard error; what can't be written to it is lost, since nobody can be told."""
+
+    def write(self, data: ReadableBuffer) -> int:
+        """Write as far as that can be done."""
+        with suppress(OSError):
+            super().write(data)
+        return len(memoryview(data).cast("B"))
+
+
+def open_standard_streams() -> None:
+    """Have failures of standard output and error end in an exit code, and give those that are closed a stream.
+
+    No socket or file must get the number of one that is closed: what is meant for it would be written there.
+    """
+    closed = []
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            closed.append(number)
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number, which is this one
+    if 0 in closed:
+        sys.stdin = open(0, closefd=False)  # noqa: SIM115 - as long as the process lives
+    failure = OSError(errno.EBADF, "It is closed") if 1 in closed else None
+    sys.stdout = _text(_StandardOutput(failure), sys.stdout)
+    sys.stderr = _text(_StandardError(2, "wb", closefd=False), sys.stderr)
+
+
+def _text(raw: FileIO, before: TextIO | None) -> TextIOWrapper:
+    """Return a stream for text as Python's own one writes it, but for what can't be encoded."""
+    encoding = None if before is None else before.encoding
+    return TextIOWrapper(BufferedWriter(raw), encoding or "utf-8", "backslashreplace", line_buffering=raw.isatty())
+
+
+class Output:
+    """A file or standard output, to write one text to in UTF-8."""
+
+    def __init__(self, name: str) -> None:
+        """`name` is a path, or STANDARD_STREAM."""
+        self._path = None if name == STANDARD_STREAM else Path(name)
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of the name in lower case; empty for standard output."""
+        return "" if self._path is None else self._path.suffix.lower()
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether this is standard output on a terminal."""
+        return self._path is None and sys.stdout.isatty()
+
+    def check(self) -> None:
+        """Check that the file can be written, before hours of work. Raises OutputError."""
+        if self._path is None:
+            return
+        from rtui.server.files import create_part_file  # noqa: PLC0415 - the help must not wait for it
+
+        try:
+            path, is_special = _resolved(self._path)
+            if not is_special:
+                descriptor, part = create_part_file(path)
+                os.close(descriptor)
+                part.unlink()
+        except OSError as error:
+            raise OutputError(str(self._path), error) from None
+
+    def write(self, text: str) -> None:
+        """Write it. A file is replaced as a whole or not at all and keeps its permissions; devices and pipes are not.
+
+        Raises OutputError, and ReaderGone.
+        """
+        data = text.encode("utf-8", "backslashreplace")
+        if self._path is None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(data)
+            sys.stdout.buffer.flush()
+            return
+        try:
+            path, is_special = _resolved(self._path)
+            if is_special:
+                path.write_bytes(data)
+            else:
+                _replace(path, data)
+        except OSError as error:
+            kept = "The file that was there is as it was." if self._path.is_file() else "Nothing was left there."
+            raise OutputError(str(self._path), error, kept) from None
+
+
+def _resolved(path: Path) -> tuple[Path, bool]:
+    """Return the path with links resolved, and whether it is a device, pipe or socket, which no file may replace.
+
+    Raises OSError for a folder.
+    """
+    resolved = Path(os.path.realpath(path))
+    if resolved.is_dir():
+        raise IsADirectoryError(0, "It is a folder")
+    return resolved, resolved.exists() and not resolved.is_file()
+
+
+def _replace(path: Path, data: bytes) -> None:
+    """Write a file with the owner and permissions of the old one, and make sure that its name survives a power cut."""
+    from rtui.server.files import atomic_file  # noqa: PLC0415 - the help must not wait for it
+
+    with atomic_file(path) as file:
+        file.write(data)
+        try:
+            old = path.stat()
+        except FileNotFoundError:
+            os.fchmod(file.fileno(), NEW_FILE_MODE)
+        else:
+            with suppress(PermissionError):
+                os.fchown(file.fileno(), old.st_uid, old.st_gid)
+            os.fchmod(file.fileno(), stat.S_IMODE(old.st_mode))
+    with suppress(OSError):  # not every file system can do this
+        descriptor = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
