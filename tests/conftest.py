@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+import signal
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator
@@ -82,6 +83,14 @@ def without_clipboard(monkeypatch: pytest.MonkeyPatch) -> None:
 def without_state(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     """Keep positions of scans and reports out of the folder of whoever runs the tests."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
+
+
+@pytest.fixture(autouse=True)
+def without_ignored_signals() -> None:
+    """Have signals end programs as a shell starts them, also where nohup or a script runs the tests."""
+    for number in (signal.SIGHUP, signal.SIGQUIT):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, signal.SIG_DFL)
 
 
 @pytest.fixture(autouse=True)

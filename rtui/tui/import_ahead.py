@@ -16,6 +16,7 @@ from typing import Final
 AHEAD: Final = (
     "rtui.tui.kit.query_hints",
     "rtui.tui.kit.vocabulary",
+    "rtui.analysis.query.near_misses",
     "rtui.analysis.aggregate.aggregates",
     "rtui.server.inspection.pipeline",
     "rtui.server.analysis_run",
@@ -37,6 +38,7 @@ AHEAD: Final = (
     "rtui.tui.help.screen",
     "rtui.tui.help.rule_pages",
     "rtui.tui.server.screen",
+    "rtui.server.health_judging",
 )
 """Modules that no command for a short answer and no first screen imports, those first that are needed most."""
 

@@ -12,14 +12,8 @@ import pytest
 from rtui.server.ending_signals import ENDING
 from tests.servers import CHECKOUT
 
-RUN = """
-import signal, sys
-for one in (signal.SIGHUP, signal.SIGQUIT):
-    signal.signal(one, signal.SIG_DFL)
-from rtui.cli.main import main
-main()
-"""
-"""Runs rtui with signals as a shell gives them."""
+RUN = "from rtui.cli.main import main; main()"
+AS_NOHUP = "import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); " + RUN
 
 COMMANDS = ("report", "find", "check", "patterns", "health", "slot")
 
@@ -48,12 +42,10 @@ def test_the_exit_status_says_which_signal_it_was(sent: signal.Signals, command:
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:
-    code = RUN.replace("SIG_DFL", "SIG_IGN")
     with socket.create_server(("127.0.0.1", 0)) as mute:
         arguments = ["health", f"127.0.0.1:{mute.getsockname()[1]}"]
-        with subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], cwd=CHECKOUT, stderr=subprocess.PIPE
-        ) as process:
+        command = [sys.executable, "-c", AS_NOHUP, *arguments]
+        with subprocess.Popen(command, cwd=CHECKOUT, stderr=subprocess.PIPE) as process:
             connection, _ = mute.accept()
             with connection:
                 process.send_signal(signal.SIGHUP)

@@ -29,16 +29,14 @@ MANY = 150_000
 """Keys that a gentle pass needs seconds for."""
 
 BROWSE = """
-import fcntl, signal, sys, termios
-for one in (signal.SIGHUP, signal.SIGQUIT):
-    signal.signal(one, signal.SIG_DFL)
+import fcntl, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 import rtui.server.analysis_session
 rtui.server.analysis_session.ASK_FROM_S = 0.0
 from rtui.cli.main import main
 main()
 """
-"""Runs rtui with a terminal and signals as a shell gives them, also where the tests ignore a hang-up.
+"""Runs rtui with a terminal of its own.
 
 An analysis that has just begun counts as a long one.
 """
