@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import functools
+import getpass
 import os
 import sys
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -37,6 +39,9 @@ PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variabl
 SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the name of a variable
 """Holds the password of Sentinels."""
 
+KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
+"""Holds the passphrase of the client key."""
+
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
 HELP: Final = """\
@@ -55,6 +60,10 @@ Of a cluster any node will do; host:port,host:port names several, of which the f
 
 With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
 Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
+
+\b
+Which passphrase of an encrypted --key, the first of these that is there:
+  --key-askpass, the profile's key_password, RTUI_KEY_PASSWORD
 
 \b
 Passwords that expire are printed by --password-command, as one line of text or as
@@ -88,7 +97,7 @@ Exit codes, the same in all commands
   0    it is done
   1    something was found: a finding or threshold of --fail-on, keys in several slots
   2    the command line makes no sense, a file that it names can't be read, or there is
-       no terminal to ask for a password on
+       no terminal to ask for a password or passphrase on
   3    nothing was found, but not all that was asked could be judged
   4    the server can't be reached or refuses, or its connection was lost for good
   5    the output can't be written
@@ -121,6 +130,7 @@ class ConnectionOptions:
     cacertdir: str | None
     cert: str | None
     key: str | None
+    key_askpass: bool
     sni: str | None
     insecure: bool
     cluster: bool
@@ -163,13 +173,26 @@ class ConnectionOptions:
         if self.protocol is not None:
             changes["protocol"] = int(self.protocol)
         if self.askpass:
-            changes["password"] = _asked("Password")
+            changes["password"] = _asked("--askpass", "Password", PASSWORD_VARIABLE)
         elif self.password is not None:
             changes["password"] = Secret(self.password)
         elif found.password is None and environment.get(PASSWORD_VARIABLE):
             changes["password"] = Secret(environment[PASSWORD_VARIABLE])
         changes |= {"login": self._login(found), "way": self._way(found)}
-        return replace(found, sentinels=self._sentinels(found, environment), **changes)
+        found = replace(found, sentinels=self._sentinels(found, environment), **changes)
+        key_password = self._key_password(found.tls, environment)
+        return found if key_password is None else found.with_key_password(key_password)
+
+    def _key_password(self, tls: Tls | None, environment: Mapping[str, str]) -> Secret | None:
+        """Return the passphrase of the client key, as far as one is given."""
+        if self.key_askpass:
+            if tls is None or tls.cert is None:
+                raise click.UsageError("Without --cert and --key there is no key whose passphrase could be asked for.")
+            return _asked("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
+        if tls is None or tls.key_password is not None:
+            return None if tls is None else tls.key_password
+        given = environment.get(KEY_PASSWORD_VARIABLE)
+        return Secret(given) if given else None
 
     def _login(self, found: Target) -> Login | None:
         """Return what makes passwords, in place of the profile's."""
@@ -198,7 +221,7 @@ class ConnectionOptions:
         if self.sentinel_user is not None:
             changes["user"] = self.sentinel_user
         if self.sentinel_askpass:
-            changes["password"] = _asked("Password of the Sentinels")
+            changes["password"] = _asked("--sentinel-askpass", "Password of the Sentinels", SENTINEL_PASSWORD_VARIABLE)
         elif environment.get(SENTINEL_PASSWORD_VARIABLE) and sentinels is not None and sentinels.password is None:
             changes["password"] = Secret(environment[SENTINEL_PASSWORD_VARIABLE])
         if self.sentinel_tls:
@@ -257,21 +280,14 @@ _OPTION_OF: Final = {"password": "pass", "address_map": "map"}
 """Options of the connection that are not named like their parameters."""
 
 
-def can_ask() -> bool:
-    """Whether there is a terminal to ask for a password on."""
-    try:
-        os.close(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
-    except OSError:
-        return sys.stdin.isatty()
-    return True
-
-
-def _asked(what: str) -> Secret:
-    """Ask for a password on the terminal; raises `click.UsageError` where there is none."""
-    if not can_ask():
-        instead = f"Give it by {PASSWORD_VARIABLE} ({SENTINEL_PASSWORD_VARIABLE}), a profile or --password-command."
-        raise click.UsageError(f"There is no terminal to ask for a password on. {instead}")
-    return Secret(click.prompt(what, hide_input=True, err=True, default="", show_default=False))
+def _asked(option: str, what: str, variable: str) -> Secret:
+    """Ask for a secret on the terminal; `variable` of the environment may hold it instead."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        try:
+            return Secret(click.prompt(what, hide_input=True, err=True, default="", show_default=False))
+        except getpass.GetPassWarning:  # nothing was asked: what is typed could be seen
+            raise click.UsageError(f"{option}: there is no terminal to ask on; use {variable} or a profile.") from None
 
 
 def grouped(*declared: Decorator) -> Decorator:
@@ -301,7 +317,8 @@ _connection_options: Final = grouped(
     click.option("--cacert", metavar="FILE", help="Authority that signed the server's certificate (the system's)."),
     click.option("--cacertdir", metavar="DIR", help="Folder of such authorities."),
     click.option("--cert", metavar="FILE", help="Client certificate."),
-    click.option("--key", metavar="FILE", help="Its key."),
+    click.option("--key", metavar="FILE", help="Its private key, if it is not in the same file."),
+    click.option("--key-askpass", is_flag=True, help="Ask for the passphrase of the key on the terminal."),
     click.option("--sni", metavar="NAME", help="Server name to ask for and to check the certificate against."),
     click.option("--insecure", is_flag=True, help="Accept any certificate."),
     click.option(

@@ -50,6 +50,7 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     cacertdir: _Text | None = None
     cert: _Text | None = None
     key: _Text | None = None
+    key_password: _Text | None = None
     word: Annotated[str, Meta(min_length=1, max_length=12, pattern=r"\A[^\0]*\Z")] | None = None
     colour: Literal["red", "yellow", "green", "blue", "magenta", "cyan"] | None = None
     registry: _Text | None = None
@@ -67,7 +68,7 @@ class _Profile(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 _AS_GIVEN: Final = ("host", "port", "user", "db", "protocol", "cluster", "only_node", "replicas", "zone")
 """What goes into the target as it is."""
 _TLS_PATHS: Final = ("cacert", "cacertdir", "cert", "key")
-_PRIVATE: Final = ("password", "sentinel_password", "password_command", "credential_provider", "rename")
+_PRIVATE: Final = ("password", "key_password", "sentinel_password", "password_command", "credential_provider", "rename")
 """What others must not read, or must not change, since it is run; names of commands may be kept from other clients."""
 
 _POSITION: Final = re.compile(r"\(at [^()]*\)\Z")
@@ -107,6 +108,8 @@ class Profiles:
             changes["password"] = Secret(given["password"])
         tls: dict[str, Any] = {key: str(self._resolved(given[key])) for key in _TLS_PATHS if key in given}
         tls |= {key: given[key] for key in ("sni", "insecure") if key in given}
+        if "key_password" in given:
+            tls["key_password"] = Secret(given["key_password"])
         if tls or given.get("tls"):
             if found.socket_path is not None:
                 raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
@@ -114,7 +117,7 @@ class Profiles:
         changes |= {
             "login": self._login(name, given),
             "way": self._way(name, given),
-            "sentinels": self._sentinels(name, given, found),
+            "sentinels": self._sentinels(name, given, found, tls),
             "names": self._names(name, given),
         }
         if "word" in given or "colour" in given:
@@ -143,8 +146,10 @@ class Profiles:
         except TargetError as error:
             raise self._wrong(f"In profile {name!r}: {error.happened}", error.remedy) from None
 
-    def _sentinels(self, name: str, given: Mapping[str, Any], found: Target) -> Sentinels | None:
-        """Return the Sentinels of the URL with what the profile says of them."""
+    def _sentinels(
+        self, name: str, given: Mapping[str, Any], found: Target, tls: Mapping[str, Any]
+    ) -> Sentinels | None:
+        """Return the Sentinels of the URL with what the profile says of them; `tls` is that of the servers."""
         if found.sentinels is None:
             if any(key.startswith("sentinel_") for key in given):
                 raise self._wrong(
@@ -155,8 +160,7 @@ class Profiles:
         if "sentinel_password" in given:
             sentinels = replace(sentinels, password=Secret(given["sentinel_password"]))
         if given.get("sentinel_tls"):
-            tls = {key: str(self._resolved(given[key])) for key in _TLS_PATHS if key in given}
-            sentinels = replace(sentinels, tls=Tls(insecure=bool(given.get("insecure")), **tls))
+            sentinels = replace(sentinels, tls=replace(Tls(**tls), sni=None))
         return sentinels
 
     def _names(self, name: str, given: Mapping[str, Any]) -> CommandNames:
@@ -216,7 +220,8 @@ class Profiles:
             )
         if (
             "socket" in given
-            and {"host", "port", "via", "map", "proxy", "tls", "sni", "insecure", *_TLS_PATHS} & given.keys()
+            and {"host", "port", "via", "map", "proxy", "tls", "sni", "insecure", "key_password", *_TLS_PATHS}
+            & given.keys()
         ):
             raise self._wrong(f"Profile {name!r} has a socket and what only TCP has.", "Give either of them.")
         return given

@@ -98,7 +98,7 @@ def _remembered(target: Target) -> _Server:
         socket_path=target.socket_path,
         user=target.user,
         db=target.db,
-        tls=target.tls,
+        tls=_without_secret(target.tls),
         cluster=target.cluster,
         seeds=list(target.seeds),
         only_node=target.only_node,
@@ -108,8 +108,14 @@ def _remembered(target: Target) -> _Server:
         profile=target.name,
         via=list(target.way.via),
         map=list(target.way.addresses.rules),
-        sentinels=None if asked is None else _Sentinels(asked.service, list(asked.addresses), asked.user, asked.tls),
+        sentinels=None
+        if asked is None
+        else _Sentinels(asked.service, list(asked.addresses), asked.user, _without_secret(asked.tls)),
     )
+
+
+def _without_secret(tls: Tls | None) -> Tls | None:
+    return None if tls is None else replace(tls, key_password=None)
 
 
 def _identity(server: _Server) -> object:

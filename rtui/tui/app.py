@@ -153,6 +153,8 @@ class RtuiApp(Navigation):
         """Connect again, with a password that was typed."""
         if message.password is not None:
             self.options = replace(self.options, target=replace(self.options.target, password=message.password))
+        if message.key_password is not None:
+            self.options = replace(self.options, target=self.options.target.with_key_password(message.key_password))
         await self.begin()
 
     def _new_session(self) -> Session:

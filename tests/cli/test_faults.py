@@ -141,5 +141,5 @@ def test_standard_error_that_can_not_be_written(command: str, valkey: Server) ->
 
 def test_a_password_that_nobody_can_be_asked_for(valkey: Server) -> None:
     code, said = ended(["check", "-p", "PORT", "--askpass"], valkey.port)
-    assert (code, "There is no terminal to ask for a password on" in said) == (ExitCode.USAGE, True)
+    assert (code, "there is no terminal to ask on; use REDISCLI_AUTH or a profile" in said) == (ExitCode.USAGE, True)
     assert "GetPassWarning" not in said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -93,12 +95,62 @@ def test_the_environments_password_comes_last() -> None:
     assert target_by("-a", "", environment=environment).password == Secret("")
 
 
-def test_asking_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.cli.options.can_ask", lambda: True)
+def test_asking_comes_first() -> None:
     given, _ = given_by("--askpass", "-a", "option")
     with click.testing.CliRunner().isolation(input="asked\n") as streams:
         assert given.target({}).password == Secret("asked")
     assert b"asked" not in streams[0].getvalue()
+
+
+def test_the_passphrase_of_the_key() -> None:
+    environment = {"RTUI_KEY_PASSWORD": "# / env"}
+    assert target_by("--cert", "c", "--key", "k", environment=environment).tls == Tls(
+        cert="c", key="k", key_password=Secret("# / env")
+    )
+    assert target_by("cache", environment=environment).tls is None
+    given, _ = given_by("sentinel://s1/m", "--sentinel-tls", "--cert", "c", "--key-askpass")
+    with click.testing.CliRunner().isolation(input="asked\n") as streams:
+        asked = given.target(environment)
+    assert b"asked" not in streams[0].getvalue()
+    assert asked.tls == Tls(cert="c", key_password=Secret("asked"))
+    assert asked.sentinels is not None
+    assert asked.sentinels.tls == asked.tls
+    for line in ("--key-askpass", "--tls --key-askpass", "-s /x --key-askpass"):
+        with pytest.raises(click.UsageError, match="no key"):
+            target_by(*line.split())
+
+
+COMMANDS = ("browse", "report", "find", "check", "health", "patterns", "history", "slot")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("options", "variable"),
+    [
+        ("--askpass", "REDISCLI_AUTH"),
+        ("--cert c --key-askpass", "RTUI_KEY_PASSWORD"),
+        ("-u sentinel://s/m --sentinel-askpass", "RTUI_SENTINEL_AUTH"),
+    ],
+)
+def test_nobody_is_asked_without_a_terminal(command: str, options: str, variable: str) -> None:
+    """A process of its own session has no terminal, also where the tests run in one."""
+    words = [*options.split(), *([] if "-u" in options else ["-h", "127.0.0.1"]), *_WORDS.get(command, ())]
+    line = [sys.executable, "-m", "rtui", command, *words]
+    ended = subprocess.run(
+        line, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, start_new_session=True
+    )
+    assert ended.returncode == 2
+    assert ended.stdout == ""
+    if command != "browse":  # it says first that the screen needs a terminal
+        option = next(word for word in words if word.endswith("askpass"))
+        assert f"{option}: there is no terminal to ask on; use {variable} or a profile." in ended.stderr
+    assert "Warning" not in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+_WORDS = {"find": ("a",), "slot": ("a",)}
+"""Arguments that a command can't do without."""
 
 
 @pytest.mark.parametrize(
@@ -121,8 +173,7 @@ def test_a_server_that_is_named_twice(line: str) -> None:
         target_by(*line.split())
 
 
-def test_sentinels_have_a_user_a_password_and_tls_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.cli.options.can_ask", lambda: True)
+def test_sentinels_have_a_user_a_password_and_tls_of_their_own() -> None:
     options = ("sentinel://app:pw@s1/m/2", "--sentinel-user", "watcher", "--sentinel-tls", "--cacert", "/ca.pem")
     tls = Tls(cacert="/ca.pem")
     expected = Target(

@@ -67,6 +67,14 @@ def refused(profiles: Profiles, name: str = "a") -> TargetError:
         ('user = "u"\npassword = "p"', Target(user="u", password=Secret("p"), name="a")),
         ('url = "redis://:old@cache"\npassword = "new"', Target("cache", password=Secret("new"), name="a")),
         ("tls = true\ninsecure = true", Target(tls=Tls(insecure=True), name="a")),
+        (
+            'url = "sentinel://s1/m"\nsentinel_tls = true\ncert = "/c"\nkey_password = "# /"\nsni = "x"',
+            Target(
+                tls=Tls(cert="/c", key_password=Secret("# /"), sni="x"),
+                sentinels=Sentinels("m", (("s1", 26379),), tls=Tls(cert="/c", key_password=Secret("# /"))),
+                name="a",
+            ),
+        ),
         ('cacert = "/ca.pem"\nsni = "x"', Target(tls=Tls(cacert="/ca.pem", sni="x"), name="a")),
         ('socket = "/run/s"\ndb = 1', Target(socket_path="/run/s", db=1, name="a")),
     ],

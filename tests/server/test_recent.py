@@ -99,3 +99,11 @@ def test_a_broken_file_counts_as_empty(recent: RecentServers, text: str) -> None
 def test_a_name_that_is_no_text_is_not_remembered(recent: RecentServers) -> None:
     recent.add(Target("cache", user="\udcff"))
     assert recent.servers() == []
+
+
+def test_the_key_of_a_client_is_remembered_without_its_passphrase(recent: RecentServers) -> None:
+    tls = Tls(cert="/c.pem", key="/k.pem")
+    known = Target("cache", tls=tls, sentinels=Sentinels("m", (("s1", 1),), tls=tls))
+    recent.add(known.with_key_password(Secret("hunter2")))
+    assert "hunter2" not in recent.path.read_text()
+    assert [(one.tls, one.sentinels and one.sentinels.tls) for one in recent.servers()] == [(tls, tls)]

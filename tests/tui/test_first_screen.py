@@ -8,7 +8,9 @@ import pytest
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError
+from rtui.server.wire.secret import Secret
+from rtui.server.wire.target import Sentinels, Target, Tls
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.connect.screen import ConnectScreen, connecting_line
@@ -83,3 +85,36 @@ async def test_what_fails_at_once_is_told_and_tried_again() -> None:
         session.failure = None
         await pilot.press("r")
         await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
+
+
+class RefusedSession(FixedSession):
+    """Fails with each of some errors in turn, then connects."""
+
+    def __init__(self, *errors: RtuiError) -> None:
+        super().__init__()
+        self.errors = list(errors)
+
+    async def start(self) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+        await super().start()
+
+
+async def test_the_passphrase_of_the_key_and_the_password_are_asked_for_in_place() -> None:
+    wrong = (KeyPassphraseError("The client key is encrypted", happened, "Give it.") for happened in ("none", "wrong"))
+    session = RefusedSession(*wrong, ConnectFailure(FailureKind.NOAUTH, "no password", "Give it."))
+    tls = Tls(cert="/c.pem", key="/k.pem")
+    app = RtuiApp(BrowseOptions(target=Target(tls=tls, sentinels=Sentinels("m", (("s", 1),), tls=tls))), session)
+    async with app.run_test(size=SIZE) as pilot:
+        for left, typed, asked in ((2, "not", "passphrase"), (1, "fits", "passphrase"), (0, "theirs", "password")):
+            await until(pilot, lambda left=left: len(session.errors) == left)  # type: ignore[misc]
+            await until(pilot, lambda: isinstance(app.screen, ConnectScreen) and app.screen.password_input.has_focus)
+            assert asked in shown(app)
+            await pilot.press(*typed)
+            assert typed not in shown(app)
+            await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, BrowseScreen))
+    target = app.options.target
+    assert target.password == Secret("theirs")
+    assert target.sentinels is not None
+    assert [one and one.key_password for one in (target.tls, target.sentinels.tls)] == [Secret("fits")] * 2

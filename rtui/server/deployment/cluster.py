@@ -17,7 +17,7 @@ from rtui.server import guard
 from rtui.server.chance import new_random
 from rtui.server.deployment.topology import Node, Topology, TopologyChange, read_topology, topology_change
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_control_lane
@@ -58,7 +58,7 @@ class ClusterWatch:
             for target in self._candidates(failed):
                 try:
                     found = await self._ask(target)
-                except (ConnectFailure, ConnectionLost) as error:
+                except RtuiError as error:
                     last = error
                     continue
                 answered += 1

@@ -21,7 +21,7 @@ from rtui.analysis.health.sample import SentinelView
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.guarded import GuardedConnection
 from rtui.server.wire.command_log import CommandLog, Purpose
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.opening import CONNECT_TIMEOUT_S
@@ -70,9 +70,14 @@ class PrimaryFinder:
         return SafeText(f"The Sentinels disagree: {'; '.join(said)}")
 
     async def locate(self) -> Target:
-        """Ask where the primary is now; raises ConnectFailure."""
+        """Ask where the primary is now; raises ConnectFailure, and TargetError for what is wrong with any Sentinel."""
         service = self._sentinels.service
         answers = await self._answers()
+        for answer in answers.values():
+            if isinstance(
+                why := _cause(answer), TargetError
+            ):  # such as a client key that can't be used, with any of them
+                raise why
         self.said = {who: _as_text(answer) for who, answer in answers.items()}
         self._named = {who: said for who, said in self.said.items() if _is_told(answers[who])}
         self._finder.sentinels.sort(key=lambda client: not _is_told(answers[self._names[client]]))
@@ -113,7 +118,8 @@ class PrimaryFinder:
 
     async def _remedy(self, answers: Mapping[SafeText, object]) -> str:
         """Return what to try where no Sentinel names a primary: it depends on what they have answered instead."""
-        kinds = {failure.kind for failure in map(_failure_of, answers.values()) if failure is not None}
+        failures = [failure for failure in map(_failure_of, answers.values()) if failure is not None]
+        kinds = {failure.kind for failure in failures}
         if kinds & {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM}:
             options = "--sentinel-user, with --sentinel-askpass or RTUI_SENTINEL_AUTH"
             return f"Sentinels have users and passwords of their own, or none: {options}."
@@ -121,6 +127,8 @@ class PrimaryFinder:
             return f"They know {services}: name one after the Sentinels, sentinel://host,host/service."
         if kinds & {FailureKind.TLS, FailureKind.CLOSED} and self._sentinels.tls is None:
             return "The Sentinels may want TLS: --sentinel-tls, with --cacert and the other options of the servers."
+        if any(failure.kind is FailureKind.TLS and "mismatch" in failure.happened for failure in failures):
+            return "Name the Sentinels as their certificates do; --sni is for the servers."
         if FailureKind.TLS in kinds:
             return "Leave --sentinel-tls out for Sentinels without TLS; --cacert names the authority of those with it."
         return "`redis-cli -p 26379 SENTINEL MASTERS` on a Sentinel names its services and their state."
@@ -188,9 +196,15 @@ def _is_told(answer: object) -> bool:
 
 def _failure_of(answer: object) -> ConnectFailure | None:
     """Return why a Sentinel could not be asked, of which redis-py's errors are made; None for any other answer."""
+    cause = _cause(answer)
+    return cause if isinstance(cause, ConnectFailure) else None
+
+
+def _cause(answer: object) -> object:
+    """Return what redis-py's error comes of; any other answer as it is."""
     while isinstance(answer, RedisError):
         answer = answer.__cause__
-    return answer if isinstance(answer, ConnectFailure) else None
+    return answer
 
 
 def _number(value: object) -> int | None:

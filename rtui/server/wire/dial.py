@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
+import re
 import socket
 import ssl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final, cast
 
 from rtui.server.files import reason_of
-from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
+from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from rtui.server.wire.tunnels import SshChild, connect_by_proxy
 
@@ -30,6 +34,13 @@ _OPTIONS: Final = (
 LEAST_SHARE_S: Final = 0.1
 """Least time for each address of a name."""
 
+MAX_PEM_BYTES: Final = 1 << 24
+"""Of a longer file that OpenSSL can't use only the beginning is looked at."""
+
+_MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
+"""What OpenSSL says of a key that is not that of the certificate: the last where they are of different kinds."""
+
+_PEM_LABEL: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
 _DIALLER: Final[ContextVar[Callable[[], socket.socket] | None]] = ContextVar("dialler", default=None)
 
@@ -152,7 +163,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     """Make a client context that checks certificate and host name unless `insecure`.
 
     With an authority of one's own only that is trusted, else those of the system. Raises `TargetError` for unusable
-    files, `ConnectFailure` when no further file can be opened.
+    files, `KeyPassphraseError` for a key that can't be decrypted, `ConnectFailure` when no further file can be opened.
     """
     if tls.insecure:
         context = ssl.create_default_context()
@@ -162,22 +173,69 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
         try:
             context = ssl.create_default_context(cafile=tls.cacert, capath=tls.cacertdir)
         except (OSError, ValueError) as error:
-            raise limit_failure(error) or _unusable("CA certificate", "--cacert and --cacertdir", error) from None
+            found = [] if tls.cacert is None else [("authority", tls.cacert, "--cacert", "CERTIFICATE")]
+            raise _unusable("--cacert and --cacertdir", error, *found) from None
     if tls.cert is None and tls.key is not None:
-        raise TargetError(
-            "TLS can't be set up", "There is a key without its certificate.", "Give both --cert and --key."
-        )
+        raise _tls_error("There is a key without its certificate.", "Give both --cert and --key.")
     if tls.cert is not None:
-        try:
-            # Without a passphrase OpenSSL would ask for one on the terminal; an encrypted key fails instead.
-            context.load_cert_chain(tls.cert, tls.key, password=lambda: "")
-        except (OSError, ValueError) as error:
-            raise limit_failure(error) or _unusable(
-                "client certificate or its key", "--cert and --key", error
-            ) from None
+        _load_own(context, tls.cert, tls.key, tls.key_password)
     return context
 
 
-def _unusable(what: str, options: str, error: Exception) -> TargetError:
-    happened = f"The {what} can't be used: {reason_of(error)}."
-    return TargetError("TLS can't be set up", happened, f"Check the PEM files of {options}.")
+def _load_own(context: ssl.SSLContext, cert: str, key: str | None, key_password: Secret | None) -> None:
+    """Have a context present a client certificate; its key may be in the same file."""
+    is_encrypted = False
+
+    def passphrase() -> bytes:
+        nonlocal is_encrypted
+        is_encrypted = True
+        return b"" if key_password is None else os.fsencode(key_password.reveal())
+
+    try:
+        # With a function for the passphrase OpenSSL never asks for one on the terminal.
+        context.load_cert_chain(cert, key, password=passphrase)
+    except (OSError, ValueError) as error:
+        option, key = ("--cert", cert) if key is None else ("--key", key)
+        if getattr(error, "reason", None) in _MISMATCHES:
+            happened = f"The key in {key} does not belong to the certificate in {cert}."
+            raise _tls_error(happened, "Give the certificate that was made for this key, or its own key.") from None
+        if not is_encrypted:
+            files = ("client certificate", cert, "--cert", "CERTIFICATE"), ("key", key, option, "PRIVATE KEY")
+            raise _unusable("--cert and --key", error, *files) from None
+        if not key_password:
+            title, happened = (
+                "The client key is encrypted",
+                f"The key in {key} is encrypted, and there is no passphrase.",
+            )
+            remedy = "Give the passphrase by --key-askpass, RTUI_KEY_PASSWORD or key_password of a profile."
+        else:
+            title = "Wrong passphrase of the client key"
+            happened = f"The key in {key} is encrypted, and this is the wrong passphrase, or the file is damaged."
+            remedy = (
+                f"`openssl pkey -noout -in {key}` asks for the passphrase and says whether it is right; "
+                "outdated encryption, such as DES, is refused, too."
+            )
+        raise KeyPassphraseError(title, happened, remedy) from None
+
+
+def _unusable(options: str, error: Exception, *files: tuple[str, str, str, str]) -> RtuiError:
+    """Return why PEM files can't be used; of each: what it is, its path, its option, and the label that is wanted."""
+    if (limit := limit_failure(error)) is not None:
+        return limit
+    for what, path, option, wanted in files:
+        try:
+            with Path(path).open("rb") as file:
+                labels = _PEM_LABEL.findall(file.read(MAX_PEM_BYTES)) if Path(path).is_file() else [wanted.encode()]
+        except (OSError, ValueError) as unread:  # a NUL in a path is a ValueError
+            happened = f"The {what} in {path} can't be read: {reason_of(unread)}."
+            return _tls_error(happened, f"Check the path of {option}, and who may read the file.")
+        if not any(label.endswith(wanted.encode()) for label in labels):
+            happened = f"There is no {wanted.lower()} in {path}." if labels else f"{path} is not a PEM file."
+            remedy = f"{option} is a text file with -----BEGIN {wanted}-----; openssl converts other forms."
+            remedy = "Give the file of the key with --key." if what == "key" and option == "--cert" else remedy
+            return _tls_error(happened, remedy)
+    return _tls_error(f"What {options} name can't be used: {reason_of(error)}.", "The file may be damaged.")
+
+
+def _tls_error(happened: str, remedy: str) -> TargetError:
+    return TargetError("TLS can't be set up", happened, remedy)

@@ -59,6 +59,10 @@ class TargetError(RtuiError):
     exit_code = ExitCode.USAGE
 
 
+class KeyPassphraseError(TargetError):
+    """A client key that is encrypted, and whose passphrase is wrong or was not given."""
+
+
 class ScanRefusedError(RtuiError):
     """A SCAN that the server answered with an error that stays, or with something that is no page of keys."""
 

@@ -68,13 +68,13 @@ def os_failure(target: Target, error: OSError) -> ConnectFailure:
 def tls_failure(target: Target, error: Exception) -> ConnectFailure:
     """The TLS handshake failed, perhaps over the certificate."""
     if isinstance(error, ssl.SSLCertVerificationError):
-        reason = error.verify_message or str(error)
+        reason = (error.verify_message or str(error)).rstrip(".")
         happened = f"The certificate of {target.label} is not accepted: {reason}."
         lowered = reason.lower()
         if "expired" in lowered or "not yet valid" in lowered:
             remedy = "Renew the server's certificate, or check this machine's clock."
         elif "hostname mismatch" in lowered or "ip address mismatch" in lowered:
-            remedy = "Connect by a name that the certificate holds, or give that name with --sni."
+            return _name_mismatch(target, happened)
         else:
             remedy = "Give the authority that signed it with --cacert; --insecure accepts any certificate."
         return ConnectFailure(FailureKind.TLS, happened, remedy)
@@ -85,6 +85,29 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
     else:
         happened = f"The TLS handshake with {target.label} failed ({reason})."
         remedy = "The server may want a client certificate (--cert and --key), or another TLS version."
+    return ConnectFailure(FailureKind.TLS, happened, remedy)
+
+
+def _name_mismatch(target: Target, happened: str) -> ConnectFailure:
+    """The server's certificate is one for another name than the one that it was checked against."""
+    host, port = target.way.addresses.reached_at((target.host, target.port))
+    if target.tls is not None and target.tls.sni is not None:
+        happened += f" It is checked against the name of --sni, {target.tls.sni}."
+        remedy = f"Give --sni a name that the certificate holds; without it {target.host} is checked."
+    elif host != target.host:
+        at = address_text(host, port)
+        happened += f" It is checked against {target.host}, though --map leads to {at}."
+        remedy = f"Give a name that the certificate holds with --sni, such as --sni {host}; it counts for all servers."
+    elif target.sentinels is not None:
+        remedy = (
+            f"{target.host} is what the Sentinels call it. Give a name that the certificate holds with --sni, or have "
+            "them tell names (sentinel announce-hostnames)."
+        )
+    else:
+        remedy = (
+            "Connect by a name that the certificate holds, or give that name with --sni, which counts for all nodes of "
+            "a cluster."
+        )
     return ConnectFailure(FailureKind.TLS, happened, remedy)
 
 

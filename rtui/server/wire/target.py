@@ -57,6 +57,8 @@ class Tls:
     sni: str | None = None
     insecure: bool = False
     """Accept any certificate: traffic is encrypted, but the server may be anybody's."""
+    key_password: Secret | None = field(default=None, repr=False)
+    """The passphrase of the key, if it is encrypted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,14 @@ class Target:
             return display_text(self.socket_path)
         by = f" via {self.way.via[-1]}" if self.way.via else ""
         return display_text(f"{address_text(self.host, self.port)}{by}")
+
+    def with_key_password(self, password: Secret) -> Target:
+        """Return the same target with the passphrase of the client key, which Sentinels are shown as well."""
+        tls = None if self.tls is None else replace(self.tls, key_password=password)
+        asked = self.sentinels
+        if asked is not None and asked.tls is not None:
+            asked = replace(asked, tls=replace(asked.tls, key_password=password))
+        return replace(self, tls=tls, sentinels=asked)
 
     def redis_cli_args(self) -> tuple[str, ...]:
         """The arguments with which redis-cli connects to the same database; it prompts for the password."""

@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from rtui.analysis import humanize
 from rtui.keyspace.text.display import SafeText
-from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
+from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError
 from rtui.server.wire.secret import Secret
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import (
@@ -69,14 +69,22 @@ _WANTS_PASSWORD: Final = frozenset({FailureKind.NOAUTH, FailureKind.WRONGPASS})
 
 
 class PasswordInput(Input):
-    """A line for a password, which is shown as dots and kept in memory only; Escape gives it up."""
+    """A line for a password or passphrase, shown as dots and kept in memory only; Escape gives it up."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", show=False)]
 
     def __init__(self) -> None:
-        super().__init__(placeholder="password; it is kept in memory only", password=True, id="password", compact=True)
+        super().__init__(password=True, id="password", compact=True)
         self.cursor_blink = False
         self.display = False
+        self.is_of_key = False
+        """Whether the passphrase of the client key is asked for."""
+
+    def ask(self, *, of_key: bool) -> None:
+        """Show the line, empty, for the password of the user or the passphrase of the key."""
+        self.value, self.is_of_key, self.display = "", of_key, True
+        self.placeholder = f"{'passphrase of the key' if of_key else 'password'}; it is kept in memory only"
+        self.screen.set_focus(self)
 
     def action_give_up(self) -> None:
         """Hide the line, so that keys are commands again."""
@@ -94,11 +102,11 @@ class ConnectScreen(CommandScreen[None]):
     AUTO_FOCUS = ""
 
     class Retry(Message):
-        """The user wants to try again, with this password if one was typed."""
+        """The user wants to try again, with the password, or the passphrase of the key, if one was typed."""
 
-        def __init__(self, password: Secret | None = None) -> None:
+        def __init__(self, password: Secret | None = None, key_password: Secret | None = None) -> None:
             super().__init__()
-            self.password = password
+            self.password, self.key_password = password, key_password
 
     def __init__(self, label: SafeText) -> None:
         super().__init__()
@@ -167,11 +175,10 @@ class ConnectScreen(CommandScreen[None]):
             return [*found, (), *prose(error.remedy, width, Role.MUTED)] if error.remedy else found
 
         self._show(lines)
-        wants_password = isinstance(error, ConnectFailure) and error.kind in _WANTS_PASSWORD
-        self.password_input.display = is_final and wants_password
-        if self.password_input.display:
-            self.password_input.value = ""
-            self.set_focus(self.password_input)
+        of_key = isinstance(error, KeyPassphraseError)
+        self.password_input.display = False
+        if is_final and (of_key or (isinstance(error, ConnectFailure) and error.kind in _WANTS_PASSWORD)):
+            self.password_input.ask(of_key=of_key)
 
     def action_retry(self) -> None:
         """Try again."""
@@ -183,10 +190,10 @@ class ConnectScreen(CommandScreen[None]):
     def _password_typed(self, event: PasswordInput.Submitted) -> None:
         """Try again with what was typed; nothing of it is kept on screen."""
         event.stop()
-        password = Secret(event.value)
+        typed, of_key = Secret(event.value), self.password_input.is_of_key
         self.password_input.value = ""
         self.connecting()
-        self.post_message(self.Retry(password))
+        self.post_message(self.Retry(key_password=typed) if of_key else self.Retry(typed))
 
     def on_resize(self) -> None:
         """Fit the card to the new width."""

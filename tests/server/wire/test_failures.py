@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -12,15 +13,22 @@ from pathlib import Path
 
 import pytest
 
+from rtui.server.deployment.sentinel import PrimaryFinder
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import auth_refusal, database_failure, os_failure, refusal, sentinel_failure
+from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import ProtocolVersion, Target, Tls, parse_target
+from rtui.server.wire.target import ProtocolVersion, Sentinels, Target, Tls, parse_target
+from rtui.server.wire.ways import AddressMap, Way
+from tests.certificates import certificates
 from tests.conftest import require
 from tests.server.targets import connected, target_of
 from tests.servers import Server, free_port
+
+KEY_OF_NOBODY = "/nowhere/key.pem"
 
 PROTOCOLS: tuple[ProtocolVersion, ...] = (2, 3)
 
@@ -236,6 +244,10 @@ async def test_a_replica_that_lost_its_primary(server: Server) -> None:
     assert failed.kind is FailureKind.MASTERDOWN
 
 
+def mapped(rule: str) -> Way:
+    return Way(addresses=AddressMap((rule,)))
+
+
 async def test_tls_by_an_authority_nobody_knows(tls_server: Server) -> None:
     failed = await failing(target_of(tls_server, tls=Tls()))
     assert failed.kind is FailureKind.TLS
@@ -244,9 +256,54 @@ async def test_tls_by_an_authority_nobody_knows(tls_server: Server) -> None:
 
 async def test_tls_for_another_name(tls_server: Server) -> None:
     assert tls_server.tls is not None
-    failed = await failing(target_of(tls_server, tls=Tls(cacert=str(tls_server.tls.ca), sni="elsewhere.example")))
-    assert failed.kind is FailureKind.TLS
-    assert "--sni" in failed.remedy
+    tls = Tls(cacert=str(tls_server.tls.ca))
+    for target, checked, advice in (
+        (target_of(tls_server, tls=replace(tls, sni="elsewhere.example")), "elsewhere.example", "without it 127.0.0.1"),
+        (
+            Target("a.internal.invalid", 7, tls=tls, way=mapped(f"*.invalid=localhost:{tls_server.port}")),
+            f"against a.internal.invalid, though --map leads to localhost:{tls_server.port}.",
+            "--sni localhost",
+        ),
+        (
+            Target("10.9.8.7", 7, tls=replace(tls, sni="b"), way=mapped(f"10.*:7=127.0.0.1:{tls_server.port}")),
+            "the name of --sni, b.",
+            "without it 10.9.8.7",
+        ),
+    ):
+        failed = await failing(target)
+        assert failed.kind is FailureKind.TLS
+        assert "mismatch" in failed.happened
+        assert checked in failed.happened
+        assert ".." not in failed.happened
+        assert "--sni" in failed.remedy
+        assert advice in failed.remedy
+
+
+async def test_tls_by_an_address_that_is_not_in_the_certificate() -> None:
+    made = certificates("subjectAltName=DNS:redis.example")
+    served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    served.load_cert_chain(made.cert, made.key)
+    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=served)
+    async with server:
+        found = Target(port=server.sockets[0].getsockname()[1], tls=Tls(cacert=str(made.ca)))
+        failed = await failing(found)
+        assert "Connect by a name" in failed.remedy
+        assert "--sni" in failed.remedy
+        assert "127.0.0.1" in failed.happened
+        with pytest.raises(ConnectFailure) as caught:  # the primary, as Sentinels have told where it is
+            await open_lane(replace(found, sentinels=Sentinels("m", (("s1", 26379),))))
+        assert "Sentinels" in caught.value.remedy
+        assert "--sni" in caught.value.remedy
+        sentinel = replace(found, tls=None, sentinels=Sentinels("m", ((found.host, found.port),), tls=found.tls))
+        finder = PrimaryFinder(sentinel, sentinel.sentinels or Sentinels("m", ()), CommandLog())
+        with pytest.raises(ConnectFailure, match="mismatch") as caught:
+            await finder.locate()
+        assert "Name the Sentinels" in caught.value.remedy
+        key = KEY_OF_NOBODY
+        unusable = replace(sentinel.sentinels or Sentinels("m", ()), tls=Tls(cert=key, key=key))
+        with pytest.raises(TargetError, match="can't be read"):  # it is not the Sentinels' fault
+            await PrimaryFinder(sentinel, unusable, CommandLog()).locate()
+        await finder.close()
 
 
 async def test_tls_where_there_is_none(valkey: Server) -> None:

@@ -11,10 +11,22 @@ from pathlib import Path
 import pytest
 
 from rtui.server.wire.dial import tls_context
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, TargetError
 from rtui.server.wire.opening import open_lane
+from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
+from tests.certificates import Certificates, certificates
+from tests.server.targets import connected, target_of
 from tests.servers import Server
+
+PASSPHRASE = "Schl\u00fcssel mit # / : @ %41"  # noqa: S105 - of keys that are made here
+
+ENCRYPTIONS = {
+    "pkcs8": ("pkcs8", "-topk8", "-v2", "aes-256-cbc"),
+    "scrypt": ("pkcs8", "-topk8", "-scrypt"),
+    "traditional": ("ec", "-aes128"),
+}
+"""What openssl is told, beside files, for each way in which keys are encrypted."""
 
 CA_CONFIG = """\
 [ca]
@@ -76,3 +88,90 @@ def make_expired(folder: Path) -> None:
         f"ca -batch -notext -config ca.conf -cert ca.crt -keyfile ca.key {dates} -in old.csr -out old.crt",
     ):
         subprocess.run(["openssl", *line.split()], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.fixture
+def made() -> Certificates:
+    """Files of a server and a client."""
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is missing")
+    return certificates()
+
+
+def encrypted(made: Certificates, folder: Path, how: str, passphrase: str = PASSPHRASE) -> Path:
+    """The key of the client, encrypted."""
+    found = folder / f"{how}.key"
+    files = ("-in", str(made.client_key), "-out", str(found), "-passout", "stdin")
+    command = ["openssl", *ENCRYPTIONS[how], *files]
+    subprocess.run(command, input=f"{passphrase}\n".encode(), check=True, capture_output=True)
+    assert b"ENCRYPTED" in found.read_bytes()
+    return found
+
+
+def own(made: Certificates, key: Path | None, passphrase: str | None = None, cert: Path | None = None) -> Tls:
+    """TLS with a client certificate, by default that of the client."""
+    return Tls(
+        cacert=str(made.ca),
+        cert=str(cert or made.client_cert),
+        key=None if key is None else str(key),
+        key_password=None if passphrase is None else Secret(passphrase),
+    )
+
+
+@pytest.mark.parametrize("how", ENCRYPTIONS)
+async def test_an_encrypted_key_is_decrypted_by_its_passphrase(
+    how: str, tls_server: Server, made: Certificates, tmp_path: Path
+) -> None:
+    tls_server.admin.config_set("tls-auth-clients", "yes")
+    key = encrypted(made, tmp_path, how)
+    async with connected(target_of(tls_server, tls=own(made, key, PASSPHRASE))) as connection:
+        assert connection.is_online
+    for contents in ((made.client_cert, key), (key, made.client_cert)):
+        both = tmp_path / "both.pem"
+        both.write_bytes(b"".join(path.read_bytes() for path in contents))
+        async with connected(target_of(tls_server, tls=own(made, None, PASSPHRASE, both))) as connection:
+            assert connection.is_online
+
+
+@pytest.mark.parametrize("how", ENCRYPTIONS)
+@pytest.mark.parametrize("typed", [None, "", "wrong", "\udcff", "x" * 2_000, PASSPHRASE + " "], ids=ascii)
+def test_a_key_that_is_not_decrypted_says_so(
+    how: str, typed: str | None, made: Certificates, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    key = encrypted(made, tmp_path, how)
+    with pytest.raises(KeyPassphraseError) as caught:
+        tls_context(own(made, key, typed))
+    assert str(key) in caught.value.happened
+    assert "encrypted" in caught.value.happened
+    assert ("wrong passphrase" if typed else "no passphrase") in caught.value.happened
+    assert ("--key-askpass" in caught.value.remedy) is (not typed)
+    assert capfd.readouterr() == ("", "")
+    assert PASSPHRASE not in f"{caught.value!r} {own(made, key, PASSPHRASE)!r}"
+
+
+def test_files_that_are_none_of_a_pair_say_why(made: Certificates, tmp_path: Path) -> None:
+    der, closed, other = tmp_path / "der", tmp_path / "folder", tmp_path / "rsa.key"
+    subprocess.run(["openssl", "x509", "-in", str(made.client_cert), "-outform", "DER", "-out", str(der)], check=True)
+    subprocess.run(["openssl", "genrsa", "-out", str(other), "2048"], check=True, capture_output=True)
+    closed.mkdir()
+    encrypted_other = encrypted(made, tmp_path, "pkcs8")
+    for tls, said, option in (
+        (own(made, made.key), "does not belong to the certificate", "key"),
+        (own(made, other), "does not belong to the certificate", "key"),
+        (own(made, encrypted_other, PASSPHRASE, made.cert), "does not belong to the certificate", "key"),
+        (own(made, der), f"{der} is not a PEM file", "--key"),
+        (own(made, None, None, der), f"{der} is not a PEM file", "--cert"),
+        (own(made, made.client_cert), f"There is no private key in {made.client_cert}", "--key"),
+        (own(made, None), f"There is no private key in {made.client_cert}", "--key"),
+        (own(made, made.client_key, None, made.client_key), "There is no certificate in", "--cert"),
+        (own(made, closed), f"The key in {closed} can't be read", "--key"),
+        (own(made, tmp_path / "none"), "can't be read: No such file", "--key"),
+        (own(made, made.client_key, None, tmp_path / "none"), "The client certificate in", "--cert"),
+        (Tls(cacert=str(der)), f"{der} is not a PEM file", "--cacert"),
+        (Tls(cacert=str(made.key)), f"There is no certificate in {made.key}", "--cacert"),
+    ):
+        with pytest.raises(TargetError) as caught:
+            tls_context(tls)
+        assert said in caught.value.happened, caught.value.happened
+        assert option in caught.value.remedy
+        assert not isinstance(caught.value, KeyPassphraseError)
