@@ -16,15 +16,18 @@ from rtui.values import (
     avro,
     bson,
     cbor,
+    charsets,
     compressed,
     encoded,
     java,
     json_text,
     msgpack,
     php,
+    php_compression,
     pickles,
     pictures,
     plain,
+    prefixed,
     protobuf,
     ruby,
     snappy,
@@ -33,12 +36,15 @@ from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
 from rtui.values.limits import DEFAULT, Budget, Exceeded, Limits, MissingLibrary, Stopped
 from rtui.values.plain import HEX, TEXT
 from rtui.values.plugins import plugin_formats
+from rtui.values.prefixed import PREFIXES, after, offsets
 from rtui.values.source import Source
 from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
 
 BUILT_IN: Final = (
     *json_text.FORMATS,
     *compressed.FORMATS,
+    *php_compression.FORMATS,
+    *prefixed.FORMATS,
     *pickles.FORMATS,
     *php.FORMATS,
     *java.FORMATS,
@@ -52,6 +58,7 @@ BUILT_IN: Final = (
     *snappy.FORMATS,
     *plain.FORMATS,
     *protobuf.FORMATS,
+    *charsets.FORMATS,
 )
 """All decoders but the two that are left in the end, in the order in which they are asked."""
 
@@ -66,13 +73,13 @@ class UnknownDecoderError(ValueError):
 
 
 def formats() -> tuple[Format, ...]:
-    """Return all decoders: the user's own before those of rtui, text and hex last."""
+    """Return the decoders: the user's own before those of rtui, text and hex last."""
     return (*plugin_formats(), *BUILT_IN, TEXT, HEX)
 
 
 def decoder_names() -> tuple[str, ...]:
     """Return the names that `choose` understands."""
-    return tuple(dict.fromkeys(one.name for one in formats()))
+    return tuple(dict.fromkeys(one.name for one in (*formats(), *PREFIXES)))
 
 
 def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, is_whole: bool = True) -> Decoded:
@@ -124,7 +131,7 @@ def alternatives(
 
 
 def _named(name: str) -> Format:
-    found = next((one for one in formats() if one.name.casefold() == name.casefold()), None)
+    found = next((one for one in (*formats(), *PREFIXES) if one.name.casefold() == name.casefold()), None)
     if found is None:
         raise UnknownDecoderError(f"there is no decoder {name!r}")
     return found
@@ -188,13 +195,31 @@ def recognise(source: Source, budget: Budget, without: set[str], notes: list[str
     Those `without` are not asked; `notes` gets what is to be said of plugins that fail.
     """
     fitting = (one for sure, one in _candidates(source, budget, notes) if sure > OFFERED and one.name not in without)
-    best = next(fitting, None)
+    best = next(fitting, None) or _behind_prefix(source, budget, without)
     if best is not None:
         return best
     for one in formats():
         if one.needs_proof and one.name not in without and _is_proved(one, source, budget):
             return one
     return TEXT if source.is_text and TEXT.name not in without else HEX
+
+
+def _behind_prefix(source: Source, budget: Budget, without: set[str]) -> Format | None:
+    """Return the decoder that leaves out the bytes before something that has a mark and can be read."""
+    for at in offsets(source):
+        skip, behind = after(at), Source(source.data[at:], source.is_whole)
+        sure, fitting = next(iter(_candidates(behind, budget)), (0.0, HEX))
+        if skip.name in without or sure < LIKELY:
+            continue
+        try:
+            step = fitting.read(behind, budget.probe())
+        except MissingLibrary:
+            return skip
+        except Stopped:
+            continue
+        if not (step.truncated and source.is_whole) or step.limited or isinstance(step.content, Node):
+            return skip
+    return None
 
 
 def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) -> list[tuple[float, Format]]:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format, by_hand
+from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, MissingLibrary
 from rtui.values.lz4_blocks import LZ4_MAGIC, with_cut_block
 from rtui.values.source import Source
@@ -26,6 +26,9 @@ _BZIP2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 
 INPUT_STEP: Final = 8 * 1024
 """How much is handed to a library at once; damage behind that costs nothing of what came before."""
+
+MIN_CUT_BYTES: Final = 64
+"""How much has to come out of the beginning of a deflate stream for it to be recognised."""
 
 LZMA_MEMORY_BYTES: Final = 128 << 20
 
@@ -231,6 +234,19 @@ def read_deflate(source: Source, budget: Budget) -> Step:
     return unpacked("deflate", b"", lambda: _Zlib(-zlib.MAX_WBITS), source, budget)
 
 
+def _sniff_deflate(source: Source, budget: Budget) -> float | None:
+    """Take what can be decompressed without damage and ends where its stream does; what comes out has to prove it."""
+    if len(source.data) < 8 or source.is_text or source.data[0] & 6 == 6:
+        return None
+    try:
+        step = read_deflate(source, budget.probe())
+    except Invalid:
+        return None
+    is_odd = any("damaged" in note or "follow" in note for note in step.notes)
+    is_long = source.is_whole or (isinstance(step.content, bytes) and len(step.content) >= MIN_CUT_BYTES)
+    return POSSIBLE if is_long and not is_odd else None
+
+
 def _read_lz4(source: Source, budget: Budget) -> Step:
     """Decompress LZ4 frames; of a block that the end has cut, what is there."""
     step = unpacked("LZ4", LZ4_MAGIC, _lz4, source, budget)
@@ -265,7 +281,7 @@ FORMATS: Final = (
     Format("bzip2", lambda source, _: CERTAIN if _BZIP2.match(source.data) else None, _read_bzip2),
     _magic_format("xz", b"\xfd7zXZ\x00", _xz),
     Format("zlib", _sniff_zlib, read_zlib),
-    Format("deflate", by_hand, read_deflate),
+    Format("deflate", _sniff_deflate, read_deflate, needs_proof=True),
     Format("brotli", _sniff_brotli, _read_brotli, needs_proof=True),
 )
 """The decoders of this module."""

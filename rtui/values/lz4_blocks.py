@@ -38,13 +38,13 @@ def with_cut_block(frame: bytes, before: bytes, limit: int) -> bytes:
             if size & _UNCOMPRESSED:
                 out += frame[at : at + room]
             else:
-                _add_sequences(frame[at:], out, kept + room)
+                add_sequences(frame[at:], out, kept + room)
             return before + out[kept : kept + room]
         at += length + checksum
     return before
 
 
-def _add_sequences(block: bytes, out: bytearray, limit: int) -> None:
+def add_sequences(block: bytes, out: bytearray, limit: int) -> None:
     """Append what the complete sequences at the beginning of a block give, until `out` has `limit` bytes."""
     at = 0
     while at < len(block) and len(out) < limit:

@@ -196,6 +196,14 @@ def read_tree(reader: Reader, source: Source, form: Form = Form.TREE) -> Step:
     return Step(reader.root, notes, truncated, form)
 
 
+def limited_step(name: str, data: bytes | bytearray, source: Source, budget: Budget) -> Step:
+    """Return what came out of a decoder, up to the budget's output."""
+    limit = budget.limits.output_bytes
+    is_limited = len(data) > limit
+    notes = (f"only the first {limit:,} bytes that come out of {name} are shown",) if is_limited else ()
+    return Step(bytes(data[:limit]), notes, is_limited or not source.is_whole, limited=is_limited)
+
+
 def is_record(reader: Reader, source: Source) -> bool | None:
     """Tell whether a binary format without a mark recognises the bytes, and if so, whether like a record.
 

@@ -1,0 +1,109 @@
+"""What PHP programs compress with, and the marks that Magento puts before it.
+
+LZF and LZ4 blocks have no mark. Both are rows of literal bytes and of repetitions of earlier ones, so many bytes can be
+read as either: they count where what comes out is recognised, or where Magento's mark says so. Its cache writes two
+letters, a colon and 1f 8b before the compressed bytes (Cm_Cache_Backend_Redis), its sessions two letters between colons
+(Cm_RedisSession). Before an LZ4 block stands its length in four bytes, in values of phpredis behind a checksum.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rtui.values.formats import CERTAIN, POSSIBLE, Format
+from rtui.values.limits import Budget, Invalid
+from rtui.values.lz4_blocks import add_sequences
+from rtui.values.source import Source, limited_step
+from rtui.values.tree import Step
+
+_MAGENTO: Final = re.compile(rb"(?::(?:gz|sn|lz|l4|zs):|(?:gz|zc|sn|lz|l4|zs):(?=\x1f\x8b))(?:\x1f\x8b(?!\x08))?")
+_MIN_BYTES: Final = 8
+_SHORT, _LONG = 32, 7
+_MAX_RATIO: Final = 255
+"""How many times its length a block of LZ4 may give."""
+
+
+def _sniff_magento(source: Source, _budget: Budget) -> float | None:
+    return CERTAIN if not source.is_text and _MAGENTO.match(source.data) else None
+
+
+def _read_magento(source: Source, _budget: Budget) -> Step:
+    mark = _MAGENTO.match(source.data)
+    if mark is None:
+        raise Invalid("begins with two letters and colons, as gz:")
+    return Step(source.data[mark.end() :], truncated=not source.is_whole)
+
+
+def _lzf(data: bytes, limit: int, budget: Budget, *, is_whole: bool) -> bytearray:
+    """Decompress LZF up to about `limit` bytes; raises Invalid where it repeats what never was, or ends early."""
+    out = bytearray()
+    at = steps = 0
+    while at < len(data) and len(out) <= limit:
+        steps += 1
+        if not steps % 1024:
+            budget.check_time()
+        control, at = data[at], at + 1
+        if control < _SHORT:
+            out += data[at : at + control + 1]
+            at += control + 1
+            continue
+        length = (control >> 5) + 2
+        if length == _LONG + 2:
+            length, at = length + int.from_bytes(data[at : at + 1]), at + 1
+        distance = ((control & 0x1F) << 8 | int.from_bytes(data[at : at + 1])) + 1
+        at += 1
+        if at > len(data):
+            break
+        if distance > len(out):
+            raise Invalid("repeats bytes that never were")
+        pattern = bytes(out[-distance:][:length])
+        out += (pattern * -(-length // len(pattern)))[:length]
+    if at > len(data) and is_whole:
+        raise Invalid("ends within an element")
+    return out
+
+
+def _sniff_lzf(source: Source, _budget: Budget) -> float | None:
+    """Take bytes that may begin with literal ones, of which there are 32 at most."""
+    return POSSIBLE if len(source.data) >= _MIN_BYTES and source.data[0] < _SHORT and not source.is_text else None
+
+
+def _read_lzf(source: Source, budget: Budget) -> Step:
+    limit = budget.limits.output_bytes
+    return limited_step("LZF", _lzf(source.data, limit, budget, is_whole=source.is_whole), source, budget)
+
+
+def _declared(data: bytes) -> tuple[int, int] | None:
+    """Return the length that stands before a block, and where the block begins."""
+    for at in (0, 1):
+        size = int.from_bytes(data[at : at + 4], "little")
+        if 0 < size <= _MAX_RATIO * len(data):
+            return size, at + 4
+    return None
+
+
+def _sniff_block(source: Source, _budget: Budget) -> float | None:
+    is_long = len(source.data) >= _MIN_BYTES
+    return POSSIBLE if is_long and not source.is_text and _declared(source.data) is not None else None
+
+
+def _read_block(source: Source, budget: Budget) -> Step:
+    """Decompress a block; only one that gives the length that it declares is one."""
+    declared = _declared(source.data)
+    if declared is None:
+        raise Invalid("begins with the length of what is in it")
+    size, start = declared
+    out, limit = bytearray(), budget.limits.output_bytes
+    add_sequences(source.data[start:], out, min(size, limit + 1))
+    if source.is_whole and len(out) < min(size, limit + 1):
+        raise Invalid(f"gives {len(out):,} of the {size:,} bytes that it declares")
+    return limited_step("LZ4 block", out, source, budget)
+
+
+FORMATS: Final = (
+    Format("Magento", _sniff_magento, _read_magento),
+    Format("LZ4 block", _sniff_block, _read_block, needs_proof=True),
+    Format("LZF", _sniff_lzf, _read_lzf, needs_proof=True),
+)
+"""The decoders of this module."""

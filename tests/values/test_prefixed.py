@@ -1,0 +1,237 @@
+"""Compressed values without a mark, behind a few bytes, and text in other encodings."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+import pickle
+import random
+import struct
+import zlib
+
+import cramjam
+import lz4.block
+import lz4.frame
+import pytest
+from backports import zstd
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.values import choices, decode, decoder_names
+from rtui.values.charsets import CHARSETS
+from rtui.values.prefixed import MAX_PREFIX
+from tests.values.test_libraries import DOCUMENTS
+
+DOCUMENT = {"id": 7, "names": ["Ada", "Grace", "Edsger"], "text": "words and more words, and words again", "gone": None}
+JSON = json.dumps(DOCUMENT).encode()
+WORDS = "Sie hören von uns, sobald die Lieferung eintrifft; bis dahin bitten wir um Geduld. ".encode() * 5
+
+
+def raw_deflate(data: bytes) -> bytes:
+    return zlib.compress(data)[2:-4]
+
+
+def lzf(data: bytes) -> bytes:
+    """Compress as LZF: literal runs, and a repetition where the last 3 to 264 bytes of the window come again."""
+    out, literals, at = bytearray(), bytearray(), 0
+    while at < len(data):
+        found = max(
+            ((length, distance) for distance in range(1, min(at, 64) + 1) for length in (264, 33, 8, 3)
+             if data[at : at + length] == (data[at - distance : at] * 264)[:length] and at + length <= len(data)),
+            default=None,
+        )  # fmt: skip
+        if found is None:
+            literals.append(data[at])
+            at += 1
+        if literals and (found or len(literals) == 32 or at == len(data)):
+            out += bytes((len(literals) - 1,)) + literals
+            literals.clear()
+        if found:
+            length, distance = found[0] - 2, found[1] - 1
+            head = min(length, 7) << 5 | distance >> 8
+            out += bytes((head, *((length - 7,) if length >= 7 else ()), distance & 0xFF))
+            at += found[0]
+    return bytes(out)
+
+
+@pytest.mark.parametrize("content", [JSON, WORDS, pickle.dumps(DOCUMENT), b'user|a:1:{i:0;s:3:"abc";}' * 5])
+@pytest.mark.parametrize(
+    ("name", "compress"),
+    [("deflate", raw_deflate), ("LZF", lzf), ("LZ4 block", lz4.block.compress)],
+)  # fmt: skip
+def test_what_has_no_mark_is_proved_by_its_content(name: str, compress: object, content: bytes) -> None:
+    assert callable(compress)
+    found = decode(compress(content))
+    assert found.chain[0] == name
+    assert found.chain[1:] == decode(content).chain
+    assert not found.truncated
+
+
+@given(DOCUMENTS.map(lambda one: {"a document": one, "b": "text"}))
+def test_documents_in_raw_deflate_are_recognised(document: dict[str, object]) -> None:
+    data = json.dumps(document, default=str).encode()
+    packed = raw_deflate(data)
+    assert decode(packed).chain == ("deflate", "JSON")
+    by_php = zlib.compressobj(1, wbits=-15)
+    assert decode(by_php.compress(data) + by_php.flush()).chain == ("deflate", "JSON")
+
+
+@given(st.binary(max_size=500))
+def test_any_bytes_come_back(data: bytes) -> None:
+    for name, packed in (("deflate", raw_deflate(data)), ("LZF", lzf(data))):
+        assert decode(packed, choose=f"{name} › hex").data == data
+    if data:
+        assert decode(lz4.block.compress(data), choose="LZ4 block › hex").data == data
+
+
+def test_the_beginning_of_deflate_is_recognised() -> None:
+    data = json.dumps([{"id": at, "name": f"user {at * 7919}"} for at in range(2_000)]).encode()
+    found = decode(raw_deflate(data)[:4_096], is_whole=False)
+    assert found.chain == ("deflate", "JSON")
+    assert data.startswith(found.data)
+
+
+COMPRESSORS = {
+    "gzip": lambda data: gzip.compress(data, mtime=0), "zlib": zlib.compress, "zstd": zstd.compress,
+    "LZ4": lz4.frame.compress, "bzip2": bz2.compress, "xz": lzma.compress,
+    "snappy": lambda data: bytes(cramjam.snappy.compress(data)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMPRESSORS)
+@pytest.mark.parametrize(
+    "prefix", [b"\x01", b"v2", b"\x00\x00\x01\xf4", b"C:1|", b"\xff\xfe\xfd\xfc\xfb\xfa\xf9", b"0123456789abcdef"]
+)
+def test_what_is_compressed_behind_a_few_bytes_is_found(name: str, prefix: bytes) -> None:
+    for content in (JSON, WORDS):
+        found = decode(prefix + COMPRESSORS[name](content))
+        plural = "" if len(prefix) == 1 else "s"
+        assert found.chain == (f"after {len(prefix)} byte{plural}", name, decode(content).chain[-1])
+        assert found.data == content
+        shown = prefix.decode() if prefix.isascii() and prefix.isalnum() else prefix.hex(" ")
+        assert f"before it: {shown}" in found.notes or prefix == b"C:1|"
+        assert decode(prefix + COMPRESSORS[name](content), choose=found.title).chain == found.chain
+
+
+def test_serialised_values_behind_a_few_bytes_are_found() -> None:
+    assert decode(b"\x00\x2a" + pickle.dumps(DOCUMENT)).chain == ("after 2 bytes", "pickle")
+    assert decode(b"\x00\x04\x08{\x06:\x06ai\x06").chain == ("after 1 byte", "Ruby Marshal")
+
+
+def test_a_long_prefix_is_not_searched_through() -> None:
+    assert decode(bytes(range(200, 200 + MAX_PREFIX + 1)) + zlib.compress(JSON)).chain == ("hex",)
+
+
+@pytest.mark.slow
+def test_random_bytes_are_hardly_ever_compressed_or_behind_a_prefix() -> None:
+    source = random.Random(17)
+    for length in (8, 12, 24, 100, 1_000):
+        for is_whole in (True, False):
+            wrong = [
+                found.chain
+                for _ in range(2_000)
+                if (found := decode(source.randbytes(length), is_whole=is_whole)).chain[0]
+                in {"deflate", "LZF", "LZ4 block", "Magento", "Rails cache", "UTF-16"}
+                or found.chain[0].startswith("after")
+            ]
+            assert len(wrong) <= 2, wrong
+
+
+@pytest.mark.parametrize("before", ["{}:\x1f\x8b", ":{}:", ":{}:\x1f\x8b"])
+@pytest.mark.parametrize(
+    ("letters", "layer", "compress"),
+    [
+        ("gz", "zlib", zlib.compress),
+        ("sn", "snappy block", lambda data: bytes(cramjam.snappy.compress_raw(data))),
+        ("lz", "LZF", lzf),
+        ("l4", "LZ4 block", lz4.block.compress),
+        ("zs", "zstd", zstd.compress),
+    ],
+)  # fmt: skip
+def test_marks_of_magento(before: str, letters: str, layer: str, compress: object) -> None:
+    assert callable(compress)
+    for content in (JSON, WORDS):
+        found = decode(before.format(letters).encode("latin-1") + compress(content))
+        assert found.chain == ("Magento", layer, decode(content).chain[-1])
+        assert found.data == content
+
+
+@pytest.mark.parametrize("text", [b"gz:words", b":gz: words", b"sn:1:2:3", b"a:gz:", b"lz:"])
+def test_text_with_such_letters_is_text(text: bytes) -> None:
+    assert decode(text).chain == ("text",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "version", "payload", "chain", "note"),
+    [
+        (0x81, b"", zlib.compress(b"\x04\x08{\x06:\x06ai\x06"), ("zlib", "Ruby Marshal"), "never expires, holds"),
+        (0x01, b"v42", b"\x04\x08{\x06:\x06ai\x06", ("Ruby Marshal",), "never expires, version v42"),
+        (0x02, b"", "Grüße".encode(), ("text",), "holds text"),
+        (0x82, b"", zlib.compress(WORDS), ("zlib", "text"), "holds text"),
+    ],
+)  # fmt: skip
+def test_entries_of_the_cache_of_rails(
+    kind: int, version: bytes, payload: bytes, chain: tuple[str, ...], note: str
+) -> None:
+    found = decode(b"\x00\x11" + struct.pack("<Bdi", kind, -1.0, len(version) or -1) + version + payload)
+    assert found.chain == ("Rails cache", *chain)
+    assert note in found.notes[0]
+    soon = decode(b"\x00\x11" + struct.pack("<Bdi", kind, 1.7e9, len(version) or -1) + version + payload)
+    assert "expires at 2023-11-14 22:13:20 UTC" in soon.notes[0]
+
+
+def test_entries_of_the_cache_of_older_rails() -> None:
+    entry = b"\x04\x08[\x07i\x06i\x07"
+    assert decode(b"\x00" + entry).chain == ("after 1 byte", "Ruby Marshal")
+    assert decode(b"\x01" + zlib.compress(entry)).chain == ("after 1 byte", "zlib", "Ruby Marshal")
+
+
+SAMPLES = {
+    "UTF-16 LE": "naïve 中文 text", "UTF-16 BE": "naïve 中文 text", "GB18030 (GBK)": '{"名称": "价格 12 元"}',
+    "Big5": "訂單編號：一二三", "Shift_JIS": "注文番号テスト", "EUC-JP": "注文番号テスト", "EUC-KR": "주문 번호",
+    "Latin-1": "café à la crème", "Windows-1252 (Latin-1)": "“naïve” – café €", "Latin-2": "zażółć gęślą",
+    "Windows-1250": "zażółć gęślą", "Windows-1251": "Привет, мир", "KOI8-R": "Привет, мир", "Windows-1253": "Καλημέρα",
+    "Windows-1254": "İstanbul ığüş", "Windows-1255": "שלום", "Windows-1256": "مرحبا", "IBM437": "Ünïcödé",
+    "TIS-620": "สวัสดี",
+}  # fmt: skip
+
+
+def test_there_is_a_sample_of_each_encoding() -> None:
+    assert set(SAMPLES) == set(CHARSETS)
+
+
+@pytest.mark.parametrize("name", CHARSETS)
+def test_text_in_another_encoding_is_read_by_choice(name: str) -> None:
+    data = SAMPLES[name].encode(CHARSETS[name])
+    assert name not in decode(data).chain
+    assert name in choices(data).others
+    found = decode(data, choose=name)
+    assert found.data.decode() == SAMPLES[name]
+    assert found.chain == (name, *decode(SAMPLES[name].encode()).chain)
+    assert decode(data[:-1], choose=name, is_whole=False).truncated
+
+
+def test_encodings_are_offered_only_where_each_byte_means_something() -> None:
+    for data in (b"plain", "Grüße".encode(), JSON, b"\x00\x00\x01\x00", zlib.compress(JSON)):
+        assert not set(choices(data).others) & set(CHARSETS), data
+    assert decode(b"\xff\xff\xff", choose="GB18030 (GBK)").has_failed
+    assert not {"after 1 byte", "after 2 bytes"} & set(choices(b"\x00\x01").others)
+    assert "after 2 bytes" in decoder_names()
+
+
+@given(st.text(st.characters(exclude_categories=["C", "Z"]), min_size=2))
+def test_utf_16_with_its_mark_is_recognised(text: str) -> None:
+    for mark, charset in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        found = decode(mark + text.encode(charset))
+        assert found.chain[0] == "UTF-16"
+        assert decode(mark + text.encode(charset), choose="UTF-16 › text").root.value == text
+
+
+@given(st.sampled_from(sorted(CHARSETS)), st.binary(max_size=200), st.booleans())
+def test_any_bytes_are_read_or_refused(name: str, data: bytes, is_whole: bool) -> None:
+    found = decode(data, choose=f"{name} › text", is_whole=is_whole)
+    if not found.has_failed:
+        again = found.data.decode("utf-8", "surrogatepass").encode(CHARSETS[name], "surrogatepass")
+        assert again[:1] == data[:1] or not again
