@@ -101,6 +101,14 @@ class Listing:
         """The number of rows, those of expanded children at any depth included."""
         return self.name_count + self.key_count + self._below
 
+    @property
+    def is_in_order(self) -> bool:
+        """Whether no child is listed in order of arrival."""
+        placed = len(self.name_order.ordinals), len(self.key_order.ordinals)
+        return (self.name_count < 2 or placed[0] >= self.name_count) and (
+            self.key_count < 2 or placed[1] >= self.key_count
+        )
+
     def key_at(self, ordinal: int) -> bytes | None:
         """Return the name of the key with this ordinal, None if there is none."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None

@@ -7,7 +7,8 @@ are sorted, and eight bytes each then.
 A namespace with nothing in it but one other is shown with that in one row, `a:b:c`, once it has been opened: see
 `chains`.
 
-Rows stay in place: what arrives while a scan runs is listed after the children of its kind until the user sorts again.
+Rows stay in place: what arrives while a scan runs is listed after the children of its kind until they are sorted again,
+by the user or at the end of the scan.
 All work over many children is done in slices, during which rows can be read.
 """
 
@@ -84,6 +85,12 @@ class VisibleRows:
     def is_reversed(self) -> bool:
         """Whether they are sorted the other way round."""
         return self._listings.is_reversed
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether all rows are where they were sorted to, and none is listed in order of arrival."""
+        root = self._listings.root
+        return all(one.is_in_order for one in self._listings if one.attached or one is root)
 
     def __len__(self) -> int:
         self._listings.follow()

@@ -16,6 +16,7 @@ from textual.message import Message
 from rtui.analysis.facts import RowFacts
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import Row, RowKind, VisibleRows
+from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
@@ -150,11 +151,36 @@ class TreeView(RowsView, can_focus=True):
     @contextmanager
     def keeping_position(self) -> Iterator[None]:
         """Change rows within this context: the row of the cursor, or the top one, keeps its position on the screen."""
-        top = self.scroll_offset.y
-        anchor, line = self.cursor, self.cursor_line - top
-        if anchor is None or not 0 <= line < self.size.height:
-            anchor, line = (self.rows.row(min(top, len(self.rows) - 1)) if len(self.rows) else None), 0
+        anchor, line = self._anchor()
         yield
+        self._hold(anchor, line)
+
+    def holding(self, sorting: Slices[None]) -> Slices[None]:
+        """Sort rows; at the end the row of the cursor, or the top one, keeps its position, while untouched the first.
+
+        They are where they were until the last slice.
+        """
+        while True:
+            anchor, line = self._anchor()
+            if next(sorting, self) is self:
+                break
+            yield
+        is_scrolled = self.scroll_offset.y > 0 and self.placed_at is None and not self.awaits_cursor
+        self.is_touched = self.is_touched or is_scrolled
+        self.rearranged()
+        if self.is_touched:
+            self._hold(anchor, line)
+
+    def _anchor(self) -> tuple[Row | None, int]:
+        """Return the row that keeps its position, and its line on the screen."""
+        top = self.scroll_offset.y
+        line = self.cursor_line - top
+        if self.cursor is not None and 0 <= line < self.size.height:
+            return self.cursor, line
+        return (self.rows.row(min(top, len(self.rows) - 1)) if len(self.rows) else None), 0
+
+    def _hold(self, anchor: Row | None, line: int) -> None:
+        """Show rows that have changed, with one of them on a line of the screen."""
         self.rows.refresh()
         self._recount()
         number = self._index(anchor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from textual import on
 from textual.containers import Vertical
@@ -57,6 +58,8 @@ class RowsPane(Vertical):
         self.names, self.key_tree = names, tree
         self.ranking = KeyRanking(session, weights, self._spawn, self._keys_arranged)
         self._session, self._weights = session, weights
+        self._sorted_at_end: WeakKeyDictionary[VisibleRows, Namespace] = WeakKeyDictionary()
+        """By rows that were sorted at the end of a scan the root of their store at that time."""
         self._reopening: Reopening | None = None
         """Opens again what was open before the scan began anew."""
 
@@ -228,6 +231,7 @@ class RowsPane(Vertical):
     def _rank_opened(self) -> None:
         """Sort the keys of a namespace that was opened as the others, if they are few."""
         rows = self.names.rows
+        self.show_header()
         nodes = self.ranking.missing(rows)
         if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= FEW_KEYS:
             self.ranking.begin(rows, nodes)
@@ -245,6 +249,27 @@ class RowsPane(Vertical):
             rows = self.names.rows
             work = rows.sort(rows.sort_order, is_reversed=rows.is_reversed)
             self._sort(only_while(lambda: not tree.is_touched, work))
+
+    def sort_at_end(self) -> None:
+        """Sort all rows once no more names come, what was opened meanwhile included."""
+        rows, root = self.names.rows, self.names.rows.store.root
+        if not self._session.status.progress.state.is_over or self.names.is_searching:
+            self._sorted_at_end.pop(rows, None)
+            return
+        if self._sorted_at_end.get(rows) is root:
+            return
+        self._sorted_at_end[rows] = root
+        self._remember_open()
+        work = self.key_tree.holding(rows.sort(rows.sort_order, is_reversed=rows.is_reversed))
+
+        async def finish() -> None:
+            await drive(work)
+            self._rank_opened()
+
+        if next(work, _DONE) is _DONE:
+            self._rank_opened()
+        else:
+            self._spawn(finish)
 
     def _sort(self, work: Slices[None]) -> None:
         """Sort all rows; they move together, and the cursor stays with its row, or on the first while untouched."""

@@ -55,15 +55,15 @@ class SchemaView(TreeRows, can_focus=True):
         """The visible levels."""
         return NO_LEVELS if self.model is None else self.model.rows
 
-    def show(self, model: SchemaRows, schema: Schema | None, room: int) -> None:
+    def show(self, model: SchemaRows, schema: Schema | None, room: int, *, keeps_places: bool) -> None:
         """Show the levels of a report, None for nothing yet; what was open stays open, and the cursor where it was.
 
-        Of the first report so many rows are shown at most.
+        Of the first report so many rows are shown at most. With `keeps_places` known levels stay in their order.
         """
         self.model = model
         before, line = self.cursor, self.cursor_line - self.scroll_offset.y
         stays_first = not self.is_touched and not self.cursor_line
-        model.show(schema, keeps_places=self.is_touched, room=room)
+        model.show(schema, keeps_places=keeps_places, room=room)
         self._show_rows()
         found = None if before is None or stays_first else self._innermost(before.path)
         number = 0 if found is None else model.index_of(found)

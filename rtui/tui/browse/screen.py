@@ -139,8 +139,9 @@ class BrowseScreen(TreePlaces):
             self.action_rescan()
         before = self._shown
         self._shown = (self.session.revision + names.revision, status.sampled > 0, status.complete)
-        if before[1:] != self._shown[1:]:
+        if before[1:] != self._shown[1:] and not status.progress.state.is_over:
             self.tree_pane.sort_untouched()
+        self.tree_pane.sort_at_end()
         has_figures_changed = self.tree_pane.show_figures()
         self.tree_pane.show_nodes()
         if before != self._shown or has_figures_changed:

@@ -144,6 +144,7 @@ class TreePane(RowsPane):
         self.refresh_rows()
         self._reopen()
         self._show_notice()
+        self.show_header()
 
     def _show_notice(self) -> None:
         """Say why there are no rows, if there are none."""
@@ -238,6 +239,9 @@ class TreePane(RowsPane):
             note = self.ranking.note
         elif self.ranking.missing(rows):
             note = literal("keys by name, s asks them")
+        elif not rows.is_in_order:
+            is_over = self._session.status.progress.state.is_over
+            note = literal("some unsorted, s sorts" if is_over else "unsorted while scanning")
         self.header.show_rows(rows, tree.cursor, tree.row_layout, needle=self.names.needle, note=note)
 
     def _age_note(self) -> SafeText:

@@ -92,7 +92,10 @@ class TreeSchema:
         source.update(store, self._session.status, self._tree.figures, is_complete=totals.complete)
         is_other = source.schema is not view.model.schema
         if is_other:
-            view.show(view.model, source.schema, self._tree.screen.size.height - 4)
+            is_of_names = source.schema is not None and source.schema.is_of_names
+            is_final = is_of_names and self._session.status.progress.state.is_over
+            room = self._tree.screen.size.height - 4
+            view.show(view.model, source.schema, room, keeps_places=view.is_touched and not is_final)
         if view.is_outdated is not totals.is_outdated:
             view.is_outdated = totals.is_outdated
             view.refresh()

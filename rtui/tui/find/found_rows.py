@@ -1,7 +1,8 @@
 """The keys that a search has listed, as rows: their columns, and the order that the user wants.
 
-Rows stay where they are while a search goes on: what it finds is appended. Sorting ten thousand rows takes longer than
-a frame, so the order is worked out in a thread from the rows that there are, and later ones follow them.
+Rows stay where they are while a search goes on: what it finds is appended, and sorted at its end. Sorting ten thousand
+rows takes longer than a frame, so the order is worked out in a thread from the rows that there are, and later ones
+follow them.
 """
 
 from __future__ import annotations
@@ -142,6 +143,11 @@ class FoundRows:
 
     def __len__(self) -> int:
         return len(self._kept)
+
+    @property
+    def is_in_order(self) -> bool:
+        """Whether no key is listed as it was found though the user has sorted."""
+        return self.sort is None or len(self._lines) >= len(self._kept)
 
     def follow(self) -> None:
         """Take what has been found since."""

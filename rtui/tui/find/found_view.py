@@ -198,6 +198,14 @@ class FoundView(Vertical):
         """Sort by a column; the cursor stays with its key."""
         self.rows.sort, self.rows.is_reversed = name, is_reversed
         self.fit()
+        self._begin_sorting()
+
+    def sort_at_end(self) -> None:
+        """Sort what was found after the user had sorted, once no more keys come."""
+        if not self.rows.is_in_order:
+            self._begin_sorting()
+
+    def _begin_sorting(self) -> None:
         self.run_worker(self._sort(self.rows), group="sort", exclusive=True, exit_on_error=False, description="sort")
 
     async def _sort(self, rows: FoundRows) -> None:
@@ -205,9 +213,12 @@ class FoundView(Vertical):
         lines, line = await asyncio.to_thread(rows.sorted_lines, key)
         if rows is not self.rows:
             return
+        screen_line = self.body.cursor_line - self.body.scroll_offset.y
         rows.arrange(lines)
         self.body.measure_again()
         self.fit()
+        if key is not None and 0 <= screen_line < self.body.size.height:
+            self.body.scroll_top_to(line - screen_line)
         self.body.move_to(line)
         self.body.refresh()
         self.post_message(self.Sorted())

@@ -143,6 +143,8 @@ class FindScreen(RunScreen[bytes | None]):
         )
         self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
         self._seen: object = None
+        self._is_over = False
+        """Whether the search was over at the last look."""
         self._noted: int | None = None
         """Lines that the notes take; None before they were shown."""
 
@@ -201,6 +203,9 @@ class FindScreen(RunScreen[bytes | None]):
         before, self._seen = self._seen, (self.search.revision, self.search.stage, waits)
         if before != self._seen:
             self.view.follow()
+            was_over, self._is_over = self._is_over, self.search.stage is Stage.OVER
+            if self._is_over and not was_over:
+                self.view.sort_at_end()
             self._show_bars()
         elif self.is_current and "ttl" in self.rows.columns:
             self.view.body.repaint_changes()

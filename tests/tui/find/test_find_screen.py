@@ -11,6 +11,7 @@ import pytest
 from textual.screen import Screen
 
 from rtui.analysis.humanize import Mark
+from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.natural import natural
 from rtui.server.key_search import Stage
@@ -151,6 +152,37 @@ async def test_a_near_miss_is_said_beside_what_was_found_and_in_its_place() -> N
         assert "did you mean !type:hash?" in said(screen)
     async with finding("tags:x ttl:none") as (user, screen):
         await until(user.pilot, lambda: "did you mean tag:x?" in said(screen))
+
+
+async def test_keys_that_come_after_the_user_has_sorted_are_sorted_at_the_end() -> None:
+    session = FixedSession()
+    rest: list[KeyRecord] = []
+
+    def lists_some(search: FixedSearch) -> None:
+        runs(search)
+        rest.extend(search.kept[200::-2])
+        search.kept = search.kept[1:200:2]
+
+    session.on_search = lists_some
+    async with finding("in:lock", session) as (user, screen):
+
+        def listed() -> list[bytes]:
+            return [record.key for record in screen.rows.shown()]
+
+        await until(user.pilot, lambda: len(listed()) == 100)
+        await user.pilot.press("s", "home", "down", "enter")
+        await until(user.pilot, lambda: listed() == sorted(listed(), key=natural))
+        await user.pilot.press(*["down"] * 5)
+        record, search = screen.view.body.record, session.searches[0]
+        search.kept = [*search.kept, *rest]
+        search.changes += 1
+        await until(user.pilot, lambda: len(listed()) > 100)
+        assert listed() != sorted(listed(), key=natural)
+        search.stage = Stage.OVER
+        search.changes += 1
+        await until(user.pilot, lambda: listed() == sorted(listed(), key=natural))
+        body = screen.view.body
+        await until(user.pilot, lambda: body.record == record and body.cursor_line - body.scroll_offset.y == 5)
 
 
 def asks_first(search: FixedSearch) -> None:

@@ -1,0 +1,143 @@
+"""What is opened while a scan runs is sorted when it ends, and the cursor stays where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.text.natural import natural
+from rtui.server.scan.progress import Progress, ScanState
+from tests.server.targets import target_of
+from tests.servers import Server
+from tests.tui.browsing import BrowseUser, browsing
+from tests.tui.fixed_session import COMPLETE, FixedSession
+from tests.tui.visiting import visiting
+
+RUNNING = replace(COMPLETE, complete=False, progress=Progress(state=ScanState.RUNNING, fraction=0.1))
+
+
+def shuffled(names: Sequence[str]) -> list[bytes]:
+    found = [name.encode() for name in names]
+    Random(7).shuffle(found)
+    return found
+
+
+def begin(session: FixedSession, keys: Sequence[bytes]) -> None:
+    """Have a scan run that has listed these keys."""
+    session.status = RUNNING
+    session.store.reset()
+    session.store.add(keys)
+    session.revision += 1
+
+
+def add(session: FixedSession, keys: Sequence[bytes], state: ScanState | None = None) -> None:
+    """List more keys, and end the scan with `state`."""
+    session.store.add(keys)
+    if state is not None:
+        session.store.complete = state is ScanState.DONE
+        session.status = COMPLETE if state is ScanState.DONE else replace(RUNNING, progress=Progress(state=state))
+    session.revision += 1
+
+
+def below(user: BrowseUser, prefix: bytes) -> list[bytes]:
+    rows = user.screen.tree_pane.names.rows
+    keys = [row.key() for row in rows.window(0, len(rows))]
+    return [key for key in keys if key.startswith(prefix) and key != prefix]
+
+
+def header(user: BrowseUser) -> str:
+    return "".join(span.text for span in user.screen.tree_pane.header.lines[0])
+
+
+@pytest.mark.parametrize("state", [ScanState.DONE, ScanState.STOPPED, ScanState.FAILED])
+@pytest.mark.parametrize("sort", [Sort.COUNT, Sort.NAME, Sort.NAME_BYTES])
+async def test_what_was_opened_meanwhile_is_sorted_at_the_end(state: ScanState, sort: Sort) -> None:
+    keys = shuffled([f"run:{number}" for number in range(300)])
+    more = shuffled([f"ids:{number:x}:{part}" for number in range(50) for part in range(number % 3 + 1)])
+    async with browsing(FixedSession()) as user:
+        begin(user.session, keys[:40] + more[:20])
+        await user.until(lambda: set(user.listed) == {b"run:", b"ids:"})
+        user.screen.tree_pane.sort_by(sort, is_reversed=sort is Sort.NAME)
+        await user.press("home", "enter", "end", "enter", "up", "up")
+        await user.until(lambda: len(user.screen.tree_pane.names.rows) > 50)
+        tree = user.screen.tree_pane.key_tree
+        add(user.session, keys[40:200])
+        await user.until(lambda: len(below(user, b"run:")) == 200 and "unsorted while scanning" in header(user))
+        here, line = user.cursor.key(), tree.cursor_line - tree.scroll_offset.y
+        unsorted = below(user, b"run:")
+        add(user.session, keys[200:] + more[20:], state)
+        order = bytes if sort is Sort.NAME_BYTES else natural
+        expected = sorted(keys, key=order, reverse=sort is Sort.NAME)
+        assert unsorted != expected
+        await user.until(lambda: below(user, b"run:") == expected)
+        await user.settled()
+        assert user.cursor.key() == here
+        assert tree.cursor_line - tree.scroll_offset.y == line
+        assert "unsorted" not in header(user)
+
+
+async def test_the_rows_of_a_filter_are_sorted_at_the_end_and_all_rows_when_they_are_back() -> None:
+    keys = shuffled([f"run:{number}" for number in range(300)])
+    async with browsing(FixedSession()) as user:
+        begin(user.session, keys[:40])
+        await user.until(lambda: user.listed == [b"run:"])
+        await user.press("home", "enter", "down", "slash", *"run:2", "down")
+        await user.until(lambda: user.screen.tree_pane.names.needle == b"run:2")
+        add(user.session, keys[40:], ScanState.DONE)
+        expected = sorted((key for key in keys if b"run:2" in key), key=natural)
+        await user.until(lambda: below(user, b"run:") == expected)
+        await user.press("escape", "escape")
+        await user.until(lambda: user.screen.tree_pane.names.needle is None)
+        await user.until(lambda: below(user, b"run:") == sorted(keys, key=natural))
+
+
+async def test_rows_that_the_user_sorts_meanwhile_stay_as_he_wants_them() -> None:
+    keys = shuffled([f"run:{number}" for number in range(300)])
+    async with browsing(FixedSession()) as user:
+        begin(user.session, keys[:40])
+        await user.until(lambda: user.listed == [b"run:"])
+        await user.press("home", "enter", "down")
+        add(user.session, keys[40:], ScanState.DONE)
+        user.screen.tree_pane.sort_by(Sort.NAME, is_reversed=True)
+        await user.until(lambda: below(user, b"run:") == sorted(keys, key=natural, reverse=True))
+        await user.settled()
+        assert below(user, b"run:") == sorted(keys, key=natural, reverse=True)
+
+
+async def test_the_schema_is_sorted_at_the_end() -> None:
+    names = shuffled([f"{letter}:{part}:x" for letter in "abcdefgh" for part in range(2)])
+    async with browsing(FixedSession()) as user:
+        begin(user.session, names[:5])
+        await user.until(lambda: bool(user.listed))
+        user.screen.tree_pane.sort_by(Sort.NAME)
+        await user.press("F")
+        await user.until(lambda: bool(user.screen.tree_pane.schema.view.rows))
+        await user.press("down", "down")
+        add(user.session, names[5:], ScanState.DONE)
+        view = user.screen.tree_pane.schema.view
+
+        def first_level() -> list[bytes]:
+            return [level.node.name for level in view.rows if level.depth == 0]
+
+        await user.until(lambda: len(first_level()) == 8)
+        assert first_level() == sorted(first_level())
+
+
+@pytest.mark.slow
+async def test_a_namespace_opened_at_once_after_the_start_is_sorted(valkey: Server, tmp_path: Path) -> None:
+    with valkey.admin.pipeline(transaction=False) as pipeline:
+        for start in range(0, 60_000, 1_000):
+            pipeline.mset({f"deploy:{number}": "x" for number in range(start, start + 1_000)})
+        pipeline.execute()
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.until(lambda: len(visitor.tree.rows), "a row")
+        await visitor.press("enter", "down", "down")
+        await visitor.whole()
+        rows = visitor.tree.rows
+        await visitor.until(lambda: len(rows) == 60_001 and rows.is_in_order, "sorted rows")
+        assert [row.name for row in rows.window(1, 60_000)] == [b"%d" % number for number in range(60_000)]
