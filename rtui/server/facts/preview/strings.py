@@ -28,10 +28,13 @@ from rtui.server.facts.preview.page import (
     StringWindow,
 )
 from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, expect_bytes
+from rtui.server.guard.closed_list import MAX_WINDOW_BYTES
+from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, MAGIC, estimate
 
-_STALE_COUNT: Final = Unknown(
-    Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, and PFCOUNT would write the new count into the key"
+_NO_COUNT: Final = Unknown(
+    Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, which would write; the registers can't be read"
 )
+"""Why a HyperLogLog has no count: PFCOUNT would write the new one into the key."""
 
 
 async def read_string(reader: ValueReader) -> Preview:
@@ -48,10 +51,26 @@ async def read_string(reader: ValueReader) -> Preview:
         shown = reader.preview(PreviewKind.JSON)
     else:
         shown = _recognised(reader.preview(PreviewKind.BINARY), data, offset, ends=ends)
+    if shown.kind is PreviewKind.HYPERLOGLOG and shown.summary[0][1] is _NO_COUNT:
+        shown = await _counted(reader, shown, data)
     if shown.kind is PreviewKind.TEXT and not ends:
         data = whole_characters(data)
     next_page = None if ends or not data else reader.page.following(offset + len(data), shown=len(data))
     return replace(shown, window=StringWindow(offset, data, lines or ()), next_page=next_page)
+
+
+async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
+    """Count the elements of a HyperLogLog from all of its registers, as PFCOUNT would, without writing the count."""
+    total = shown.total
+    if not isinstance(total, int) or total > MAX_WINDOW_BYTES:
+        return shown
+    if len(data) < total:
+        (rest,) = await reader.querier.run(guard.getrange(reader.key, len(data), total - 1))
+        data += rest if isinstance(rest, bytes) else b""
+    count = estimate(data)
+    if count is None:
+        return shown
+    return replace(shown, summary=(("distinct elements, counted from the registers", count), *shown.summary[1:]))
 
 
 def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Preview:
@@ -61,7 +80,7 @@ def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Prev
         found = read_hyperloglog(data, shown.total if isinstance(shown.total, int) else None)
         if found is not None:
             registers, cached = found
-            count: PreviewCell | Unknown = _STALE_COUNT if cached is None else cached
+            count: PreviewCell | Unknown = _NO_COUNT if cached is None else cached
             summary = (("distinct elements, as last counted", count), ("registers", registers))
             return replace(shown, kind=PreviewKind.HYPERLOGLOG, summary=summary)
     if is_text(data, cut_before=offset > 0, cut_after=not ends):
@@ -198,14 +217,6 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-HYPERLOGLOG_MAGIC: Final = b"HYLL"
-
-HEADER_BYTES: Final = 16
-"""Magic, encoding, three zero bytes, cached count (hyperloglog.c, struct hllhdr)."""
-
-DENSE_BYTES: Final = HEADER_BYTES + 16384 * 6 // 8
-"""The size of each dense HyperLogLog: 16,384 registers of 6 bits."""
-
 _STALE: Final = 0x80
 """The bit of the last header byte that is set where the cached count is out of date."""
 
@@ -215,7 +226,7 @@ def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | 
 
     Returns how the registers are kept, and the count, None when an element was added since PFCOUNT last ran.
     """
-    if len(head) < HEADER_BYTES or not head.startswith(HYPERLOGLOG_MAGIC) or head[5:8] != b"\0\0\0":
+    if len(head) < HEADER_BYTES or not head.startswith(MAGIC) or head[5:8] != b"\0\0\0":
         return None
     if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
         registers = b"dense"

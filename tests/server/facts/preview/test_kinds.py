@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.facts import Unknown
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
 from rtui.values import decode
 from tests.monitor import Recorder
@@ -77,18 +77,27 @@ async def test_idle_times_and_frequencies_survive_looking(server: Server) -> Non
     assert {key: client.object("freq", key) for key in types} == before
 
 
-@pytest.mark.parametrize("elements", [10, 5_000])
-async def test_a_hyperloglog_tells_its_count_only_when_it_is_up_to_date(server: Server, elements: int) -> None:
+@pytest.mark.parametrize("elements", [1, 10, 700, 5_000])
+async def test_a_hyperloglog_whose_count_is_stale_is_counted_from_its_registers(server: Server, elements: int) -> None:
     client = server.client()
     client.pfadd("key", *range(elements))
+    stored = client.get("key")
     (label, count), (_, registers) = (await first_page(server, b"key")).summary
-    assert isinstance(count, Unknown)
-    assert count.reason is Reason.NOT_ASKED
-    assert "PFCOUNT would write" in count.detail
+    assert label == "distinct elements, counted from the registers"
+    assert client.get("key") == stored
+    client.set("copy", stored)  # type: ignore[arg-type]
+    assert count == client.pfcount("copy")
     counted = client.pfcount("key")
     shown = await first_page(server, b"key")
-    assert shown.summary[0] == (label, counted)
-    assert shown.summary[1][1] == registers == (b"sparse" if elements == 10 else b"dense")
+    assert shown.summary[0] == ("distinct elements, as last counted", counted)
+    assert shown.summary[1][1] == registers == (b"sparse" if elements < 1_000 else b"dense")
+
+
+async def test_a_hyperloglog_of_damaged_registers_has_no_count(valkey: Server) -> None:
+    valkey.client().set("key", b"HYLL\1" + bytes(10) + b"\x80" + b"\x00")
+    (_, count), _ = (await first_page(valkey, b"key")).summary
+    assert isinstance(count, Unknown)
+    assert "would write" in count.detail
 
 
 async def test_bits_are_counted_as_the_server_counts_them(server: Server) -> None:

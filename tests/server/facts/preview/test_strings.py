@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.server.facts.preview.strings import (
-    DENSE_BYTES,
     MAX_JSON_LINES,
     is_text,
     json_lines,
@@ -16,6 +15,7 @@ from rtui.server.facts.preview.strings import (
     set_bits,
     starts_like_json,
 )
+from rtui.values.hyperloglog import DENSE_BYTES
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
