@@ -271,9 +271,9 @@ class BrowsingSession:
         """Return the page that begins at a typed place in a value, or why there is none."""
         return await self.keys.find_place(facts, text)
 
-    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
+    async def read_field(self, facts: KeyFacts, field: bytes, most_bytes: int) -> bytes | Unknown:
         """Return the whole value of one field of a hash, or why it is not read."""
-        return await self.keys.read_field(facts, field)
+        return await self.keys.read_field(facts, field, most_bytes)
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
         """Return what a key points to and who should point to it."""

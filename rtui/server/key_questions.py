@@ -164,11 +164,13 @@ class KeyQuestions:
         return await self._at_node(facts.key, ask)
 
     @for_purpose(Purpose.PREVIEW)
-    async def read_field(self, facts: KeyFacts, name: bytes) -> bytes | Unknown:
+    async def read_field(self, facts: KeyFacts, name: bytes, most_bytes: int) -> bytes | Unknown:
         """Return the whole value of one field of a hash, or why it is not read."""
 
         async def ask(server: AskedServer) -> bytes | Unknown:
-            return await read_field(server.connection, facts, name, capabilities=server.capabilities)
+            return await read_field(
+                server.connection, facts, name, capabilities=server.capabilities, most_bytes=most_bytes
+            )
 
         return await self._at_node(facts.key, ask)
 

@@ -209,7 +209,7 @@ class FixedSession:
             return Unknown(Reason.UNSUPPORTED, f"{text!r} is no whole number")
         return Page.at(int(text), 100)
 
-    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
+    async def read_field(self, facts: KeyFacts, field: bytes, most_bytes: int) -> bytes | Unknown:
         self.asked.append(f"field {field!r}")
         return b"the whole value of " + field
 

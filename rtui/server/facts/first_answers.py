@@ -70,7 +70,7 @@ async def _ask_first(
     """Ask, by the type that the key is known to have; a page of `known` and a length count as an access."""
     evidence = type_evidence(querier, NOT_ASKED if key_type is None else key_type)
     is_free = evidence.memory_cost.policy is MemoryUsagePolicy.FREE
-    more = [guard.memory_usage(key, evidence)] if is_free else []
+    more = [guard.memory_usage_of(key, evidence)] if is_free else []
     more += [length] if isinstance(length, Command) else []
     server = querier.connection.server
     reads = querier.touches and isinstance(length, Command)

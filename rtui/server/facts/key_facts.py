@@ -25,11 +25,11 @@ from rtui.analysis.facts import (
     gone_key,
     gone_row,
 )
-from rtui.keyspace.types import HASH, type_of
+from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import KeyAnswers
 from rtui.server.facts.first_answers import first_answers, length_query_of, note_read, type_evidence
-from rtui.server.facts.known_key import KnownKey
+from rtui.server.facts.known_key import FIRST_PAGES, KnownKey
 from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewKind
 from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, Refused, ValueReader
 from rtui.server.facts.types import queries_of
@@ -53,7 +53,7 @@ async def row_facts(
 ) -> list[RowFacts]:
     """Return type and TTL of the rows on screen, and memory where their types make that cheap, in the order of `keys`.
 
-    Takes two round trips. Of hashes the encoding is asked as well: by it a first page can be asked for with the details
+    Takes two round trips. Of collections the encoding is asked as well: by it a page can be asked for with the details
     (`known_key`). `with_more` also asks for the encoding and, where reading does not count as an access, for
     idle time and, in a third round trip, length. `clock` gives seconds since the epoch. Names over 64 KiB are not sent.
     Where `capabilities` knows nothing of a command yet, it is sent for one key first, so that it is refused once.
@@ -71,14 +71,14 @@ async def row_facts(
     for key, answer in answers.items():
         if not answer.is_gone and evidence[key].memory_cost.policy is MemoryUsagePolicy.FREE:
             groups.setdefault(evidence[key], []).append(key)
-    hashes = [] if with_more else [key for key, answer in answers.items() if answer.type == HASH.name]
+    read_ahead = [] if with_more else [key for key, answer in answers.items() if answer.type in FIRST_PAGES]
     await asyncio.gather(
         _query_rows(querier, (guard.memory_usage,), groups, answers),
-        _query_rows(querier, (guard.object_encoding,), {None: hashes}, answers),
+        _query_rows(querier, (guard.object_encoding,), {None: read_ahead}, answers),
     )
     if with_more and not querier.touches:
         await _query_lengths(querier, answers)
-    rows = []
+    rows, encoded = [], frozenset(read_ahead)
     for key in keys:
         if key not in answers:
             why = f"a name of {len(key):,} bytes: longer ones than 64 KiB are not sent for rows"
@@ -92,7 +92,7 @@ async def row_facts(
             row = RowFacts(key, answer.type, answer.ttl_ms, memory_bytes, asked_at_s)
             if with_more:
                 row = _with_more(row, answer)
-            elif answer.type == HASH.name:
+            elif key in encoded:
                 row = replace(row, encoding=answer.name(Feature.OBJECT_ENCODING))
             rows.append(row)
     return rows
@@ -244,7 +244,7 @@ async def _memory_and_length(
     if is_watched and watch.is_over:
         why_no_memory += ", which took the server too long for others"
     elif cost.policy is not MemoryUsagePolicy.NEVER and Feature.MEMORY_USAGE not in answers.replies:
-        memory = [guard.memory_usage(key, evidence)]
+        memory = [guard.memory_usage_of(key, evidence)]
     is_watched = is_watched and bool(memory) and querier.capabilities.allows(Feature.MEMORY_USAGE)
     asks_clock = is_watched and watch.was_slow and watch.asks_clock
     clock = [guard.info("commandstats")] if asks_clock else []
@@ -295,7 +295,7 @@ async def key_preview(
         queries = queries_of(facts.type)
         shown = await (queries.preview if page.find is None else queries.find)(reader)
     except Refused as refused:
-        return replace(reader.preview(PreviewKind.NOTHING), refusal=refused.why)
+        return replace(reader.preview(PreviewKind.NOTHING), refusal=refused.why, offers=refused.offers)
     is_empty = not shown.rows and (shown.window is None or not shown.window.data)
     if not is_empty or page.number == 1 or page.find is not None or shown.next_page is not None:
         return shown

@@ -17,7 +17,7 @@ from rtui.keyspace import types
 from rtui.server import guard
 from rtui.server.facts.preview.value_reader import PAGE_ITEMS, STRING_WINDOW_BYTES
 from rtui.server.guard.command import Command
-from rtui.server.guard.evidence import COMPACT_BYTES, CollectionEvidence
+from rtui.server.guard.evidence import COMPACT_BYTES, CollectionEvidence, counts_sizes
 from rtui.server.wire.capability import Querier
 from rtui.server.wire.command_log import Purpose, sent_for
 from rtui.server.wire.replies import Reply
@@ -49,7 +49,7 @@ def _set(key: bytes, row: RowFacts) -> Command:
 
 
 def _hash(key: bytes, row: RowFacts) -> Command | None:
-    is_compact = isinstance(row.encoding, bytes) and _evidence(row).is_compact
+    is_compact = row.encoding in _MEASURED
     return guard.hscan(key, 0, count=PAGE_ITEMS, evidence=_evidence(row)) if is_compact else None
 
 
@@ -58,7 +58,10 @@ def _evidence(row: RowFacts) -> CollectionEvidence:
     return CollectionEvidence(encoding, None, row.memory_bytes if isinstance(row.memory_bytes, int) else None)
 
 
-_FIRST_PAGES: Final[Mapping[bytes, Callable[[bytes, RowFacts], Command | None]]] = {
+_MEASURED: Final = frozenset((b"listpack", b"ziplist", b"intset", b"listpackex"))
+"""Encodings of one block of memory, whose size is not estimated from a few elements."""
+
+FIRST_PAGES: Final[Mapping[bytes, Callable[[bytes, RowFacts], Command | None]]] = {
     types.STRING.name: _string,
     types.LIST.name: _list,
     types.ZSET.name: _zset,
@@ -88,9 +91,11 @@ class KnownKey:
     def ask_page(self, querier: Querier) -> None:
         """Send for the first page and go on without waiting; nothing is sent where the value may be large."""
         row, key_type = self._row, self.type
-        is_small = isinstance(row.memory_bytes, int) and row.memory_bytes <= MAX_AHEAD_BYTES
+        server = querier.connection.server
+        is_exact = row.encoding in _MEASURED or counts_sizes(server.product, server.version)
+        is_small = is_exact and isinstance(row.memory_bytes, int) and row.memory_bytes <= MAX_AHEAD_BYTES
         is_bounded = key_type == types.STRING.name or (is_small and self._age_s <= SIZE_HOLDS_S)
-        first_page = _FIRST_PAGES.get(key_type or b"")
+        first_page = FIRST_PAGES.get(key_type or b"")
         page = None if first_page is None or not is_bounded else first_page(row.key, row)
         if page is None or not querier.capabilities.allows(page.name):
             return

@@ -10,14 +10,14 @@ from rtui.analysis.humanize import size
 from rtui.server import guard
 from rtui.server.facts.preview.page import Page
 from rtui.server.facts.preview.places import read_place
-from rtui.server.facts.preview.value_reader import Refused, ValueReader, expect_bytes, expect_items
+from rtui.server.facts.preview.value_reader import MAX_PURPOSE_BYTES, Refused, ValueReader, expect_bytes, expect_items
 from rtui.server.guard.closed_list import MAX_WINDOW_BYTES
 from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 
 MAX_VALUE_BYTES: Final = 1 << 20
-"""Largest value of a field that is read on its own: no command reads a part of one."""
+"""Largest value of a field that is read without a question: no command reads a part of one."""
 
 MAX_STRING_BYTES: Final = 64 << 20
 """So much of a string is read to be written to a file."""
@@ -38,17 +38,26 @@ async def find_place(
 
 
 async def read_field(
-    connection: Connection, facts: KeyFacts, field: bytes, *, capabilities: Capabilities
+    connection: Connection,
+    facts: KeyFacts,
+    field: bytes,
+    *,
+    capabilities: Capabilities,
+    most_bytes: int = MAX_VALUE_BYTES,
 ) -> bytes | Unknown:
-    """Return the whole value of one field of a hash, of up to MAX_VALUE_BYTES; raises ConnectionLost."""
+    """Return the whole value of one field of a hash, of up to `most_bytes`; raises ConnectionLost.
+
+    Those are at most MAX_PURPOSE_BYTES, and more than MAX_VALUE_BYTES only if the user has said so.
+    """
+    most_bytes = min(most_bytes, MAX_PURPOSE_BYTES)
     querier = Querier(connection, capabilities, connection.own_reads)
     reader = ValueReader(querier, facts)
     try:
         if not reader.evidence.look_ups or len(field) > MAX_FIELD_BYTES:
             raise Refused(Unknown(Reason.TOO_LARGE, reader.would("HMGET", "walk over all fields")))
         (length,) = await reader.begin(*guard.hstrlens(facts.key, field, evidence=reader.evidence))
-        if isinstance(length, int) and length > MAX_VALUE_BYTES:
-            return Unknown(Reason.TOO_LARGE, f"{size(length)}: values over {size(MAX_VALUE_BYTES)} are not read")
+        if isinstance(length, int) and length > most_bytes:
+            return Unknown(Reason.TOO_LARGE, f"{size(length)}: values over {size(most_bytes)} are not read")
         (reply,) = await querier.run(guard.hmget(facts.key, field, evidence=reader.evidence))
         (value,) = expect_items(reply)
         return value if isinstance(value, bytes) else GONE

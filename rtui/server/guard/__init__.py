@@ -13,7 +13,7 @@ from functools import partial
 from typing import Final, Literal, Protocol
 
 from rtui import __version__
-from rtui.server.guard.closed_list import CLIENT_NAME
+from rtui.server.guard.closed_list import CLIENT_NAME, MAX_SAMPLES
 from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
 from rtui.server.guard.evidence import (
     ClientsEvidence,
@@ -22,6 +22,8 @@ from rtui.server.guard.evidence import (
     ConsumerEvidence,
     Evidence,
     Metric,
+    TypeEvidence,
+    counts_sizes,
 )
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
@@ -187,6 +189,13 @@ cf_info: Final = KeyCommand("CF.INFO")
 cms_info: Final = KeyCommand("CMS.INFO")
 topk_info: Final = KeyCommand("TOPK.INFO")
 tdigest_info: Final = KeyCommand("TDIGEST.INFO")
+
+
+def memory_usage_of(key: bytes, evidence: TypeEvidence) -> Command:
+    """Ask for the memory of one key whose value may be read: exact up to 1,000 elements, also where it is sampled."""
+    is_sampled = not counts_sizes(evidence.product, evidence.version) and evidence.product in ("redis", "valkey")
+    samples = (b"SAMPLES", b"%d" % MAX_SAMPLES) if is_sampled and evidence.version is not None else ()
+    return build_command(b"MEMORY", b"USAGE", key, *samples, evidence=evidence)
 
 
 def getrange(key: bytes, start: int, end: int) -> Command:

@@ -17,9 +17,12 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from rtui.analysis.facts import Unknown
+from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import HASH
-from rtui.server.facts.preview.page import Meaning, Unread
+from rtui.server.facts.preview.page import Meaning, Page, Unread
+from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
+from rtui.server.facts.values import MAX_VALUE_BYTES
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, automatic_decoder
 from rtui.tui.browse.detail_lines import Tab, body_rows
@@ -31,6 +34,7 @@ from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.browse.value_writer import Run
+from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.styled_text import literal
@@ -71,6 +75,10 @@ class OpenedValue(Vertical):
         """Go back one step: close the line, end writing, leave what was opened last or found; False for nothing."""
         raise NotImplementedError
 
+    def read_on_purpose(self, page: Page) -> None:
+        """Read elements that may be large."""
+        raise NotImplementedError
+
     def show_rows(self, *, is_same: bool = True) -> None:
         """Show the rows of the value, or of what was opened last; `is_same` keeps the cursor where it is."""
         references, level = self.reference_rows, self.value.detail.level
@@ -108,6 +116,8 @@ class OpenedValue(Vertical):
             return
         if item.kind in ELSEWHERE:
             self.post_message(self.Followed(item))
+        elif item.offer is not None:
+            self.read_on_purpose(item.offer.page)
         elif item.can_fold:
             self.action_fold_or_unfold()
         elif item.kind is ItemKind.NODE and item.data is not None:
@@ -130,13 +140,28 @@ class OpenedValue(Vertical):
         if item.data is not None:
             self._decode(item.data, title)
         elif isinstance(value, Unread) and facts is not None and facts.type == HASH.name and item.name is not None:
-            self._run(partial(self._read_field, item.name, title), "value")
+            self._ask_field(item.name, title, value.size_bytes or 0)
 
-    async def _read_field(self, field: bytes, title: SafeText) -> None:
+    def _ask_field(self, field: bytes, title: SafeText, size_bytes: int) -> None:
+        """Read a field; one that is large only once the user has said so."""
+        read = partial(self._run, partial(self._read_field, field, title, max(size_bytes, MAX_VALUE_BYTES)), "value")
+        if not MAX_VALUE_BYTES < size_bytes <= MAX_PURPOSE_BYTES:
+            read()
+            return
+        busy_ms = round(1000 * size_bytes / (1 << 20) / COPIED_MIB_PER_S)
+        answers = [literal("Leave it"), SafeText(f"Read {size(size_bytes)}, which takes the server up to {busy_ms} ms")]
+
+        def answered(index: int | None) -> None:
+            if index == 1:
+                read()
+
+        self.app.push_screen(ChoiceScreen(title, answers), answered)
+
+    async def _read_field(self, field: bytes, title: SafeText, most_bytes: int) -> None:
         facts = self.value.detail.facts
         if facts is None:
             return
-        found = await self._session.read_field(facts, field)
+        found = await self._session.read_field(facts, field, most_bytes)
         if isinstance(found, Unknown):
             self.say(display_text(found.detail or found.reason.value), title)
         else:

@@ -112,6 +112,7 @@ def preview_rows(
         rows += _plain(_nothing_found(preview, width))
     elif preview.columns and refusal is None:
         rows += _plain(prose(literal("(empty)"), width, Role.FAINT))
+    rows += _offer_rows(preview, width)
     for section in preview.sections:
         title = display_text(section.title)
         if section.subject is not None:
@@ -128,6 +129,15 @@ def preview_rows(
 def _plain(lines: Sequence[Line]) -> list[ValueRow]:
     """Return lines that stand for nothing."""
     return [ValueRow(line) for line in lines]
+
+
+def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
+    """Return what can be read on purpose, and what that costs."""
+    rows: list[ValueRow] = []
+    for offer in preview.offers:
+        first, *more = prose(display_text(offer.said), width, Role.ACCENT)
+        rows += [ValueRow(()), ValueRow(first, Item(ItemKind.OFFER, offer=offer)), *_plain(more)]
+    return rows
 
 
 def _nothing_found(preview: Preview, width: int) -> list[Line]:
@@ -353,7 +363,7 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
             return literal("unknown")
         case Unread():
             size = literal("") if value.size_bytes is None else SafeText(f"{fmt.size(value.size_bytes)}, ")
-            return SafeText(f"({size}not read)")
+            return SafeText(f"({size}too large to be kept)" if value.was_read else f"({size}not read)")
         case bytes():
             return display(value) if value else literal('""')
     return _number_text(value, meaning)

@@ -136,8 +136,8 @@ class Session(Protocol):
     async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
         """The page that begins at a typed place in a value, or why there is none."""
 
-    async def read_field(self, facts: KeyFacts, field: bytes) -> bytes | Unknown:
-        """The whole value of one field of a hash, or why it is not read."""
+    async def read_field(self, facts: KeyFacts, field: bytes, most_bytes: int) -> bytes | Unknown:
+        """The whole value of one field of a hash of up to so many bytes, or why it is not read."""
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
         """What a key points to and who should point to it, by the page of its value that is shown."""

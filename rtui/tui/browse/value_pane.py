@@ -16,7 +16,7 @@ from rtui.keyspace.slices import only_while
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
 from rtui.keyspace.types import STRING
-from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find
+from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Page
 from rtui.server.facts.preview.places import PLACES
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
@@ -108,6 +108,10 @@ class ValuePane(OpenedValue):
             self.body.move_to(line)
             return True
         return self.has_keyboard and self._fetcher.go_back()
+
+    def read_on_purpose(self, page: Page) -> None:
+        """Read elements that may be large, in place of the page that is shown."""
+        self._fetcher.turn(page)
 
     def close_prompt(self) -> bool:
         """Close the line that is typed in, and give the keyboard back; return whether it was open."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
-from rtui.server.facts.preview.page import Meaning, PreviewCell, PreviewColumn, PreviewRow, Unread
+from rtui.server.facts.preview.page import Meaning, Offer, PreviewCell, PreviewColumn, PreviewRow, Unread
 from rtui.tui.kit.styled_text import Line
 from rtui.values import Node
 
@@ -35,6 +35,8 @@ class ItemKind(Enum):
     """A namespace in another one; the bytes are its prefix."""
     PATTERN = "pattern"
     """The keys of a pattern."""
+    OFFER = "offer"
+    """Elements that may be large, and are read only if the user says so."""
     BY_SIZE = "keys by size"
     """All keys of a namespace, largest first; the bytes are its prefix."""
 
@@ -58,6 +60,7 @@ class Item:
     """Where the node is in its tree."""
     subject: bytes | None = None
     """Of a row of a table beside the value, what that is about: the group of a consumer."""
+    offer: Offer | None = None
     is_part: bool = False
     """Whether the bytes are a part of a line that goes on before or after what was read."""
     behind: Behind | None = None
@@ -79,10 +82,11 @@ class Item:
     @property
     def can_open(self) -> bool:
         """Whether there is more of it to be seen: decoded, unfolded, or in another place."""
-        if self.kind in ELSEWHERE or self.can_fold:
+        if self.kind in ELSEWHERE or self.kind is ItemKind.OFFER or self.can_fold:
             return True
         if self.kind is ItemKind.ELEMENT:
-            return bool(self.data) or isinstance(self.cell(Meaning.VALUE), Unread)
+            value = self.cell(Meaning.VALUE)
+            return bool(self.data) or (isinstance(value, Unread) and not value.was_read)
         return self.kind in (ItemKind.NODE, ItemKind.TEXT) and bool(self.data)
 
     @property

@@ -207,6 +207,8 @@ def _is_lex_end(text: bytes) -> bool:
 
 def _of_stream(words: tuple[bytes, ...]) -> bool:
     match words:
+        case (b"MEMORY", b"USAGE", key, b"SAMPLES", samples):
+            return len(key) <= 2**20 and between(samples, 1, 1000)
         case (b"XINFO", b"CONSUMERS", key, group) | (b"XPENDING", key, group):
             return len(key) <= 2**20 and len(group) <= 65_536
         case (b"XREVRANGE", key, _, _, b"COUNT", count):

@@ -9,9 +9,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from rtui.analysis.humanize import size
 from rtui.server import guard
-from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind
-from rtui.server.facts.preview.value_reader import ValueReader, cell, expect_items, integer, pairs, score
+from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, PreviewRow
+from rtui.server.facts.preview.value_reader import (
+    PAGE_ITEMS,
+    ValueReader,
+    cell,
+    element_page,
+    expect_items,
+    integer,
+    pairs,
+    score,
+)
 from rtui.server.guard.closed_list import MAX_ARRAY_INDEX, MAX_RANDOM
 from rtui.server.wire.replies import Reply
 
@@ -25,6 +35,13 @@ ZSET_COLUMNS: Final = (
 ARRAY_COLUMNS: Final = (PreviewColumn("index", Meaning.INDEX), PreviewColumn("element", Meaning.VALUE))
 
 
+SHORT_BYTES: Final = 64
+"""The longest members that are listed where some are too large to be read,"""
+
+LENGTHS_AT_ONCE: Final = 13
+"""and how many of the lengths are asked for in one write."""
+
+
 async def read_list(reader: ValueReader) -> Preview:
     """Read up to 100 items from the page's index on, fewer where items are large."""
     start, count = reader.start, reader.require_items("item")
@@ -33,7 +50,7 @@ async def read_list(reader: ValueReader) -> Preview:
     return replace(
         reader.preview(PreviewKind.LIST),
         columns=LIST_COLUMNS,
-        rows=tuple((start + at, cell(item)) for at, item in enumerate(found)),
+        rows=tuple((start + at, item) for at, item in enumerate(reader.kept(found))),
         next_page=reader.page_after(len(found), count),
         notes=reader.size_notes,
     )
@@ -41,17 +58,58 @@ async def read_list(reader: ValueReader) -> Preview:
 
 async def read_set(reader: ValueReader) -> Preview:
     """Read the members at the page's cursor, about 100, fewer where members are large; or a random sample of them."""
-    count, evidence = reader.require_items("member"), reader.evidence
+    evidence = reader.evidence
+    if not reader.max_items and evidence.may_be_scanned:
+        return await _short_members(reader, PreviewKind.SET)
+    count = reader.require_items("member")
     shown = replace(reader.preview(PreviewKind.SET), columns=SET_COLUMNS)
     if evidence.may_be_scanned:
         found, cursor = await reader.scan(lambda at: guard.sscan(reader.key, at, count=count, evidence=evidence))
         next_page = reader.page.following(cursor, shown=len(found)) if cursor else None
-        return replace(shown, rows=tuple((cell(one),) for one in found), next_page=next_page, notes=reader.size_notes)
+        return replace(
+            shown, rows=tuple((one,) for one in reader.kept(found)), next_page=next_page, notes=reader.size_notes
+        )
     reader.require_sample("SRANDMEMBER")
     (reply,) = await reader.begin(guard.srandmember(reader.key, min(MAX_RANDOM, count), evidence=evidence))
-    rows = tuple((cell(member),) for member in expect_items(reply))
+    rows = tuple((member,) for member in reader.kept(expect_items(reply)))
     note = f"a random sample of {len(rows)} members: {reader.would('SSCAN', 'answer with all at once')}"
     return replace(shown, rows=rows, notes=(note,), first=None)
+
+
+async def _short_members(reader: ValueReader, kind: PreviewKind) -> Preview:
+    """Read those of the next 100 members of a table that are short, where members are too large to be read.
+
+    No command tells the size of a member, but a glob of n question marks matches those of n bytes alone, and the server
+    leaves all others out. So each length is asked for, from the same cursor.
+    """
+    is_set = kind is PreviewKind.SET
+    pages: list[tuple[int, list[Reply]]] = []
+    for least in range(0, SHORT_BYTES + 1, LENGTHS_AT_ONCE):
+        commands = [
+            (guard.sscan if is_set else guard.zscan)(
+                reader.key, reader.start, count=PAGE_ITEMS, match=b"?" * length, evidence=reader.evidence
+            )
+            for length in range(least, min(least + LENGTHS_AT_ONCE, SHORT_BYTES + 1))
+        ]
+        replies = await (reader.querier.run(*commands) if pages else reader.begin(*commands))
+        pages += map(element_page, replies)
+    found = [one for _, members in pages for one in members]
+    rows: tuple[PreviewRow, ...] = tuple((cell(one),) for one in found)
+    if not is_set:
+        rows = tuple((None, cell(member), score(points)) for member, points in pairs(found))
+    cursor = pages[0][0]
+    next_page = replace(reader.page.following(cursor), is_short=True) if cursor else None
+    mean = reader.facts.mean_element_bytes or 0
+    note = f"only members of up to {SHORT_BYTES} bytes are listed: on average one takes {size(mean)}"
+    return replace(
+        reader.preview(kind),
+        columns=SET_COLUMNS if is_set else ZSET_COLUMNS,
+        rows=rows,
+        first=None,
+        next_page=next_page,
+        notes=(note,),
+        offers=reader.offers("member"),
+    )
 
 
 async def read_zset(reader: ValueReader) -> Preview:
@@ -59,6 +117,9 @@ async def read_zset(reader: ValueReader) -> Preview:
 
     Of a span no member behind its last rank is read.
     """
+    may_walk = reader.page == FIRST or reader.page.is_short
+    if may_walk and not reader.max_items and reader.evidence.may_be_scanned:
+        return await _short_members(reader, PreviewKind.ZSET)
     start, count, span = reader.start, reader.require_items("member"), reader.page.span
     if span is not None and isinstance(span.last, int):
         count = max(1, min(count, span.last - start + 1))
@@ -68,7 +129,10 @@ async def read_zset(reader: ValueReader) -> Preview:
     return replace(
         reader.preview(PreviewKind.ZSET),
         columns=ZSET_COLUMNS,
-        rows=tuple((start + at, cell(member), score(points)) for at, (member, points) in enumerate(found)),
+        rows=tuple(
+            (start + at, member, score(points))
+            for at, (member, (_, points)) in enumerate(zip(reader.kept(one for one, _ in found), found, strict=True))
+        ),
         next_page=None if is_last else reader.page_after(len(found), count),
         notes=reader.size_notes,
     )
@@ -80,7 +144,8 @@ async def read_array(reader: ValueReader) -> Preview:
     reply, highest = await reader.begin(
         guard.arscan(reader.key, start, MAX_ARRAY_INDEX, limit=count), guard.arlen(reader.key)
     )
-    rows = array_rows(reply)
+    found = array_rows(reply)
+    rows = list(zip((index for index, _ in found), reader.kept(one for _, one in found), strict=True))  # type: ignore[misc]
     is_inside = not rows or rows[-1][0] < MAX_ARRAY_INDEX
     last = rows[-1][0] if rows else start
     return replace(

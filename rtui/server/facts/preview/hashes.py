@@ -43,6 +43,16 @@ VALUE_BYTES: Final = 16 * 1024
 VALUES_BYTES: Final = 256 * 1024
 """What the values of one page may add up to."""
 
+MOST_DRAWN: Final = 300
+"""Of a table of up to so many fields all names are found by drawing random ones, where names can't be listed,"""
+
+DRAWS_AT_ONCE: Final = 4
+MOST_DRAWS: Final = 20
+"""in so many writes of so many draws: of 300 fields one is missing in one of 7,000 cases."""
+
+MAX_DRAWN_BYTES: Final = 1024
+"""Longer names are not drawn on."""
+
 MAX_TTL_FIELDS: Final = 1_000
 """Fields of one page whose time to live is asked."""
 
@@ -97,8 +107,10 @@ async def _read_sample(reader: ValueReader) -> Preview:
         return replace(_shown(reader, values, {}), notes=(note,), first=None)
     (reply,) = await reader.begin(guard.hrandfield(reader.key, count, evidence=evidence))
     names = byte_items(expect_items(reply))
+    if not evidence.is_compact and isinstance(length, int) and count < length <= MOST_DRAWN:
+        names = await _draw_all(reader, names, length)
     shown = await read_named(reader, names)
-    if isinstance(length, int) and length <= count:
+    if isinstance(length, int) and length <= max(count, len(names)):
         return shown
     if evidence.is_compact:
         return replace(
@@ -110,6 +122,21 @@ async def _read_sample(reader: ValueReader) -> Preview:
     note = f"a random sample of {len(names)} fields: {_UNSEEN if can_walk else _LARGE}"
     next_page = reader.page.following(0, whole_values=True, shown=0) if can_walk else None
     return replace(shown, notes=(note,), first=None, next_page=next_page)
+
+
+async def _draw_all(reader: ValueReader, names: Sequence[bytes], length: int) -> list[bytes]:
+    """Draw random names until all are known: each draw brings none twice, so that of a few hundred all soon came.
+
+    Names are drawn on only while those that came are short.
+    """
+    drawn = dict.fromkeys(names)
+    command = guard.hrandfield(reader.key, MAX_RANDOM, evidence=reader.evidence)
+    for _ in range(MOST_DRAWS):
+        if len(drawn) >= length or max(map(len, drawn), default=0) > MAX_DRAWN_BYTES:
+            break
+        for reply in await reader.querier.run(*[command] * DRAWS_AT_ONCE):
+            drawn.update(dict.fromkeys(byte_items(reply)))
+    return list(drawn)
 
 
 def _name_count(reader: ValueReader) -> int:

@@ -16,6 +16,8 @@ class Unread:
     """A value that was left on the server because of its size, in bytes; None where the size is not known either."""
 
     size_bytes: int | None
+    was_read: bool = False
+    """Whether it was read, and is too large to be kept."""
 
 
 PreviewCell = bytes | int | float | None | Unread | Unknown
@@ -133,6 +135,10 @@ class Page:
     """Only elements that match are wanted."""
     span: Span | None = None
     """Only these elements are wanted."""
+    is_short: bool = False
+    """Whether the position is a cursor, and only short members are wanted: see `collections`."""
+    on_purpose: int = 0
+    """So many elements are read though they may be large, since the user has said so; 0 for what is read unasked."""
     step: int = 0
     """Where positions are consecutive numbers, how far the page before is, unless it is kept; 0 elsewhere."""
 
@@ -168,6 +174,15 @@ class StringWindow:
 
 
 @dataclass(frozen=True, slots=True)
+class Offer:
+    """Elements that may be large, and are read only if the user says so."""
+
+    page: Page
+    said: str
+    """A safe sentence on what it costs."""
+
+
+@dataclass(frozen=True, slots=True)
 class Preview:
     """A page of a value, and what is known of the whole."""
 
@@ -194,5 +209,7 @@ class Preview:
     """How many elements the rows are of; None where a row is an element."""
     looked_at: int = 0
     """How many elements were looked at for the ones that match."""
+    offers: tuple[Offer, ...] = ()
+    """What may be read beyond this, if the user says so."""
     touched: bool = False
     """Whether reading it has counted as an access: NO-TOUCH was not on."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
@@ -98,12 +99,19 @@ async def read_stream(reader: ValueReader) -> Preview:
             if isinstance(value, (bytes, int)) and not name.startswith(b"radix-tree")
         ),
         columns=STREAM_COLUMNS,
-        rows=tuple(row for entry in found for row in entry_rows(entry)),
+        rows=_kept_rows(reader, found),
         elements=len(found),
         sections=sections,
         next_page=next_page,
         notes=notes + group_notes,
     )
+
+
+def _kept_rows(reader: ValueReader, found: Sequence[Reply]) -> tuple[PreviewRow, ...]:
+    """Return the rows of entries, without what is too large to be kept."""
+    rows = [row for entry in found for row in entry_rows(entry)]
+    cells = iter(reader.kept(one for row in rows for one in row))  # type: ignore[misc]
+    return tuple(tuple(islice(cells, len(row))) for row in rows)
 
 
 def _lowest(page: Page) -> bytes:

@@ -7,8 +7,8 @@ elements a page asks for follows from the memory of an average one, so that a pa
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.analysis.facts import GONE, Frequency, IdleBasis, KeyFacts, Reason, Unknown
@@ -16,7 +16,7 @@ from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import display
 from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
-from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewCell, PreviewKind
+from rtui.server.facts.preview.page import FIRST, Offer, Page, Preview, PreviewCell, PreviewKind, Unread
 from rtui.server.guard.closed_list import MAX_ELEMENTS
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import FEW_ELEMENTS, CollectionEvidence
@@ -37,12 +37,25 @@ MAX_EMPTY_CALLS: Final = 10
 """How many empty replies in a row end a page all the same: a table right after a mass deletion is mostly holes."""
 
 
+MAX_PURPOSE_BYTES: Final = 128 << 20
+"""Largest value of which elements are read on purpose: no command tells the size of an item, a member or an entry, so
+that any of them may be nearly all of the value."""
+
+KEPT_BYTES: Final = 16 << 20
+"""What is kept of the elements of a page that were read on purpose; of others the size is shown."""
+
+COPIED_MIB_PER_S: Final = 500
+"""How fast servers write large replies, measured on 80 MiB: 0.5 to 1.8 GiB/s."""
+
+
 class Refused(Exception):  # noqa: N818 - it ends a preview, it is no error
     """Nothing can be shown, for a reason."""
 
-    def __init__(self, why: Unknown) -> None:
+    def __init__(self, why: Unknown, offers: tuple[Offer, ...] = ()) -> None:
         super().__init__(why.detail)
         self.why = why
+        self.offers = offers
+        """What can be read all the same, if the user says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +101,8 @@ class ValueReader:
         memory_bytes, mean = self.facts.memory_bytes, self.facts.mean_element_bytes
         if isinstance(memory_bytes, Unknown):
             return CAUTIOUS_ITEMS
+        if self.page.on_purpose and memory_bytes <= MAX_PURPOSE_BYTES:
+            return min(self.page.on_purpose, PAGE_ITEMS)
         if memory_bytes <= MAX_PAGE_BYTES:
             return PAGE_ITEMS
         return CAUTIOUS_ITEMS if mean is None else min(PAGE_ITEMS, MAX_ELEMENTS, int(MAX_PAGE_BYTES // mean))
@@ -96,13 +111,38 @@ class ValueReader:
         """Return `max_items`; raises Refused, in terms of `element`, when a single one is too much."""
         if not self.max_items:
             mean = self.facts.mean_element_bytes or 0
-            raise Refused(Unknown(Reason.TOO_LARGE, f"on average one {element} takes {size(mean)}: none was read"))
+            why = f"on average one {element} takes {size(mean)}: none was read"
+            raise Refused(Unknown(Reason.TOO_LARGE, why), self.offers(element))
         return self.max_items
+
+    def offers(self, element: str) -> tuple[Offer, ...]:
+        """Return which elements at the place of the page may be read on purpose, and what that costs at most."""
+        memory_bytes, mean, length = self.facts.memory_bytes, self.facts.mean_element_bytes, self.facts.length
+        is_bounded = isinstance(memory_bytes, int) and memory_bytes <= MAX_PURPOSE_BYTES
+        if not is_bounded or mean is None or self.page.find is not None or not isinstance(length, int):
+            return ()
+        left = min(PAGE_ITEMS, length - (self.page.seen or 0))
+        busy_ms = max(1, round(1000 * memory_bytes / (1 << 20) / COPIED_MIB_PER_S))  # type: ignore[operator]
+        most = f"at most all {size(memory_bytes)}, which takes the server up to {busy_ms} ms"  # type: ignore[arg-type]
+        one = Offer(replace(self.page, on_purpose=1), f"Read 1 {element}: {size(mean)} on average, {most}.")
+        plural = element.removesuffix("y") + ("ies" if element.endswith("y") else "s")
+        many = Offer(replace(self.page, on_purpose=left), f"Read {left} {plural}: {most}.")
+        return (one, many) if left > 1 else (one,)
+
+    def kept(self, found: Iterable[Reply]) -> list[PreviewCell]:
+        """Return elements as cells; of what was read on purpose those that are small enough to be kept."""
+        room, cells = KEPT_BYTES if self.page.on_purpose else None, []
+        for one in found:
+            is_small = room is None or not isinstance(one, bytes) or len(one) <= room
+            cells.append(cell(one) if is_small else Unread(len(one), was_read=True))  # type: ignore[arg-type]
+            if room is not None and is_small and isinstance(one, bytes):
+                room -= len(one)
+        return cells
 
     @property
     def size_notes(self) -> tuple[str, ...]:
         """Why pages are smaller than usual, if they are."""
-        if self.max_items >= PAGE_ITEMS:
+        if self.max_items >= PAGE_ITEMS or self.page.on_purpose:
             return ()
         mean = self.facts.mean_element_bytes
         if mean is None:

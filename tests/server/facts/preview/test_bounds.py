@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 import redis
 
-from rtui.analysis.facts import Reason
+from rtui.analysis.facts import Reason, Unknown
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.preview.hashes import VALUES_BYTES
 from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
+from rtui.server.facts.values import read_field
 from rtui.server.guard.closed_list import MAX_RANDOM
 from rtui.server.wire.capability import Capabilities
 from tests.server.every_type import lists_names
@@ -75,7 +76,7 @@ async def test_one_huge_field_of_many_is_never_fetched_where_names_can_be_listed
 
 
 async def test_an_old_server_with_large_fields_is_not_paged(redis62: Server) -> None:
-    redis62.client().hset("key", mapping={f"field{index}": b"x" * 50_000 for index in range(200)})
+    redis62.client().hset("key", mapping={f"field{index}": b"x" * 50_000 for index in range(400)})
     shown, brought = await looked(redis62, b"key")
     assert len(shown.rows) == MAX_RANDOM
     assert {row[1] for row in shown.rows} == {Unread(50_000)}
@@ -130,11 +131,84 @@ async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) 
     for index in range(2):
         push(client, kind, b"%d" % index + b"x" * HUGE)
     shown, brought = await looked(server, b"key")
-    assert shown.kind is PreviewKind.NOTHING
-    assert shown.refusal is not None
-    assert shown.refusal.reason is Reason.TOO_LARGE
-    assert "MiB" in shown.refusal.detail
+    assert not shown.rows
     assert brought < 2_000
+    if shown.kind is PreviewKind.NOTHING:
+        assert shown.refusal is not None
+        assert shown.refusal.reason is Reason.TOO_LARGE
+        assert "MiB" in shown.refusal.detail
+    else:
+        assert kind in ("set", "zset")
+        assert any("only members of up to 64 bytes" in note for note in shown.notes)
+
+
+@pytest.mark.parametrize("kind", ["set", "zset"])
+async def test_the_short_neighbours_of_a_huge_member_are_listed(server: Server, kind: str) -> None:
+    client = server.client()
+    small = [b"%d" % number + b"y" * number for number in range(60)]
+    for value in (*small, b"x" * 9 * HUGE):
+        push(client, kind, value)
+    shown, brought = await looked(server, b"key")
+    assert sorted(row[-1 if kind == "set" else 1] for row in shown.rows) == sorted(small)  # type: ignore[type-var]
+    assert brought < 20_000
+    assert shown.refusal is None
+    assert [offer.page.on_purpose for offer in shown.offers] == [1, 61]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["list", "set", "zset", "stream"])
+async def test_elements_are_read_on_purpose_and_what_is_huge_is_not_kept(server: Server, kind: str) -> None:
+    client = server.client()
+    huge = 70 << 20
+    for value in [b"small%d" % number for number in range(30)]:
+        push(client, kind, value)
+    push(client, kind, b"x" * huge)
+    for value in [b"later%d" % number for number in range(30)]:
+        push(client, kind, value)
+    async with connected(target_of(server)) as connection:
+        facts = await key_facts(connection, b"key")
+        refused = await key_preview(connection, facts)
+        assert all("MiB on average, at most all" in offer.said or "Read " in offer.said for offer in refused.offers)
+        one, many = refused.offers
+        assert one.page.on_purpose == 1
+        first = await key_preview(connection, facts, one.page)
+        assert first.rows
+        everything = await key_preview(connection, facts, many.page)
+    cells = [cell for row in everything.rows for cell in row]
+    assert Unread(huge, was_read=True) in cells
+    small = {cell for cell in cells if isinstance(cell, bytes) and cell.startswith((b"small", b"later"))}
+    assert len(small) >= (49 if kind == "stream" else 60)
+    assert everything.refusal is None
+
+
+async def test_beyond_the_limit_no_element_is_offered(valkey: Server) -> None:
+    for _ in range(3):
+        push(valkey.client(), "list", b"x" * (50 << 20))
+    shown, brought = await looked(valkey, b"key")
+    assert shown.offers == ()
+    assert brought < 2_000
+
+
+@pytest.mark.parametrize("fields", [60, 150, 300])
+async def test_all_names_of_a_few_hundred_are_found_where_names_can_not_be_listed(redis62: Server, fields: int) -> None:
+    client = redis62.client()
+    for number in range(fields):
+        client.hset("key", f"field{number}", b"x" * 100_000)
+    shown, brought = await looked(redis62, b"key")
+    assert {row[0] for row in shown.rows} == {b"field%d" % number for number in range(fields)}
+    assert {row[1] for row in shown.rows} == {Unread(100_000)}
+    assert brought < 150_000
+
+
+@pytest.mark.slow
+async def test_a_large_field_is_read_only_up_to_what_was_agreed(valkey: Server) -> None:
+    valkey.client().hset("key", mapping={"large": b"x" * (3 << 20), "small": b"y"})
+    async with connected(target_of(valkey)) as connection:
+        facts = await key_facts(connection, b"key")
+        refused = await read_field(connection, facts, b"large", capabilities=Capabilities())
+        assert isinstance(refused, Unknown)
+        agreed = await read_field(connection, facts, b"large", capabilities=Capabilities(), most_bytes=3 << 20)
+        assert agreed == b"x" * (3 << 20)
 
 
 @pytest.mark.parametrize("kind", ["list", "set", "zset", "stream"])
