@@ -68,14 +68,15 @@ class FoundKeys:
         self._written += len(records)
         self._send(text)
 
-    def end(self, count: int, *, is_complete: bool, notes: Sequence[SafeText]) -> None:
-        """Write what comes after all keys."""
+    def end(self, count: int, *, is_exact: bool, notes: Sequence[SafeText]) -> None:
+        """Write what comes after all keys; unless `is_exact` there are at least `count`."""
         if self._counts_only and self._form != "json":
             self._send(f"{'count' + chr(13) + chr(10) if self._form == 'csv' else ''}{count}\n")
             return
         self._begin()
         if self._form == "json":
-            end = {"count": count, "complete": is_complete, "notes": list(notes)}
+            counts = {"listed": self._written, "count": count if is_exact else None, "at_least": count}
+            end = {**counts, "complete": is_exact, "notes": list(notes)}
             closing = "" if self._counts_only else "\n  ],\n"
             self._send(f"{closing}  {json.dumps(end)[1:-1]}\n}}\n")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from signal import Signals
 from typing import Final
@@ -29,6 +29,42 @@ from rtui.server.wire.target import Target
 
 WRITE_S: Final = 0.1
 """How often found keys are written."""
+
+
+FORECAST_S: Final = 2.0
+"""After so long it is said how long a search takes: by then its speed is known, which depends on the server's load."""
+
+OFF: Final = 1.25
+"""A forecast that is off by more than this factor is said anew."""
+
+
+class Forecast:
+    """When a search will be over by its speed so far: said once it is known, and again where it turns out otherwise."""
+
+    def __init__(self, run: FindRun, now_s: float) -> None:
+        """`now_s` and other times are seconds of one monotonic clock; the search begins now."""
+        self._run, self._began_s = run, now_s
+        self._due_s = now_s + FORECAST_S
+        self._said_s: float | None = None
+
+    def due(self, now_s: float) -> SafeText | None:
+        """Return the sentence that is due; None where nothing new is known, or it is over soon."""
+        progress, options, matches = self._run.progress, self._run.options, self._run.matches
+        if now_s < self._due_s or not progress.fraction or progress.state is not ScanState.RUNNING:
+            return None
+        elapsed_s = now_s - self._began_s
+        self._due_s = now_s + elapsed_s
+        whole_s = elapsed_s / progress.fraction
+        if options.stops_at_limit and matches.listed:
+            whole_s = min(whole_s, elapsed_s * options.limit / matches.listed)
+        if options.budget_s is not None:
+            whole_s = min(whole_s, options.budget_s)
+        said_s, is_soon = self._said_s, whole_s - elapsed_s < FORECAST_S
+        if is_soon or (said_s is not None and max(whole_s / said_s, said_s / whole_s) < OFF):
+            return None
+        self._said_s = whole_s
+        pace = self._run.control.pace.value
+        return SafeText(f"Takes about {humanize.seconds(round(whole_s))} at {pace} pace, by its speed so far.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +128,7 @@ async def run_find(
         finally:
             await deployment.close()
     notes = (*run.notes, *(in_shell(one) for one in query.doubts if not run.count), summary(run))
-    output.end(run.count, is_complete=run.mark is Mark.EXACT, notes=(*map(in_shell, query.hints), *notes))
+    output.end(run.count, is_exact=run.mark is Mark.EXACT, notes=(*map(in_shell, query.hints), *notes))
     failure = run.failure
     if failure is None and watch.failure is not None:
         failure = RtuiError("The search broke off", watch.failure)
@@ -101,7 +137,8 @@ async def run_find(
 
 async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Interrupts) -> None:
     """Run the search, and write what it finds now and then; what is sorted at the end."""
-    running = asyncio.create_task(run.run(), name="rtui search")
+    running, loop = asyncio.create_task(run.run(), name="rtui search"), asyncio.get_running_loop()
+    forecast = Forecast(run, loop.time())
     try:
         with ProgressBar() as bar:
             bar.is_shown = bar.is_shown and not sys.stdout.isatty()
@@ -110,6 +147,8 @@ async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Inte
                     bar.show(run.progress, run.cost, run.control.pace, is_ending=interrupts.is_interrupted)
                 if run.options.order is None:
                     output.write(run.matches.drain())
+                if (sentence := forecast.due(loop.time())) is not None:
+                    bar.say(f"rtui: {sentence}")
                 await asyncio.wait([running], timeout=WRITE_S)
         await running
     finally:
@@ -122,19 +161,22 @@ def _say_cost(run: FindRun) -> None:
     """Say on standard error what the search of a large keyspace asks, and what it costs where commands are billed."""
     plan, ahead = run.plan, run.ahead
     if plan is not None and ahead is not None and (run.preparation.size or 0) >= LARGE:
-        sentence = plan.sentence(ahead, run.control.pace.value)
+        sentence = plan.sentence(replace(ahead, seconds=None))
         click.echo(f"rtui: {sentence[:1].upper()}{sentence[1:]}.", err=True)
     if run.preparation.bill is not None:
         click.echo(f"rtui: {run.preparation.bill}.", err=True)
 
 
 def summary(run: FindRun) -> SafeText:
-    """Return how many keys there are, and why they may be not all: `≥ 1,204 keys; it was interrupted.`."""
-    text = f"{humanize.keys(run.count, run.mark)}"
-    progress = run.progress
-    why = run.control.stop_reason
+    """Return how many keys there are, and why they may be not all: `≥ 1,204 keys; the search is incomplete, …`."""
+    count, listed, limit = run.count, run.matches.listed, run.options.limit
+    progress, why = run.progress, run.control.stop_reason
     if progress.state is ScanState.STOPPED and why == LIMIT_REACHED:
-        text += "; there may be more, since it ended with so many"
-    elif progress.state in {ScanState.STOPPED, ScanState.FAILED}:
+        more = "there are more" if count > listed else "there may be more"
+        return SafeText(f"{humanize.keys(listed)} shown; {more} (--limit {limit}).")
+    text = f"{humanize.keys(count, run.mark)}"
+    if run.options.order is not None and count > limit:
+        text += f"; the first {humanize.count(limit)} of them are shown (--limit {limit})"
+    if progress.state in {ScanState.STOPPED, ScanState.FAILED}:
         text += "; the search is incomplete" + ("" if why is None else f", since {why}")
     return SafeText(f"{text}.")

@@ -8,6 +8,7 @@ RTUI_BENCH_KEYS (1,000,000) and RTUI_BENCH_SEED, of the names.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -58,7 +59,7 @@ while True:
 
 
 def rows() -> Iterator[Row]:
-    """A name, a glob, and terms that need one fact and two."""
+    """A name, a glob, and terms that need one fact and two; then what is forecast of how long it takes."""
     cli = shutil.which("redis-cli") or "redis-cli"
     with grown(SERVER, NUMBER, SEED) as server, tempfile.TemporaryDirectory(prefix="rtui-home-") as home:
         port = str(server.port)
@@ -80,6 +81,10 @@ def rows() -> Iterator[Row]:
                 ours.append(seconds(here, home))
                 theirs.append(seconds(beside, home))
             yield row(f"`rtui find {terms}`, {NUMBER:,} keys", ours, theirs, name)
+        for pace in ("gentle", "normal", "full"):
+            for terms in ("4242", f"{inside} ttl:none", "ttl:none", "size>1K"):
+                said = [forecast([*find, *terms.split(), "--pace", pace, "--count"], home) for _ in range(ROUNDS)]
+                yield forecast_row(f"forecast of `rtui find {terms} --pace {pace}`, {NUMBER:,} keys", said)
 
 
 def large_namespace(server: Server) -> str:
@@ -103,6 +108,30 @@ def seconds(command: Sequence[str], home: str) -> float:
         check=True,
     )
     return time.perf_counter() - began
+
+
+def forecast(command: Sequence[str], home: str) -> tuple[float | None, float]:
+    """How long a search first says that it takes, and how long it does, both in seconds; None if it does not say."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        command, cwd=CHECKOUT, env=environment(home), capture_output=True, text=True, encoding="utf-8", check=True
+    )
+    took_s = time.perf_counter() - began
+    said = re.search(r"Takes about (?:(\d+)h ?)?(?:(\d+)m ?)?(?:(\d+)s)? at", done.stderr)
+    if said is None:
+        return None, took_s
+    hours, minutes, rest = (int(part or 0) for part in said.groups())
+    return 3600.0 * hours + 60 * minutes + rest, took_s
+
+
+def forecast_row(what: str, said: Sequence[tuple[float | None, float]]) -> Row:
+    """Medians of what was said and taken, and the most by which they differ (goal: below 1.5)."""
+    known = [(ahead, took) for ahead, took in said if ahead is not None]
+    taken = _seconds([took for _, took in said])
+    if not known:
+        return Row(what, "nothing said", taken, "–")
+    worst = max(max(ahead / took, took / ahead) for ahead, took in known)
+    return Row(what, _seconds([ahead for ahead, _ in known]), taken, f"{worst:.2f} × at most")
 
 
 def row(what: str, ours: Sequence[float], theirs: Sequence[float], name: str) -> Row:

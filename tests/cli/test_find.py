@@ -13,16 +13,24 @@ import subprocess
 import sys
 import termios
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from rtui.analysis.query.parsing import read
 from rtui.analysis.query.terms import TERMS
 from rtui.cli.find import marked, split_target
+from rtui.cli.find_run import Forecast
 from rtui.cli.main import run
 from rtui.keyspace.text.display import display, quoted
 from rtui.server.ending_signals import ENDING
+from rtui.server.find import FindRun
+from rtui.server.options import FindOptions
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
@@ -187,7 +195,82 @@ def test_it_ends_with_as_many_as_are_wanted(valkey: Server, capfd: pytest.Captur
     found(valkey, "session", "--limit", "7", "--columns", "size")
     out, err = capfd.readouterr()
     assert len(out.splitlines()) == 7
-    assert "there may be more" in err
+    assert err == "rtui: 7 keys shown; there are more (--limit 7).\n"
+    found(valkey, "session", "--limit", "1", "--format", "json")
+    written = json.loads(capfd.readouterr().out)
+    assert (written["listed"], len(written["keys"]), written["count"], written["complete"]) == (1, 1, None, False)
+    assert 1 <= written["at_least"] <= 300
+    assert written["notes"] == ["1 key shown; there are more (--limit 1)."]
+    found(valkey, "session", "--limit", "4000", "--format", "json")
+    written = json.loads(capfd.readouterr().out)
+    assert written["listed"] == written["count"] == written["at_least"] == 300
+    assert written["complete"]
+
+
+def test_which_keys_of_a_sorted_list_are_shown_is_said(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    plant(valkey)
+    found(valkey, "session", "--sort", "len", "--limit", "2")
+    assert capfd.readouterr().err == "rtui: 300 keys; the first 2 of them are shown (--limit 2).\n"
+    found(valkey, "session", "--sort", "len")
+    assert capfd.readouterr().err == "rtui: 300 keys.\n"
+
+
+@dataclass
+class Going:
+    """A search that has got so far."""
+
+    fraction: float | None
+    listed: int = 0
+    options: FindOptions = field(default_factory=FindOptions)
+
+    @property
+    def progress(self) -> Progress:
+        return Progress(ScanState.RUNNING, self.fraction)
+
+    @property
+    def matches(self) -> Going:
+        return self
+
+    @property
+    def control(self) -> RunControl:
+        return RunControl(self.options.pace)
+
+
+def said_of(going: Going, **seconds: float) -> list[str | None]:
+    """What is said of a search that has got to these fractions after so many seconds."""
+    forecast = Forecast(cast("FindRun", going), 100.0)
+    sentences: list[str | None] = []
+    for name, fraction in seconds.items():
+        going.fraction = fraction
+        sentences.append(forecast.due(100.0 + float(name[1:].replace("_", "."))))
+    return sentences
+
+
+def test_how_long_it_takes_is_said_by_its_speed_and_again_where_that_changes() -> None:
+    sentences = said_of(Going(None), s0_5=0.1, s2_1=0.05, s3=0.1, s5=0.12, s11=0.14, s13=0.9, s30=0.95)
+    assert sentences == [
+        None,
+        "Takes about 42s at gentle pace, by its speed so far.",
+        None,
+        None,
+        "Takes about 1m 19s at gentle pace, by its speed so far.",
+        None,
+        None,
+    ]
+
+
+def test_a_search_that_ends_early_is_not_forecast_to_its_end() -> None:
+    assert said_of(Going(None), s3=0.9) == [None]
+    limited = Going(None, 10, FindOptions(limit=40, stops_at_limit=True, pace=Pace.FULL))
+    assert said_of(limited, s3=0.01) == ["Takes about 12s at full pace, by its speed so far."]
+    assert said_of(Going(None, options=FindOptions(budget_s=20)), s3=0.01) == [
+        "Takes about 20s at gentle pace, by its speed so far."
+    ]
+
+
+def test_nothing_is_forecast_where_cursors_have_no_place() -> None:
+    forecast = Forecast(cast("FindRun", Going(None)), 0.0)
+    assert forecast.due(60.0) is None
 
 
 @pytest.mark.parametrize(

@@ -164,21 +164,22 @@ class Pacer:
     def observe(self, count: int, round_trip_s: float | None) -> None:
         """Learn the round trip of a SCAN with `count`, None when it was not seen in time, and choose COUNT anew.
 
-        A tiny one tells nothing about the server's time, so it makes older measurements fade: COUNT may rise again.
+        One that is tiny, or hardly larger, tells nothing about the server's time, so it makes older measurements fade:
+        COUNT may rise again.
         """
-        if count <= TINY_COUNT and self._key_us:
-            self._key_us.popleft()
         self._since_change += 1
         if round_trip_s is None:
             if self.count != self._target:
                 self._adjust()
             return
-        if count <= TINY_COUNT or not self._tiny:
+        is_tiny = count <= TINY_COUNT or not self._tiny
+        if is_tiny:
             self._tiny.append((round_trip_s, min(count, TINY_COUNT)))
-        else:
-            tiny_s, tiny_count = low_quartile(self._tiny)
-            if count - tiny_count >= _APART:
-                self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
+        tiny_s, tiny_count = low_quartile(self._tiny)
+        if not is_tiny and count - tiny_count >= _APART:
+            self._key_us.append(max(_LEAST_KEY_US, (round_trip_s - tiny_s) * 1e6 / (count - tiny_count)))
+        elif self._key_us:
+            self._key_us.popleft()
         self._adjust()
 
     def wait_s(self, now: float) -> float:

@@ -75,6 +75,26 @@ def test_a_bad_start_does_not_last() -> None:
     assert pacer.count > TINY_COUNT
 
 
+@pytest.mark.parametrize("queries", [1.0, 1.2, 1.5, 1.8, 2.0])
+@pytest.mark.parametrize("pace", list(Pace))
+def test_a_bad_start_does_not_last_where_writes_ask_more_than_they_list(pace: Pace, queries: float) -> None:
+    """A write asks about up to twice as many keys as its COUNT: more than a tiny one, but too few to be measured."""
+    pacer = Pacer(pace)
+
+    def answered(key_us: float, replies: int) -> list[int]:
+        counts = []
+        for _ in range(replies):
+            keys = int(pacer.count * queries)
+            pacer.observe(keys, IDLE_S + keys * key_us / 1e6)
+            counts.append(pacer.count)
+        return counts
+
+    before = answered(0.7, 40)[-1]
+    assert min(answered(9.0, 40)) < before / 4
+    answered(0.7, 200)
+    assert pacer.count > before / 2
+
+
 def test_the_servers_own_word_counts_more_than_a_restless_link() -> None:
     pacer = Pacer(Pace.NORMAL)
     scan(pacer, 0.5, 40, idle_s=0.02, noise_s=0.003)
