@@ -29,6 +29,7 @@ from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.facts.preview.value_reader import ValueReader
+from rtui.server.facts.preview.vectors import read_vectors
 from rtui.server.guard.command import KeyCommand
 
 
@@ -52,7 +53,7 @@ QUERIES: Final[dict[bytes, TypeQueries]] = {
     types.ZSET.name: TypeQueries(guard.zcard, read_zset, find_in_zset),
     types.STREAM.name: TypeQueries(guard.xlen, read_stream, find_in_stream),
     types.ARRAY.name: TypeQueries(guard.arcount, read_array, find_in_array),
-    types.VECTOR_SET.name: TypeQueries(guard.vcard, description_from(guard.vinfo)),
+    types.VECTOR_SET.name: TypeQueries(guard.vcard, read_vectors),
     types.JSON.name: TypeQueries(preview=describe_json),
     types.TIME_SERIES.name: TypeQueries(preview=description_from(guard.ts_info)),
     types.BLOOM_FILTER.name: TypeQueries(preview=description_from(guard.bf_info)),

@@ -13,7 +13,8 @@ from functools import partial
 from typing import Final, Literal, Protocol
 
 from rtui import __version__
-from rtui.server.guard.closed_list import CLIENT_NAME, MAX_SAMPLES
+from rtui.keyspace.types import VECTOR_SET
+from rtui.server.guard.closed_list import CLIENT_NAME, MAX_RANDOM, MAX_SAMPLES
 from rtui.server.guard.command import Command, GuardError, KeyCommand, SecretBytes, build_command
 from rtui.server.guard.evidence import (
     ClientsEvidence,
@@ -23,6 +24,7 @@ from rtui.server.guard.evidence import (
     Evidence,
     Metric,
     TypeEvidence,
+    VectorEvidence,
     counts_sizes,
 )
 
@@ -193,7 +195,8 @@ tdigest_info: Final = KeyCommand("TDIGEST.INFO")
 
 def memory_usage_of(key: bytes, evidence: TypeEvidence) -> Command:
     """Ask for the memory of one key whose value may be read: exact up to 1,000 elements, also where it is sampled."""
-    is_sampled = not counts_sizes(evidence.product, evidence.version) and evidence.product in ("redis", "valkey")
+    is_sampled = not counts_sizes(evidence.product, evidence.version) or evidence.key_type == VECTOR_SET.name
+    is_sampled = is_sampled and evidence.product in ("redis", "valkey")
     samples = (b"SAMPLES", b"%d" % MAX_SAMPLES) if is_sampled and evidence.version is not None else ()
     return build_command(b"MEMORY", b"USAGE", key, *samples, evidence=evidence)
 
@@ -313,6 +316,26 @@ def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
 def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
     """Ask for the summary of what a group has pending."""
     return build_command(b"XPENDING", key, group, evidence=evidence)
+
+
+def vrange(key: bytes, start: bytes, *, count: int) -> Command:
+    """List up to 100 elements of a vector set by name: from `-`, or behind `(` and a name; Redis 8.4."""
+    return build_command(b"VRANGE", key, start, b"+", b"%d" % count)
+
+
+def vrandmember(key: bytes, count: int) -> Command:
+    """List up to 50 random elements of a vector set, none twice."""
+    return build_command(b"VRANDMEMBER", key, b"%d" % min(MAX_RANDOM, count))
+
+
+def vgetattr(key: bytes, element: bytes) -> Command:
+    """Read the attributes of one element of a vector set."""
+    return build_command(b"VGETATTR", key, element)
+
+
+def vemb(key: bytes, element: bytes, evidence: VectorEvidence) -> Command:
+    """Read the vector of one element of a vector set."""
+    return build_command(b"VEMB", key, element, evidence=evidence)
 
 
 def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:

@@ -265,6 +265,28 @@ class ConsumerEvidence(Evidence):
         return "" if is_short else f"a list of more than {MAX_CONSUMERS} consumers has no pages"
 
 
+MAX_DIMENSIONS: Final = 4096
+"""Most numbers of a vector that is read: each takes 0.1 µs, and 20 bytes of the reply."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VectorEvidence(Evidence):
+    """How many numbers each vector of a vector set has, as VINFO says; None where it is not known."""
+
+    words: ClassVar[str] = "the number of dimensions"
+    dimensions: int | None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether a vector may be read."""
+        return self.dimensions is not None and 0 < self.dimensions <= MAX_DIMENSIONS
+
+    def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
+        """Permit vectors of few numbers."""
+        return "" if self.is_small else f"a vector of more than {MAX_DIMENSIONS:,} numbers has no pages"
+
+
 MAX_CLIENTS: Final = 1000
 """Most connected clients that are listed: CLIENT LIST answers with all, 5,000 of them in 6 ms and 1.7 MB."""
 

@@ -16,6 +16,7 @@ from rtui.analysis.humanize import size
 from rtui.keyspace import types
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
+from rtui.server.facts.preview.vectors import VECTOR
 from rtui.server.redis_cli_commands import command_line, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.browse.document import Document, branch_text
@@ -106,6 +107,8 @@ def _element_words(key_type: bytes | Unknown, item: Item) -> tuple[str, tuple[by
         return _BY_NAME[key_type], (name,)
     if key_type in _BY_INDEX and isinstance(index, int):
         return _BY_INDEX[key_type], (b"%d" % index,)
+    if key_type == types.VECTOR_SET.name and name is not None:
+        return ("VEMB" if VECTOR in item.cells[1:2] else "VGETATTR"), (name,)
     if key_type == types.STREAM.name and isinstance(entry_id, bytes):
         return "XRANGE", (entry_id, entry_id)
     return None

@@ -14,6 +14,7 @@ from rtui.server.guard.evidence import (
     Evidence,
     GroupEvidence,
     TypeEvidence,
+    VectorEvidence,
 )
 
 ABOUT_A_KEY = {
@@ -67,7 +68,7 @@ def is_harmless(argv: Sequence[bytes]) -> bool:
     if sum(map(len, argv)) > 2 * 2**20:
         return False
     words = tuple(argv)
-    judges = (_of_connection, _of_load, _of_key, _of_collection, _of_stream)
+    judges = (_of_connection, _of_load, _of_key, _of_collection, _of_stream, _of_vectors)
     return words in ALONE or any(judge(words) for judge in judges)
 
 
@@ -205,6 +206,17 @@ def _is_lex_end(text: bytes) -> bool:
     return text in (b"-", b"+") or text[:1] in (b"[", b"(")
 
 
+def _of_vectors(words: tuple[bytes, ...]) -> bool:
+    match words:
+        case (b"VRANGE", key, start, b"+", count):
+            return len(key) <= 2**20 and _is_lex_end(start) and between(count, 1, 100)
+        case (b"VRANDMEMBER", key, count):
+            return len(key) <= 2**20 and between(count, 1, 50)
+        case (b"VGETATTR" | b"VEMB", key, element):
+            return len(key) <= 2**20 and len(element) <= 65_536
+    return False
+
+
 def _of_stream(words: tuple[bytes, ...]) -> bool:
     match words:
         case (b"MEMORY", b"USAGE", key, b"SAMPLES", samples):
@@ -222,6 +234,7 @@ COSTLY = {
     *(
         (b"CLIENT", b"LIST"),
         (b"HPTTL",),
+        (b"VEMB",),
         (b"XINFO", b"STREAM"),
         (b"XINFO", b"GROUPS"),
         (b"XINFO", b"CONSUMERS"),
@@ -251,6 +264,8 @@ def is_known_to_be_cheap(argv: Sequence[bytes], known: Evidence | None) -> bool:
             return key_type in OF_REDIS
         case EntryEvidence(mean_bytes=mean) if words[:2] == (b"XINFO", b"STREAM"):
             return mean is not None and mean <= 65_536
+        case VectorEvidence(dimensions=dimensions) if words[0] == b"VEMB":
+            return dimensions is not None and 0 < dimensions <= 4096
         case GroupEvidence(groups=groups) if words[:2] == (b"XINFO", b"GROUPS"):
             return 0 <= groups <= 100
         case ConsumerEvidence(consumers=count) if words[0] == b"XPENDING" or words[:2] == (b"XINFO", b"CONSUMERS"):

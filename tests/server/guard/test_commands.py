@@ -39,6 +39,7 @@ from rtui.server.guard.evidence import (
     GroupEvidence,
     Metric,
     TypeEvidence,
+    VectorEvidence,
 )
 from rtui.server.guard.spec import MAX_KEY_BYTES, Spec
 from rtui.server.wire.secret import Secret
@@ -53,7 +54,15 @@ TABLE_OF_ANY_LENGTH = CollectionEvidence(b"hashtable", 1_000_000, 100_000_000)
 FEW_CONSUMERS = ConsumerEvidence(3)
 ENOUGH: dict[type[Evidence], Evidence] = {
     type(one): one
-    for one in (STRING, TABLE_OF_ANY_LENGTH, EntryEvidence(100.0), GroupEvidence(3), FEW_CONSUMERS, ClientsEvidence(9))
+    for one in (
+        STRING,
+        TABLE_OF_ANY_LENGTH,
+        EntryEvidence(100.0),
+        GroupEvidence(3),
+        FEW_CONSUMERS,
+        ClientsEvidence(9),
+        VectorEvidence(3),
+    )
 }
 """By what a command needs, evidence that permits all of it."""
 LINES = [line for spec in TABLE for line in samples(spec, KEY)]
@@ -185,6 +194,7 @@ KNOWN: st.SearchStrategy[Evidence | None] = st.one_of(
     st.builds(GroupEvidence, st.integers(-5, 300)),
     st.builds(ConsumerEvidence, st.integers(-5, 300)),
     st.builds(ClientsEvidence, st.none() | st.integers(-5, 3_000)),
+    st.builds(VectorEvidence, st.none() | st.integers(-5, 5_000)),
 )
 
 
@@ -419,6 +429,8 @@ def built() -> list[Command]:
         *(guard.zrange(KEY, 0, 99), guard.xinfo_consumers(KEY, b"g", few)),
         *(guard.xrevrange(KEY, b"+", b"(1-1", count=9), guard.xpending(KEY, b"g", few)),
         guard.arscan(KEY, 0, 10**15, limit=100),
+        *(guard.vrange(KEY, b"(a", count=50), guard.vrandmember(KEY, 50), guard.vgetattr(KEY, b"a")),
+        guard.vemb(KEY, b"a", VectorEvidence(64)),
     ]
 
 

@@ -1,6 +1,6 @@
-"""Previews of types whose content is not read: vector sets, and what modules bring.
+"""Previews of types whose content is not read: what modules bring.
 
-They show the server's own description of the value (VINFO, TS.INFO, BF.INFO …), or only name, size and memory where
+They show the server's own description of the value (TS.INFO, BF.INFO …), or only name, size and memory where
 there is none. Of a JSON document they show the type of its root and how large that is.
 """
 

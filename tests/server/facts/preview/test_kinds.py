@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import json
 
 import pytest
 
 from rtui.analysis.facts import Unknown
-from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind, Unread
 from rtui.values import decode
 from tests.monitor import Recorder
 from tests.server.every_type import FIELD_TTLS, NO_TOUCH, VECTOR_SETS, fill, has_no_touch
@@ -218,3 +219,44 @@ async def test_what_a_vector_set_is(server: Server) -> None:
     assert (shown.kind, shown.total) == (PreviewKind.DESCRIPTION, 3)
     assert dict(shown.summary)["vector-dim"] == 2
     assert dict(shown.summary)["size"] == 3
+
+
+@VECTOR_SETS
+async def test_elements_of_a_vector_set_with_attributes_and_vectors(server: Server) -> None:
+    client = server.client()
+    dimensions, elements = 400, 90
+    for index in range(elements):
+        numbers = [str(index / 8 + at) for at in range(dimensions)]
+        attributes = ["SETATTR", f'{{"n": {index}}}'] if index % 3 else []
+        client.execute_command("VADD", "key", "VALUES", dimensions, *numbers, f"element{index}", "NOQUANT", *attributes)
+    async with connected(target_of(server)) as connection:
+        pages = await all_pages(connection, b"key")
+    lists = server.version >= (8, 4)
+    assert [page.elements for page in pages] == ([40, 40, 10] if lists else [40])
+    assert any("random sample" in note for note in pages[0].notes) is not lists
+    seen: list[bytes] = []
+    for page in pages:
+        for name, part, value in page.rows:
+            if part == b"attributes":
+                assert value == client.execute_command("VGETATTR", "key", seen[-1])
+                continue
+            assert isinstance(name, bytes)
+            assert isinstance(value, bytes)
+            seen.append(name)
+            expected = client.execute_command("VEMB", "key", name)
+            assert json.loads(value) == pytest.approx([float(number) for number in expected])
+    assert sum(row[1] == b"attributes" for page in pages for row in page.rows) == sum(
+        int(name.removeprefix(b"element")) % 3 > 0 for name in seen
+    )
+    if lists:
+        assert sorted(seen) == seen == sorted(b"element%d" % index for index in range(elements))
+
+
+@VECTOR_SETS
+async def test_vectors_of_very_many_numbers_are_left_out(server: Server) -> None:
+    client = server.client()
+    client.execute_command("VADD", "key", "VALUES", 5_000, *["1"] * 5_000, "element")
+    shown = await first_page(server, b"key")
+    assert [row[:2] for row in shown.rows] == [(b"element", b"vector")]
+    assert shown.rows[0][2] == Unread(None)
+    assert any("5,000 numbers" in note for note in shown.notes)
