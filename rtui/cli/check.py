@@ -16,6 +16,7 @@ from rtui.cli.options import (
     connection_options,
     demo_options,
     log_option,
+    output_option,
     registry_choice,
     registry_options,
     scope_options,
@@ -32,12 +33,15 @@ if TYPE_CHECKING:
     from rtui.analysis.formats.sarif import SourcePlace
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.references import ReferenceChecks
+    from rtui.cli.output import Output
     from rtui.cli.reference_run import Follow
     from rtui.registry.registry import Registry
     from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
 """The formats of findings."""
+
+_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".sarif": "sarif", ".xml": "junit"}
 
 CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Family.SERVER)
 """The rules that findings are of."""
@@ -119,7 +123,8 @@ Exit codes
 @registry_options
 @click.option("--report", "report_file", metavar="FILE", help="Check a report in JSON instead of a server; - is stdin.")
 @click.option("--since", metavar="EARLIER", help="An earlier report: find what has grown since; also TARGET@latest.")
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text).")
+@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
+@output_option
 @click.option(
     "--fail-on",
     "fail_on",
@@ -151,13 +156,10 @@ def command(
     *,
     report_file: str | None,
     since: str | None,
-    form: str,
-    fail_on: str,
-    demo: bool,
-    demo_keys: int,
+    form: str | None,
+    output: str,
     rules: str | None,
-    demo_day: DemoDay,
-    **asked: Any,
+    **given: Any,
 ) -> None:
     """Inspect every key once and list what is wrong, most costly first.
 
@@ -166,6 +168,30 @@ def command(
     if rules is not None:
         click.echo(rules_text(rules), nl=False)
         return
+    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
+
+    file = Output(output)
+    form = form or _SUFFIXES.get(file.suffix, "text")
+    file.check()
+    with failures_in(file, form, "check"):
+        code = _run(connection, file, form, report_file=report_file, since=since, **given)
+    sys.exit(code)
+
+
+def _run(
+    connection: ConnectionOptions,
+    file: Output,
+    form: str,
+    *,
+    report_file: str | None,
+    since: str | None,
+    fail_on: str,
+    demo: bool,
+    demo_keys: int,
+    demo_day: DemoDay,
+    **asked: Any,
+) -> int:
+    """Judge a report or a server, print what is found, and return the exit code."""
     choice = registry_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
@@ -174,7 +200,7 @@ def command(
     from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
 
     before = None if since is None else read_report(since)
-    judge = Judge(registry, before, form, Severity(fail_on))
+    judge = Judge(registry, before, file, form, Severity(fail_on))
     asked["registry"] = registry
     followed, follow = asked.pop("followed"), None
     if registry is not None and followed != "off" and report_file is None:
@@ -184,19 +210,20 @@ def command(
         follow = follow_references(registry, Pace(asked["pace"]), asked["match"], are_all=followed == "all")
     take_separators(asked, registry)
     if report_file is not None:
-        sys.exit(judge.exit_code(read_report(report_file)))
+        return judge.exit_code(read_report(report_file))
     if not demo:
-        sys.exit(_check(target, asked, judge, follow))
+        return _check(target, asked, judge, follow)
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(demo_keys, day=demo_day) as server:
         server.wait_loaded()
-        sys.exit(_check(server.target, asked, judge, follow))
+        return _check(server.target, asked, judge, follow)
 
 
 def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
     """Analyse, follow references, print what is found, and return the exit code."""
     from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import interrupted, write_failure  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -210,12 +237,11 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
     if result.report is None or result.is_interrupted:
         if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
-            return exit_status(result.ended_by)
+            code = exit_status(result.ended_by)
+            write_failure(judge.output, judge.form, "check", interrupted(), code)
+            return code
         raise RtuiError("Nothing was inspected", result.failure or "The server gave no key.")
     code = judge.exit_code(result.report, references)
-    if references is not None and references.failure:
-        click.echo(f"rtui: not all references were followed: {references.failure}", err=True)
-        code = code or ExitCode.UNKNOWN
     if result.failure is not None:
         click.echo(f"rtui: The analysis broke off: {result.failure}", err=True)
         return ExitCode.FOUND if code == ExitCode.FOUND else ExitCode.SERVER
@@ -228,30 +254,33 @@ class Judge:
 
     registry: Registry | None
     before: Report | None
+    output: Output
     form: str
     fail_on: Severity
 
     def exit_code(self, report: Report, references: ReferenceChecks | None = None) -> int:
         """Print what is wrong by a report and return the exit code."""
-        from rtui.analysis.findings.contents import findings  # noqa: PLC0415 - the help must not wait for it
+        from msgspec.structs import replace  # noqa: PLC0415 - the help must not wait for it
+
+        from rtui.analysis.findings.contents import findings  # noqa: PLC0415
         from rtui.analysis.findings.finding import reaches  # noqa: PLC0415
+        from rtui.analysis.findings.table import doubts  # noqa: PLC0415
         from rtui.analysis.findings.with_registry import with_registry  # noqa: PLC0415
         from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
-        from rtui.cli.output import STANDARD_STREAM, Output  # noqa: PLC0415
 
         levels = None if self.registry is None else self.registry.rules
         found = with_registry(findings(report, levels, self.before, references), report, self.registry)
-        Output(STANDARD_STREAM).write(self._written(report, found))
+        self.output.write(self._written(report, found))
         if found.at_least(self.fail_on):
             return ExitCode.FOUND
         is_partial = report.head.coverage.kind is CoverageKind.PARTIAL
         if is_partial:
             reason = report.head.coverage.reason or "not every key was inspected"
             click.echo(f"rtui: the report is partial: {reason}", err=True)
-        doubts = [one.rule for one in found.unjudged if reaches(one.severity, self.fail_on)]
-        if doubts:
-            click.echo(f"rtui: not judged: {', '.join(doubts)}", err=True)
-        return ExitCode.UNKNOWN if is_partial or doubts else ExitCode.FINE
+        deciding = tuple(one for one in found.unjudged if reaches(one.severity, self.fail_on))
+        for why, rules in doubts(replace(found, unjudged=deciding)).items():
+            click.echo(f"rtui: not judged: {', '.join(rules)} ({why})", err=True)
+        return ExitCode.UNKNOWN if is_partial or deciding else ExitCode.FINE
 
     def _written(self, report: Report, found: Found) -> str:
         from rtui.analysis.formats import findings as forms  # noqa: PLC0415 - the help must not wait for it
@@ -267,7 +296,7 @@ class Judge:
 
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:
-    """Return where each pattern is written, of files in the working directory, which is the root of the repository."""
+    """Return where each pattern is written, of files in the repository."""
     from rtui.analysis.formats.sarif import SourcePlace  # noqa: PLC0415 - one format needs it
     from rtui.analysis.report.registered import TEXT_LIMIT  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
@@ -285,11 +314,17 @@ def _places(registry: Registry) -> dict[str, SourcePlace]:
 
 
 def _source(path: Path) -> tuple[str, list[str]] | None:
-    """Return the path of a file from the working directory, percent-encoded, and its lines; None for others."""
-    resolved = path.resolve()
-    if not resolved.is_relative_to(Path.cwd()):
+    """Return the path of a file from the root of its repository, percent-encoded, and its lines; None for others.
+
+    Without a repository that is the working directory, or one above with the file in it.
+    """
+    resolved, here = path.resolve(), Path.cwd()
+    root = next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), None)
+    if root is None:
+        root = resolved.parent if here.is_relative_to(resolved.parent) else here
+    if not resolved.is_relative_to(root):
         return None
     try:
-        return quote(resolved.relative_to(Path.cwd()).as_posix()), resolved.read_text("utf-8").split("\n")
+        return quote(resolved.relative_to(root).as_posix()), resolved.read_text("utf-8-sig").split("\n")
     except (OSError, UnicodeDecodeError):
         return None

@@ -505,6 +505,11 @@ appearance_options: Final = grouped(
     click.option("--theme", metavar="NAME", callback=_theme, help="Colours; NO_COLOR in the environment means none."),
 )
 
+output_option: Final = click.option(
+    "-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-)."
+)
+"""Decorate a command: it gets `output`, the name of a file or `-`."""
+
 log_option: Final = click.option(
     "--log",
     "log_file",

@@ -6,13 +6,18 @@ import errno
 import os
 import stat
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from select import select
+from signal import SIGINT
 from typing import TYPE_CHECKING, Final, TextIO
 
-from rtui.server.wire.errors import ExitCode, RtuiError
+import click
+
+from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -156,6 +161,44 @@ class Output:
         except OSError as error:
             kept = "The file that was there is as it was." if self._path.is_file() else "Nothing was left there."
             raise OutputError(str(self._path), error, kept) from None
+
+
+@contextmanager
+def failures_in(output: Output, form: str, command: str) -> Iterator[None]:
+    """Write an error that ends a command to its output, too, where that is for machines."""
+    try:
+        yield
+    except (OutputError, ReaderGone):
+        raise
+    except RtuiError as error:
+        write_failure(output, form, command, error)
+        raise
+    except click.ClickException as error:
+        wrong = RtuiError("The command line makes no sense", error.format_message())
+        wrong.exit_code = ExitCode.USAGE
+        write_failure(output, form, command, wrong)
+        raise
+    except KeyboardInterrupt as ended:
+        code = ended.exit_status if isinstance(ended, EndedBySignal) else exit_status(SIGINT)
+        write_failure(output, form, command, interrupted(), code)
+        raise
+    except Exception as error:
+        write_failure(output, form, command, InternalError(error))
+        raise
+
+
+def interrupted() -> RtuiError:
+    """Return what is said of a command that a signal has ended before it had results."""
+    return RtuiError("Interrupted", "A signal has ended it before there was a result.")
+
+
+def write_failure(output: Output, form: str, command: str, error: RtuiError, code: int | None = None) -> None:
+    """Write an error to the output of a command, where that is for machines."""
+    from rtui.analysis.formats.failure import failure_text  # noqa: PLC0415 - few commands fail
+
+    happened = " ".join(part for part in (error.happened, error.remedy) if part)
+    if text := failure_text(form, command, error.title, happened, error.exit_code if code is None else code):
+        output.write(text)
 
 
 def _resolved(path: Path) -> tuple[Path, bool]:

@@ -16,6 +16,7 @@ from rtui.cli.options import (
     connection_options,
     demo_options,
     log_option,
+    output_option,
     scope_options,
 )
 from rtui.server.ending_signals import exit_status
@@ -57,7 +58,7 @@ Exit codes
 @connection_options
 @scope_options
 @click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
-@click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
+@output_option
 @click.option(
     "--names",
     "most_names",

@@ -21,6 +21,7 @@ from rtui.cli.options import (
     demo_options,
     keep_option,
     log_option,
+    output_option,
     registry_choice,
     registry_options,
     scope_options,
@@ -80,7 +81,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @scope_options
 @registry_options
 @click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
-@click.option("-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-).")
+@output_option
 @columns_option
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
 @click.option("--top", metavar="N", type=WholeNumber(1, 10_000), default=100, help="Keys in each list (100).")

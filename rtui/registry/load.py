@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from codecs import BOM_UTF8
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import islice
@@ -60,7 +61,7 @@ def _text(path: Path) -> str:
     if len(read) > MOST_BYTES:
         raise RegistryError([_whole(name, f"it is over {MOST_BYTES:,} bytes")])
     try:
-        return read.decode()
+        return read.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
         line = read[: error.start].count(b"\n") + 1
         raise RegistryError([Problem(name, line, display_text(""), display_text("it is not UTF-8"))]) from None

@@ -58,6 +58,12 @@ class Parameter:
     """As it would be written."""
     help: str
 
+    def may_be(self, value: ParameterValue) -> bool:
+        """Whether a value that was read before is one of this kind."""
+        if isinstance(value, tuple):
+            return self.kind is Kind.WORDS
+        return self.kind is not Kind.WORDS and value >= 0
+
     def value(self, written: object) -> ParameterValue:  # noqa: PLR0911 - a line each kind
         """Return a value that was written; raises ValueError for one that is of another kind."""
         match self.kind, written:
@@ -658,6 +664,16 @@ class RuleLevels:
     ) -> None:
         self._severities = dict(severities or {})
         self._parameters = {rule: dict(given) for rule, given in (parameters or {}).items()}
+
+    @property
+    def settings(self) -> dict[str, tuple[Severity, dict[str, ParameterValue]]]:
+        """The rules that are set here, with the parameters that are."""
+        set_here = dict.fromkeys((*self._severities, *self._parameters))
+        return {rule: (self.severity(rule), self._parameters.get(rule, {})) for rule in set_here}
+
+    def is_set(self, rule: str) -> bool:
+        """Whether the registry itself says how much violations of a rule matter."""
+        return rule in self._severities
 
     def severity(self, rule: str) -> Severity:
         """Return how much violations of a rule matter here; raises KeyError for an id that there is none of."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import stat
+from codecs import BOM_UTF8
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -190,7 +191,7 @@ class Profiles:
         if len(text) > MAX_PROFILE_BYTES:
             raise self._wrong(f"{self.path} is over {MAX_PROFILE_BYTES:,} bytes.", "It holds a few lines a server.")
         try:
-            tables: dict[str, Any] = msgspec.toml.decode(text)
+            tables: dict[str, Any] = msgspec.toml.decode(text.removeprefix(BOM_UTF8))
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             where = _POSITION.search(str(error))
             raise self._wrong(

@@ -44,6 +44,7 @@ from rtui.analysis.report.document import (
 )
 from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
 from rtui.analysis.report.members import Figure
+from rtui.analysis.report.registered import RuleSetting
 from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
@@ -314,8 +315,10 @@ def _summed(
     named, renamed = with_leading_numbers(whole.node)
     types = {key_type: tally for key_type, tally in by_type.items() if key_type is not None}
     big, over, hottest = lists.big
-    registry, naming = None, None
+    registry, naming, rules = None, None, {}
     if lists.registered is not None:
+        settings = lists.registered.registry.rules.settings
+        rules = {rule: RuleSetting(severity.value, parameters) for rule, (severity, parameters) in settings.items()}
         samples_lengths = lists.columns.length is Asked.SAMPLED
         registry, naming = yield from lists.registered.reports(named, figures, slicer, samples_lengths=samples_lengths)
     summary = Summary(
@@ -329,6 +332,7 @@ def _summed(
         folded=reports.beyond_budget,
         registry=registry,
         naming=naming,
+        rules=rules,
     )
     keys = root.keys
     yield from patterns.release(slicer)

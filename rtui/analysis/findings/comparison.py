@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
 from typing import Final
 
 from rtui.analysis.findings.contents import findings, looked_at
-from rtui.analysis.findings.finding import Amount, Finding, Found
-from rtui.analysis.findings.table import identities
+from rtui.analysis.findings.finding import Amount, Finding, Found, levels_of
+from rtui.analysis.findings.table import doubts, identities
 from rtui.analysis.report.comparison import LEAST_GROWTH
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.readings import Direction, FigureChange, Interval, Reading, reading
@@ -99,14 +99,19 @@ class FindingsComparison:
 
 
 def compare_findings(before: Report, after: Report, levels: RuleLevels | None = None) -> FindingsComparison:
-    """Compare what rules find in two reports; `levels` are their severities and parameters, None for the defaults."""
+    """Compare what rules find in two reports.
+
+    `levels` are their severities and parameters; without, those that the second report was made with, else the first.
+    """
+    if levels is None:
+        levels = levels_of(after if after.summary.rules else before)
     was = findings(before, levels, most_places=None)
     now = findings(after, levels, before, most_places=None)
     of_change = set(now.checked) - looked_at(after, levels)
     first = Side("in the first report", was, "reports", _missable(before, was))
     second = Side("in the second report", now, "reports", _missable(after, now))
     shared = set(was.checked) & set(now.checked) | of_change
-    return compare_found(first, second, shared, RuleLevels() if levels is None else levels)
+    return compare_found(first, second, shared, levels)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,9 +146,17 @@ def compare_found(before: Side, after: Side, shared: Collection[str], levels: Ru
     notes = (
         [f"Rules that only one of the {after.noun} can be judged by: {', '.join(uncompared)}."] if uncompared else []
     )
-    for side in (before, after):
-        notes += [f"Not judged {side.when}: {one.rule} ({one.why})." for one in side.found.unjudged]
+    notes += _unjudged(before, after)
     return FindingsComparison(changes, uncompared, open_after, open_before, tuple(notes))
+
+
+def _unjudged(before: Side, after: Side) -> Iterator[str]:
+    """Yield a sentence for each reason why rules could not be judged."""
+    earlier, later = doubts(before.found), doubts(after.found)
+    for why in dict.fromkeys((*earlier, *later)):
+        was, now = ", ".join(earlier.get(why, ())), ", ".join(later.get(why, ()))
+        sides = [f"{side.when}: {rules}" for side, rules in ((before, was), (after, now)) if rules]
+        yield f"Not judged {f'in both {after.noun}: {was}' if was == now else '; '.join(sides)} ({why})."
 
 
 def _missable(report: Report, found: Found) -> frozenset[str]:

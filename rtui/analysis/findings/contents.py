@@ -19,7 +19,7 @@ from rtui.analysis.findings.expiring import (
     long_locks,
     mixed,
 )
-from rtui.analysis.findings.finding import Basis, Draft, Finding, Found, Unjudged, Unlisted
+from rtui.analysis.findings.finding import Basis, Draft, Finding, Found, Unjudged, Unlisted, levels_of
 from rtui.analysis.findings.memory import BIG, IDLE, big_keys, idle_border, idle_keys
 from rtui.analysis.findings.references import DANGLING, TWIN, dangling, twins
 from rtui.analysis.findings.registered import (
@@ -30,7 +30,10 @@ from rtui.analysis.findings.registered import (
     UNUSED,
     broken,
     deprecated,
+    facts_missing,
+    is_expected,
     names,
+    patterns_unseen,
     unregistered,
     unused,
 )
@@ -64,6 +67,8 @@ class Finder:
     """What has to be known of keys, by the names of columns."""
     applies: Callable[[Basis], bool] = lambda _basis: True
     """Whether there is what it is about; such a rule is not looked at elsewhere."""
+    lacks: str = ""
+    """Why nothing can be said elsewhere; empty where there is nothing to say, as of slots without a cluster."""
     follows_references: bool = False
     """Whether it looks at what following references has found, not at the report."""
 
@@ -73,6 +78,9 @@ def _facts_of(rule: str) -> tuple[str, ...]:
     return ({"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}[rule.partition("-")[0]],)
 
 
+NO_EARLIER: Final = "there is no earlier report to compare with (--since)"
+NO_COUNTERS: Final = "the server counts no accesses (an LFU policy or HOTKEYS)"
+
 FINDERS: Final = (
     Finder(CLIFF, cliffs, facts=("ttl",)),
     Finder(MIXED, mixed, facts=("ttl",)),
@@ -81,11 +89,23 @@ FINDERS: Final = (
     Finder(BIG, big_keys, facts=("memory", "length")),
     Finder(SKEW, skewed_tags),
     Finder(CROSS, scattered, applies=is_cluster),
-    Finder(GROWING, growing_queues, facts=("length",), applies=lambda basis: basis.before is not None),
+    Finder(
+        GROWING,
+        growing_queues,
+        facts=("length",),
+        applies=lambda basis: basis.before is not None,
+        lacks=NO_EARLIER,
+    ),
     Finder(NULL, tiny_strings, facts=("ttl", "length")),
     Finder(AS_HASH, strings_as_hash, facts=("ttl", "memory", "length")),
     Finder(OVER, lengths_over, facts=("encoding", "length"), applies=has_limited_types),
-    Finder(HOT, expiring_hot_keys, facts=("ttl",), applies=knows_hot_keys),
+    Finder(
+        HOT,
+        expiring_hot_keys,
+        facts=("ttl",),
+        applies=knows_hot_keys,
+        lacks=NO_COUNTERS,
+    ),
     Finder(IDLE, idle_keys, facts=("idle",)),
     *(Finder(rule, partial(broken, rule), "registry", _facts_of(rule)) for rule in EXPECTATIONS),
     Finder(UNREGISTERED, unregistered, "registry"),
@@ -99,6 +119,8 @@ FINDERS: Final = (
 
 MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""
+
+RULE_WAS_OFF: Final = "the report was made with a registry in which the rule is off"
 
 _NOTHING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
 
@@ -114,9 +136,10 @@ def findings(
     """Return what the rules that are not off find in a report, and which of them it does not suffice for.
 
     `before` is an earlier report of the same keyspace, for rules about what has changed; `references` is what following
-    the references of the registry has found. Of each rule the `most_places` most costly are listed, None for all.
+    the references of the registry has found. Without levels they are those that the report was made with. Of each rule
+    the `most_places` most costly are listed, None for all.
     """
-    basis = Basis(report, RuleLevels() if levels is None else levels, before, references)
+    basis = Basis(report, levels_of(report) if levels is None else levels, before, references)
     found: list[Finding] = []
     unlisted: list[Unlisted] = []
     unjudged: list[Unjudged] = []
@@ -137,7 +160,7 @@ def findings(
 
 def looked_at(report: Report, levels: RuleLevels | None = None) -> frozenset[str]:
     """Return the rules that a report alone has what they are about of, without those that are off."""
-    basis = Basis(report, RuleLevels() if levels is None else levels)
+    basis = Basis(report, levels_of(report) if levels is None else levels)
     return frozenset(finder.rule for finder in FINDERS if _is_looked_at(finder, basis))
 
 
@@ -151,6 +174,8 @@ def _is_looked_at(finder: Finder, basis: Basis) -> bool:
 
 def _doubt(finder: Finder, basis: Basis) -> SafeText:
     """Return why a report does not suffice for a rule, without a full stop; empty where it does."""
+    if finder.rule in EXPECTATIONS and not is_expected(finder.rule, basis):
+        return SafeText("")
     for fact in finder.facts:
         column = basis.report.head.columns.get(fact)
         if column is not None and column.state in _NOTHING:
@@ -158,7 +183,36 @@ def _doubt(finder: Finder, basis: Basis) -> SafeText:
             return SafeText(f"{fact_name(fact)} is {_STATES[column.state]}{reason}")
     if "idle" in finder.facts and basis.is_of_replicas:
         return SafeText("replicas were asked, which do not know what clients read on the primary")
+    special = _DOUBTS.get(finder.rule)
+    if special is not None and (why := special(basis)):
+        return SafeText(why)
     return _lengths_missing(finder.rule, basis) or _border_missing(finder.rule, basis)
+
+
+def _references_left(basis: Basis) -> str:
+    failure = "" if basis.references is None else basis.references.failure
+    return f"not all references were followed: {failure}" if failure else ""
+
+
+def _shares_unknown(basis: Basis) -> str:
+    is_filtered = basis.report.head.scope.is_filtered
+    return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
+
+
+def _name_rule_off(rule: str, basis: Basis) -> str:
+    naming = basis.report.summary.naming
+    return "" if naming is None or any(one.rule == rule for one in naming.rules) else RULE_WAS_OFF
+
+
+_DOUBTS: Final[dict[str, Callable[[Basis], str]]] = {
+    DANGLING: _references_left,
+    TWIN: _references_left,
+    SKEW: _shares_unknown,
+    UNUSED: patterns_unseen,
+    **{rule: partial(facts_missing, rule) for rule in EXPECTATIONS},
+    **{rule: partial(_name_rule_off, rule) for rule in NAMES},
+}
+"""By rule, why a report does not suffice although it has the facts that the rule goes by; empty where it does."""
 
 
 def _lengths_missing(rule: str, basis: Basis) -> SafeText:

@@ -20,7 +20,7 @@ from rtui.analysis.report.references import ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import RULES, RuleLevels, Severity
+from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
 
 
 class Amount(Struct, frozen=True):
@@ -147,6 +147,21 @@ def of_namespace(
     )
 
 
+def levels_of(report: Report) -> RuleLevels:
+    """Return the severities and parameters that a report was made with; what is not known here is left out."""
+    severities: dict[str, Severity] = {}
+    parameters: dict[str, dict[str, ParameterValue]] = {}
+    for name, one in report.summary.rules.items():
+        if name in RULES and one.severity in list(Severity):
+            severities[name] = Severity(one.severity)
+            parameters[name] = {
+                parameter: value
+                for parameter, value in one.parameters.items()
+                if (declared := RULES[name].parameters.get(parameter)) is not None and declared.may_be(value)
+            }
+    return RuleLevels(severities, parameters)
+
+
 class Draft(NamedTuple):
     """A finding that is made when it is among the most costly of its rule."""
 
@@ -221,9 +236,15 @@ class Found(Struct, frozen=True):
     """Of rules that are broken in very many places, only the most costly ones are among the findings."""
     unjudged: tuple[Unjudged, ...]
     checked: tuple[str, ...]
-    """The rules that have been looked at."""
+    """The rules that have been looked at, those that are not judged among them."""
     notes: tuple[SafeText, ...] = ()
     """What else is to know of them; without full stops."""
+
+    @property
+    def judged(self) -> tuple[str, ...]:
+        """The rules that the report suffices for."""
+        doubtful = {one.rule for one in self.unjudged}
+        return tuple(rule for rule in self.checked if rule not in doubtful)
 
     def at_least(self, severity: Severity) -> tuple[Finding, ...]:
         """Return the findings that matter so much or more."""

@@ -5,6 +5,7 @@ A report has these figures where it was made with a registry.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache, partial
 from typing import Final
@@ -14,6 +15,7 @@ from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
 from rtui.analysis.findings.memory import total
 from rtui.analysis.findings.places import glob_of, least, purpose_text, scan_line
+from rtui.analysis.humanize import fact_name
 from rtui.analysis.query.behind import Behind, step_of, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import one_of, query_of
@@ -56,6 +58,12 @@ _BREAK: Final = {
     "length-out-of-range": "{keys} of {where} {have} another length than expected ({expected})",
 }
 """What is said of the keys that break an expectation, by rule."""
+
+_FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}
+"""By the beginning of a rule's id, what it goes by."""
+
+_SPECIAL: Final = re.compile(rb"[*?\[\\]")
+"""What a glob does not take for itself."""
 
 _REST_NOTE: Final = SafeText("the report does not say of every name whether it is registered, so other keys are found")
 GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
@@ -164,16 +172,62 @@ def _deprecated(basis: Basis, entry: EntryReport, keys: Amount, memory: Amount |
 
 
 def unused(basis: Basis) -> Iterator[Draft]:
-    """Find patterns that no key has, where all keys were seen.
+    """Find patterns that no key has, where all of their keys were seen."""
+    for entry in _without_keys(basis):
+        if not _why_unseen(basis, entry):
+            title = f"No key has the pattern {entry.pattern}"
+            make = partial(_of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=())
+            yield Draft(Amount(0), None, make)
+
+
+def _without_keys(basis: Basis) -> Iterator[EntryReport]:
+    """Yield the patterns without keys that should have some.
 
     Those that are to be retired should have none, and of an included registry not everything is used.
     """
     found = basis.report.summary.registry
-    for entry in () if found is None or basis.may_lack else found.entries:
+    for entry in () if found is None else found.entries:
         if not (entry.inspected_keys or entry.deprecated or entry.origin):
-            title = f"No key has the pattern {entry.pattern}"
-            make = partial(_of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=())
-            yield Draft(Amount(0), None, make)
+            yield entry
+
+
+def _why_unseen(basis: Basis, entry: EntryReport) -> str:
+    """Return why the report may lack keys of a pattern, as a phrase; empty where it has all of them."""
+    if basis.may_lack:
+        return "not every key was seen"
+    scope, of_pattern = basis.report.head.scope, glob_of_pattern(entry.pattern)
+    if scope.key_type is not None:
+        return "--type leaves keys out"
+    if scope.match is None or scope.match == of_pattern:
+        return ""
+    beginning, star = scope.match[:-1], scope.match[-1:]
+    is_plain = star == b"*" and not _SPECIAL.search(beginning)
+    return "" if is_plain and of_pattern.startswith(beginning) else "--match leaves keys out"
+
+
+def patterns_unseen(basis: Basis) -> str:
+    """Return why it is not known of some patterns whether they are used; empty where it is of all."""
+    return next((why for entry in _without_keys(basis) if (why := _why_unseen(basis, entry))), "")
+
+
+def is_expected(rule: str, basis: Basis) -> bool:
+    """Whether any pattern expects what a rule is about."""
+    found = basis.report.summary.registry
+    return found is not None and any(one.rule == rule for entry in found.entries for one in entry.expectations)
+
+
+def facts_missing(rule: str, basis: Basis) -> str:
+    """Return of which patterns it is not known of every key whether it breaks an expectation; empty where it is."""
+    found, lacking = basis.report.summary.registry, []
+    for entry in () if found is None else found.entries:
+        for one in entry.expectations:
+            is_counted = one.keys is not None and not isinstance(one.keys, Estimate)
+            is_lacking = one.known_keys < entry.inspected_keys and (one.keys is None or is_counted)
+            if one.rule == rule and is_lacking:
+                lacking.append(display_text(entry.pattern, limit=_NAME_LIMIT))
+    fact = fact_name(_FACTS[rule.partition("-")[0]])
+    more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
+    return f"{fact} is not known of every key of {lacking[0]}{more}" if lacking else ""
 
 
 def unregistered(basis: Basis) -> Iterator[Draft]:

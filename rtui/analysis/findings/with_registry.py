@@ -3,7 +3,7 @@
 A report that was made with the registry has counted all keys by it. One from a file may have been made without it, or
 with another. Of such a report a registry still sets severities and parameters of rules, and the example keys of a
 namespace tell which patterns it has. How many keys break what is expected of a pattern, or have a name against a rule,
-is not in it: the rules about that are not judged.
+is not in it: the rules about that are not judged. Nor are references followed for a report.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from rtui.analysis.findings.contents import FINDERS
+from rtui.analysis.findings.contents import FINDERS, RULE_WAS_OFF
 from rtui.analysis.findings.finding import Finding, Found, Unjudged
 from rtui.analysis.findings.places import purpose_text
+from rtui.analysis.findings.references import DANGLING, TWIN
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.registered import TEXT_LIMIT
@@ -28,14 +29,18 @@ MOST_PURPOSES: Final = 3
 
 _TEXT: Final = 120
 _WITHOUT: Final = SafeText("the report was made without a registry")
+_OFF: Final = SafeText(RULE_WAS_OFF)
+_NOT_FOLLOWED: Final = SafeText("references were not followed; rtui check follows them on the server")
 
 
 def with_registry(found: Found, report: Report, registry: Registry | None) -> Found:
     """Return findings with purposes and owners, and the rules that the report does not suffice for."""
-    if registry is None or not registry.entries:
+    if registry is None:
+        return found
+    unjudged = list(_unjudged(found, report, registry))
+    if not (registry.entries or unjudged):
         return found
     entries = {display_text(entry.pattern.text, limit=TEXT_LIMIT): entry for entry in reversed(registry.entries)}
-    unjudged = [] if report.summary.registry is not None else list(_unjudged(report, registry))
     return replace(
         found,
         findings=tuple(_explained(one, registry, entries) for one in found.findings),
@@ -63,12 +68,21 @@ def _purposes(one: Finding, registry: Registry, entries: dict[SafeText, Entry]) 
         yield SafeText(f"{pattern}: {purpose_text(entry.purpose, entry.owner)}")
 
 
-def _unjudged(report: Report, registry: Registry) -> Iterator[Unjudged]:
-    """Yield the rules about parts that the report does not have."""
+def _unjudged(found: Found, report: Report, registry: Registry) -> Iterator[Unjudged]:
+    """Yield the rules about parts that the report does not have, and about references that nobody followed."""
+    references = [reference for entry in registry.entries for reference in entry.references]
+    followed = {DANGLING: bool(references), TWIN: any(one.twin is not None for one in references)}
     for finder in FINDERS:
-        severity = registry.rules.severity(finder.rule)
-        if finder.part and getattr(report.summary, finder.part) is None and severity is not Severity.OFF:
-            yield Unjudged(finder.rule, severity, _WITHOUT)
+        severity, is_set = registry.rules.severity(finder.rule), registry.rules.is_set(finder.rule)
+        if severity is Severity.OFF or finder.rule in found.checked:
+            continue
+        if finder.part and (registry.entries or (is_set and finder.part == "naming")):
+            if getattr(report.summary, finder.part) is None:
+                yield Unjudged(finder.rule, severity, _WITHOUT if report.summary.registry is None else _OFF)
+        elif followed.get(finder.rule):
+            yield Unjudged(finder.rule, severity, _NOT_FOLLOWED)
+        elif finder.lacks and is_set:
+            yield Unjudged(finder.rule, severity, SafeText(finder.lacks))
 
 
 def _notes(report: Report, entries: dict[SafeText, Entry]) -> Iterator[SafeText]:

@@ -55,7 +55,8 @@ def _ending(found: Found) -> Iterator[str]:
         yield f"not judged: {', '.join(rules)} ({why})"
     for note in found.notes:
         yield f"note: {note}"
-    yield f"{summary(found)} by {humanize.counted(len(found.checked), 'rule')}: {', '.join(found.checked)}."
+    by = f"{humanize.counted(len(found.judged), 'rule')}: {', '.join(found.judged)}" if found.judged else "no rule"
+    yield f"{summary(found)} by {by}."
 
 
 def summary(found: Found) -> str:
@@ -106,12 +107,13 @@ def findings_json(report: Report, found: Found) -> str:
         "db": head.server.db,
         "made_at_epoch_s": head.made_at_s,
         "coverage": head.coverage.kind.value,
+        "coverage_reason": head.coverage.reason,
         "inspected_keys": head.coverage.keys,
         "findings": [finding_record(one) for one in found.findings],
         "not_listed": [{"rule": one.rule, "severity": one.severity, "places": one.places} for one in found.unlisted],
         "not_judged": unjudged_records(found),
         "notes": list(found.notes),
-        "checked": list(found.checked),
+        "checked": list(found.judged),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"
 

@@ -120,7 +120,7 @@ def _node_parts(one: NodePage, prefix: str) -> Iterator[Markup]:
 def _findings(found: Found, prefix: str) -> Markup:
     """Return what is wrong, each with why, what to do and where to look; then what could not be judged."""
     rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in doubts(found).items()]
-    rest.append(f"{summary(found)} by {humanize.counted(len(found.checked), 'rule')}.")
+    rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
     return element(
         "section",
         element("h2", "What is wrong"),

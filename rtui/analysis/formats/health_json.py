@@ -149,7 +149,7 @@ def _node(page: NodePage) -> NodeEntry:
         panels=[_panel(page, panel) for panel in page.health.panels],
         findings=[finding_record(one) for one in found.findings],
         not_judged=unjudged_records(found),
-        checked=list(found.checked),
+        checked=list(found.judged),
         compared=None if page.compared is None else compared_record(page.compared),
     )
 

@@ -25,12 +25,14 @@ A file may be compressed with gzip, as those are that rtui keeps itself.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 import zlib
 from array import array
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from math import inf
 from typing import Annotated, Any, Final, Literal
 
@@ -284,7 +286,10 @@ def read_headline(text: bytes) -> Headline:
 
 
 def _unpacked(text: str | bytes) -> str | bytes:
-    """Return a file without its compression; ReportFormatError where it is larger than any report."""
+    """Return a file without its compression and its byte order mark, which PowerShell writes, UTF-16 as UTF-8.
+
+    Raises ReportFormatError where it is larger than any report.
+    """
     if isinstance(text, bytes) and text.startswith(_GZIP):
         unpacking = zlib.decompressobj(zlib.MAX_WBITS | 16)
         try:
@@ -295,7 +300,10 @@ def _unpacked(text: str | bytes) -> str | bytes:
             raise ReportFormatError("The file is compressed, but its end is missing")
     if len(text) > LARGEST_FILE_BYTES:
         raise ReportFormatError(f"The file is larger than {LARGEST_FILE_BYTES // 1024**2} MiB, no report is")
-    return text
+    if isinstance(text, bytes) and text.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        with suppress(UnicodeError):
+            return text.decode("utf-16").encode()
+    return text.removeprefix(codecs.BOM_UTF8) if isinstance(text, bytes) else text.removeprefix("\ufeff")
 
 
 def name_text(name: bytes) -> str:

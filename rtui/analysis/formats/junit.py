@@ -13,7 +13,7 @@ from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rtui.analysis.findings.finding import Finding, Found, reaches
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.registry.rules import RULES, Severity
 
 _NOT_IN_XML: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -24,7 +24,16 @@ def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
     """Return the document, in ASCII; findings of the severity `fail_on` and above are failures."""
     head = report.head
     properties = {"server": head.server.label, "db": head.server.db, "coverage": head.coverage.kind.value}
-    suite = _suite("rtui check", properties, found, fail_on, made_at_s=head.made_at_s, elapsed_s=head.cost.elapsed_s)
+    reason = head.coverage.reason or "not every key was inspected"
+    suite = _suite(
+        "rtui check",
+        properties,
+        found,
+        fail_on,
+        made_at_s=head.made_at_s,
+        elapsed_s=head.cost.elapsed_s,
+        unfinished=f"the report is partial: {reason}" if head.coverage.kind is CoverageKind.PARTIAL else "",
+    )
     return _document("rtui check", [suite])
 
 
@@ -37,6 +46,14 @@ def servers_junit(nodes: Mapping[str, tuple[float, Found]], fail_on: Severity) -
     return _document("rtui health", suites)
 
 
+def failure_junit(command: str, title: str, happened: str, at_s: float) -> str:
+    """Return the document of a command that has failed before it had findings, as a test with an error."""
+    suite = Element("testsuite", name=f"rtui {command}", package="rtui")
+    case = SubElement(suite, "testcase", classname="rtui", name=f"rtui {command}", time="0")
+    SubElement(case, "error", type="error", message=_text(title)).text = _text(happened)
+    return _document(f"rtui {command}", [_counted(suite, 0.0, at_s)])
+
+
 def _suite(
     title: str,
     properties: Mapping[str, object],
@@ -45,6 +62,7 @@ def _suite(
     *,
     made_at_s: float,
     elapsed_s: float = 0.0,
+    unfinished: str = "",
 ) -> Element:
     suite = Element("testsuite", name=_text(title), package="rtui")
     listed = SubElement(suite, "properties")
@@ -52,11 +70,16 @@ def _suite(
         SubElement(listed, "property", name=name, value=_text(str(value)))
     for one in found.findings:
         _finding_case(suite, one, is_failure=reaches(one.severity, fail_on))
-    _quiet_cases(suite, found)
+    _quiet_cases(suite, found, unfinished)
+    return _counted(suite, elapsed_s, made_at_s)
+
+
+def _counted(suite: Element, elapsed_s: float, made_at_s: float) -> Element:
+    """Set the numbers of tests, and when they were made."""
     counts = {
         "tests": len(suite.findall("testcase")),
         "failures": len(suite.findall("testcase/failure")),
-        "errors": 0,
+        "errors": len(suite.findall("testcase/error")),
         "skipped": len(suite.findall("testcase/skipped")),
     }
     for name, number in counts.items():
@@ -96,16 +119,16 @@ def _lines(one: Finding) -> Iterator[str]:
     yield f"look: {one.command}"
 
 
-def _quiet_cases(suite: Element, found: Found) -> None:
-    """Add the rules that found nothing, or could not be judged."""
-    reasons = {one.rule: one.why for one in found.unjudged}
+def _quiet_cases(suite: Element, found: Found, unfinished: str) -> None:
+    """Add the rules that found nothing, or could not be judged, of a part of the keys none."""
+    reasons = {one.rule: str(one.why) for one in found.unjudged}
     broken = {one.rule for one in found.findings}
     for rule in found.checked:
         if rule in broken and rule not in reasons:
             continue
         case = SubElement(suite, "testcase", classname=f"rtui.{rule}", name=RULES[rule].title, time="0")
-        if rule in reasons:
-            SubElement(case, "skipped", message=_text(reasons[rule]))
+        if reason := reasons.get(rule, unfinished):
+            SubElement(case, "skipped", message=_text(reason))
 
 
 def _text(text: str) -> str:

@@ -67,6 +67,17 @@ def servers_sarif(nodes: Mapping[str, Found]) -> str:
     return _log(checked, __version__, invocation, results, {"nodes": list(nodes)})
 
 
+def failure_sarif(text: str, exit_code: int) -> str:
+    """Return the log of a run that has failed before it had results."""
+    notification = {"level": "error", "message": {"text": display_text(text, limit=MOST_CHARACTERS)}}
+    invocation = {
+        "executionSuccessful": False,
+        "exitCode": exit_code,
+        "toolExecutionNotifications": [notification],
+    }
+    return _log((), __version__, invocation, [], {})
+
+
 def _log(
     checked: Sequence[str],
     version: str,

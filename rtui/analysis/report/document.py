@@ -30,7 +30,7 @@ from rtui.analysis.report.members import (
     Text,
     TtlBins,
 )
-from rtui.analysis.report.registered import NamingReport, RegistryReport
+from rtui.analysis.report.registered import NamingReport, RegistryReport, RuleSetting
 from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.identifiers import ANY_NAMES
@@ -103,6 +103,11 @@ class Scope(Struct, frozen=True, gc=False):
     """Name of the thresholds above which a key is big."""
     columns: Columns = ALL_COLUMNS
     """Of which keys which facts were asked; in files of older versions always of all."""
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether only some keys were asked for, by their names or their type."""
+        return self.match is not None or self.key_type is not None
 
 
 class Coverage(Struct, frozen=True, gc=False):
@@ -547,6 +552,8 @@ class SummaryLists(Struct, frozen=True, kw_only=True, gc=False):
     """None where there was no registry, or no pattern in it."""
     naming: NamingReport | None = None
     """None where there was no registry, or all of its rules about names are off."""
+    rules: dict[Text, RuleSetting] = {}
+    """By their ids, the rules that the registry sets."""
 
 
 class Summary(SummaryLists, frozen=True):

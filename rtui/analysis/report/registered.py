@@ -15,6 +15,15 @@ TEXT_LIMIT: Final = 1_000
 """Characters of a text of the registry that are kept."""
 
 
+class RuleSetting(Struct, frozen=True, gc=False):
+    """What a registry sets of a rule."""
+
+    severity: Text
+    """off, warn or error."""
+    parameters: dict[Text, bool | int | float | tuple[Text, ...]] = {}
+    """Those that are set: durations in milliseconds, sizes in bytes."""
+
+
 class LongName(Struct, frozen=True, gc=False):
     """A name that is too long to be kept as an example."""
 

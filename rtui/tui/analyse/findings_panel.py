@@ -76,7 +76,7 @@ class FindingsPanel(Panel[FindingsState]):
                 lambda: findings_table(found) if compared is None else compared_table(found, compared),
                 order=Order("memory"),
                 is_comparison=True,
-                empty=SafeText(f"Nothing wrong was found by {counted(len(found.checked), 'rule')}"),
+                empty=SafeText(f"Nothing wrong was found by {counted(len(found.judged), 'rule')}"),
             ),
         )
 
@@ -192,7 +192,7 @@ def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:
 
 def _rules_lines(found: Found, size: Size) -> list[Line]:
     """Return which rules have been looked at, and why some could not be judged."""
-    names = joined([SafeText(rule) for rule in found.checked], ", ")
+    names = joined([SafeText(rule) for rule in found.judged], ", ")
     lines = [
         (Span(literal("The rules that were looked at"), Role.STRONG),),
         *paragraph(names, size.width - 2, Role.MUTED),

@@ -48,7 +48,14 @@ OBJECTS: Mapping[str, Shape] = {
     "string": TEXT,
     "message": TEXT,
     "configuration": Shape({}, {"enabled": "boolean", "level": LEVEL}),
-    "invocation": Shape({"executionSuccessful": "boolean"}, {"toolConfigurationNotifications": ["notification"]}),
+    "invocation": Shape(
+        {"executionSuccessful": "boolean"},
+        {
+            "toolConfigurationNotifications": ["notification"],
+            "toolExecutionNotifications": ["notification"],
+            "exitCode": "index",
+        },
+    ),
     "notification": Shape({"message": "message"}, {"level": LEVEL, "associatedRule": "rule reference"}),
     "rule reference": Shape({"id": "text", "index": "index"}),
     "result": Shape(
@@ -166,6 +173,7 @@ TAGS: Mapping[str, Tag] = {
     "testcase": Tag("name! time classname group", "skipped error failure system-out system-err"),
     "skipped": Tag("type message", has_text=True),
     "failure": Tag("type message", has_text=True),
+    "error": Tag("type message", has_text=True),
     "system-out": Tag(has_text=True),
 }
 _TIME = re.compile(r"(([0-9]{0,3},)*[0-9]{3}|[0-9]{0,3})*(\.[0-9]*)?")
@@ -190,7 +198,12 @@ def junit_violations(root: Element) -> list[str]:
         if _TIME.fullmatch(element.get("time", "")) is None:
             found.append(f"{element.tag} time {element.get('time')}")
         if element.tag in ("testsuites", "testsuite"):
-            counted = {"tests": "testcase", "failures": "testcase/failure", "skipped": "testcase/skipped"}
+            counted = {
+                "tests": "testcase",
+                "failures": "testcase/failure",
+                "errors": "testcase/error",
+                "skipped": "testcase/skipped",
+            }
             for name, path in counted.items():
                 if element.get(name, "x") not in ("x", str(len(element.findall(f".//{path}")))):
                     found.append(f"{element.tag} {name} is {element.get(name)}")

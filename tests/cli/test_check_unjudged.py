@@ -1,0 +1,219 @@
+"""What was asked and could not be judged: it is named in every format, and in the exit code."""
+
+from __future__ import annotations
+
+import json
+from codecs import BOM_UTF8
+from pathlib import Path
+from typing import Any
+from xml.etree.ElementTree import fromstring
+
+import pytest
+
+from rtui.cli.main import run
+from rtui.server.wire.errors import ExitCode
+from tests.analysis.formats.ci_documents import junit_violations, sarif_violations
+from tests.servers import Server
+
+FORMATS = ("text", "json", "md", "sarif", "junit")
+
+REFERENCES = """
+[rules]
+reference-dangling = "error"
+reference-twin = "error"
+[[pattern]]
+pattern = "owner:{id}"
+references = [{ from = "value", to = "thing:{value}" }]
+[[pattern]]
+pattern = "thing:{id}"
+"""
+
+
+def registry(folder: Path, text: str) -> str:
+    path = folder / "rules.toml"
+    path.write_text(text)
+    return str(path)
+
+
+def report(server: Server, folder: Path, *options: str) -> str:
+    path = str(folder / "report.json")
+    assert run(["report", f"127.0.0.1:{server.port}", "--no-keep", "-o", path, *options]) == 0
+    return path
+
+
+def found(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
+    code = run(["check", *words, "--format", "json"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+def test_a_report_does_not_follow_references(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.mset({"owner:1": "2", "owner:2": "9", "thing:2": "x"})
+    team = registry(tmp_path, REFERENCES)
+    code, live = found(capsys, f"127.0.0.1:{valkey.port}", "--registry", team)
+    assert (code, [one["rule"] for one in live["findings"]]) == (ExitCode.FOUND, ["reference-dangling"])
+    of = ["check", "--report", report(valkey, tmp_path, "--registry", team), "--registry", team]
+    for form in FORMATS:
+        capsys.readouterr()
+        assert run([*of, "--format", form]) == ExitCode.UNKNOWN, form
+        out, err = capsys.readouterr()
+        assert "reference-dangling" in out
+        assert "references were not followed" in out
+        assert "not judged: reference-dangling (references were not followed" in err
+        if form == "sarif":
+            (one_run,) = json.loads(out)["runs"]
+            notes = one_run["invocations"][0]["toolConfigurationNotifications"]
+            assert "reference-dangling" in [note["associatedRule"]["id"] for note in notes]
+        if form == "junit":
+            cases = fromstring(out).iter("testcase")  # noqa: S314 - of our own
+            skipped = [case.get("classname") for case in cases if case.find("skipped") is not None]
+            assert "rtui.reference-dangling" in skipped
+            assert "rtui.reference-twin" not in skipped, "no reference has a twin"
+    _, document = found(capsys, *of[1:])
+    assert "reference-dangling" not in document["checked"]
+    capsys.readouterr()
+    run(of)
+    assert f" by {len(document['checked'])} rules: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "unused"),
+    [
+        ("", ["a:b:{id}", "a:c", "z:{id}"]),
+        ("--match a:*", ["a:b:{id}", "a:c"]),
+        ("--match a:b:*", ["a:b:{id}"]),
+        ("--match *", ["a:b:{id}", "a:c", "z:{id}"]),
+        ("--match a:?:*", []),
+        ("--match a:c", ["a:c"]),
+        ("--type hash", []),
+        ("--match a:* --type string", []),
+    ],
+)
+def test_patterns_that_a_filter_leaves_out(
+    options: str, unused: list[str], valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.mset({"used:1": "x", "a:x": "y"})
+    team = registry(
+        tmp_path,
+        "".join(f'[[pattern]]\npattern = "{one}"\n' for one in ("used:{id}", "a:x", "a:b:{id}", "a:c", "z:{id}")),
+    )
+    words = [f"127.0.0.1:{valkey.port}", "--registry", team, *options.split()]
+    code, document = found(capsys, *words, "--fail-on", "warn")
+    assert [one["where"] for one in document["findings"] if one["rule"] == "pattern-unused"] == unused
+    doubtful = [one["rule"] for one in document["not_judged"]]
+    assert ("pattern-unused" not in doubtful) is (len(unused) == 3)
+    assert code == (ExitCode.FOUND if document["findings"] else ExitCode.UNKNOWN)
+
+
+@pytest.mark.parametrize("rule", ["queue-growing", "hot-key-expiring"])
+def test_a_rule_that_is_set_and_lacks_what_it_goes_by(
+    rule: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.set("key", "x")
+    target = f"127.0.0.1:{valkey.port}"
+    assert found(capsys, target, "--registry", registry(tmp_path, ""))[0] == ExitCode.FINE
+    code, document = found(capsys, target, "--registry", registry(tmp_path, f'[rules]\n{rule} = "error"\n'))
+    assert code == ExitCode.UNKNOWN
+    assert rule in [one["rule"] for one in document["not_judged"]]
+    assert rule not in document["checked"]
+
+
+def test_names_by_a_rule_that_was_off(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    valkey.admin.set("with space", "x")
+    made = report(valkey, tmp_path, "--registry", registry(tmp_path, '[rules]\nname-whitespace = "off"\n'))
+    code, document = found(capsys, "--report", made, "--registry", registry(tmp_path, ""))
+    assert code == ExitCode.UNKNOWN
+    assert [one["rule"] for one in document["not_judged"]] == ["name-whitespace"]
+
+
+def test_a_report_keeps_the_severities_that_it_was_made_with(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    admin = valkey.admin
+    rules = '[rules]\nlength-out-of-range = "error"\nkey-unregistered = { severity = "error", keys = 7 }\n'
+    team = registry(tmp_path, f'{rules}[[pattern]]\npattern = "list:{{id}}"\nlength = "<=2"\n')
+    admin.rpush("list:1", "a")
+    before = Path(report(valkey, tmp_path, "--registry", team)).rename(tmp_path / "before.json")
+    admin.rpush("list:1", "b", "c")
+    for at in range(8):
+        admin.set(f"other:{at}", "x")
+    after = report(valkey, tmp_path, "--registry", team)
+    found_in = {one["rule"]: one["severity"] for one in json.loads(Path(after).read_text())["findings"]}
+    assert found_in == {"length-out-of-range": "error", "key-unregistered": "error"}
+    pair = ["diff", str(before), after, "--no-registry"]
+    assert run([*pair, "--fail-on", "new-errors>0"]) == ExitCode.FOUND
+    assert run(["check", "--report", after, "--no-registry"]) == ExitCode.FOUND
+    (tmp_path / "mild.toml").write_text("")
+    capsys.readouterr()
+    run(["check", "--report", after, "--registry", str(tmp_path / "mild.toml")])
+    assert "0 errors and 2 warnings" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["json", "sarif", "junit"])
+def test_a_failure_is_in_the_output_for_machines(form: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = registry(tmp_path, "[[pattern]]\npatern = 1\n")
+    for words, code, said in (
+        (["127.0.0.1:1", "--no-registry"], ExitCode.SERVER, "127.0.0.1:1"),
+        (["127.0.0.1:1", "--registry", bad], ExitCode.USAGE, "rules.toml"),
+        (["--report", str(tmp_path / "none.json")], ExitCode.USAGE, "none.json"),
+        (["--report", "x", "127.0.0.1:1"], ExitCode.USAGE, "--report"),
+    ):
+        capsys.readouterr()
+        path = tmp_path / "out"
+        for out in (None, path):
+            assert run(["check", *words, "--format", form, *([] if out is None else ["-o", str(out)])]) == code
+            text = capsys.readouterr().out if out is None else path.read_text()
+            assert said in text
+            if form == "sarif":
+                log = json.loads(text)
+                assert sarif_violations(log) == []
+                assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
+                assert log["runs"][0]["invocations"][0]["exitCode"] == code
+            elif form == "junit":
+                root = fromstring(text)  # noqa: S314 - of our own
+                assert junit_violations(root) == []
+                assert root.get("errors") == "1"
+            else:
+                assert json.loads(text)["error"]["exit_code"] == code
+
+
+def test_output_to_a_file(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "found.sarif"
+    path.write_text("old")
+    assert run(["check", f"127.0.0.1:{valkey.port}", "--no-registry", "-o", str(path)]) == 0
+    assert sarif_violations(json.loads(path.read_text())) == []
+    assert run(["check", f"127.0.0.1:{valkey.port}", "--no-registry", "-o", str(tmp_path / "no" / "x.xml")]) == 5
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize("encode", [lambda text: BOM_UTF8 + text.encode(), lambda text: text.encode("utf-16")])
+def test_files_with_a_byte_order_mark(encode: Any, valkey: Server, tmp_path: Path) -> None:
+    valkey.admin.set("é", "x")
+    path = Path(report(valkey, tmp_path, "--no-registry"))
+    path.write_bytes(encode(path.read_text()))
+    assert run(["diff", str(path), str(path)]) == 0
+    team = tmp_path / "team.toml"
+    team.write_bytes(BOM_UTF8 + b'[[pattern]]\npattern = "a:{id}"\n')
+    assert run(["check", "--report", str(path), "--registry", str(team)]) == ExitCode.UNKNOWN
+
+
+def test_a_registry_in_a_folder_above(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = tmp_path / "conf" / "deep"
+    below.mkdir(parents=True)
+    (tmp_path / "conf" / "rtui.toml").write_text('\n[[pattern]]\npattern = "gone:{id}"\n')
+    monkeypatch.chdir(below)
+
+    def uris() -> set[tuple[str, int]]:
+        capsys.readouterr()
+        run(["check", f"127.0.0.1:{valkey.port}", "--format", "sarif"])
+        results = json.loads(capsys.readouterr().out)["runs"][0]["results"]
+        places = [one["locations"][0]["physicalLocation"] for one in results]
+        return {(at["artifactLocation"]["uri"], at["region"]["startLine"]) for at in places}
+
+    assert uris() == {("rtui.toml", 3)}
+    (tmp_path / ".git").mkdir()
+    assert uris() == {("conf/rtui.toml", 3)}
