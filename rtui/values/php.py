@@ -14,7 +14,11 @@ from rtui.values.source import Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 _START: Final = re.compile(rb'a:\d+:\{|[OC]:\d+:"|s:\d+:"|E:\d+:"|i:-?\d+;$|b:[01];$|d:[-+.\dEINAF]+;$|N;$')
+_VALUE: Final = rb"(?:[abdiOCsSE]:[-+\d]|b:[01];|N;)"
+_SESSION: Final = re.compile(rb"(?:![^|!\x00-\x1f\x7f]{1,128}+\|)*+[^|!\x00-\x1f\x7f]{1,128}+\|" + _VALUE)
+_BINARY_SESSION: Final = re.compile(rb"[\x01-\x1f]([A-Za-z_][\w.-]*)" + _VALUE)
 _MAX_NUMBER: Final = 64
+_MAX_NAME: Final = 256
 
 
 class PhpReader(Reader):
@@ -22,6 +26,9 @@ class PhpReader(Reader):
 
     def read(self) -> None:
         """Read the value at the cursor."""
+        self._value()
+
+    def _value(self) -> None:
         kind = self.take(1)
         match kind:
             case b"N":
@@ -117,17 +124,12 @@ class PhpReader(Reader):
         for _ in range(count):
             if self.data[self.at : self.at + 1] not in (b"i", b"s", b"S", b""):
                 raise Invalid("has a name that is neither a number nor text")
-            self.read()
+            self._value()
             self.take_as_name()
-            self.read()
+            self._value()
         self._expect(b"}")
         self.leave()
-        if not node.type_name and node.children:
-            names = [child.name.value for child in node.children if child.name and child.name.kind is Kind.NUMBER]
-            if names == [str(at) for at in range(len(node.children))]:
-                node.kind = Kind.LIST
-                for child in node.children:
-                    child.name = None
+        as_list(node)
 
     def _custom(self) -> None:
         """Read what a class has written in a notation of its own."""
@@ -145,6 +147,65 @@ class PhpReader(Reader):
         self.add(Kind.TEXT, name, "enum")
 
 
+def as_list(node: Node) -> None:
+    """Turn a PHP array with the indexes 0, 1, 2 … into a list."""
+    names = [child.name.value for child in node.children if child.name and child.name.kind is Kind.NUMBER]
+    if names and not node.type_name and names == [str(at) for at in range(len(node.children))]:
+        node.kind = Kind.LIST
+        for child in node.children:
+            child.name = None
+
+
+class SessionReader(PhpReader):
+    """Reads the variables of a session, as `name|` and a value: what session.serialize_handler = php writes."""
+
+    def read(self) -> None:
+        """Read all variables; one that is not set has an exclamation mark before its name, and no value."""
+        node = self.add(Kind.MAP)
+        self.enter(node)
+        while self.at < self.end:
+            name, is_set = self._variable()
+            self.name = Node(Kind.TEXT, name.decode("utf-8", "surrogateescape"))
+            if is_set:
+                self._value()
+            else:
+                self.add(Kind.CONSTANT, "null", "not set")
+        self.leave()
+
+    def _variable(self) -> tuple[bytes, bool]:
+        """Read a name; return it, and whether a value follows."""
+        stop = self.data.find(b"|", self.at, self.at + _MAX_NAME)
+        if stop < 0:
+            if self.end - self.at < _MAX_NAME:
+                raise Cut
+            raise Invalid("has no | behind a name")
+        name = self.data[self.at : stop]
+        self.at = stop + 1
+        return name.removeprefix(b"!"), not name.startswith(b"!")
+
+
+class BinarySessionReader(SessionReader):
+    """Reads the variables of a session whose names follow their length in a byte: the handler php_binary."""
+
+    def _variable(self) -> tuple[bytes, bool]:
+        size = self.byte()
+        return self.take(size & 0x7F), size < 0x80
+
+
+def _sniff_session(source: Source, budget: Budget) -> float | None:
+    """Recognise a name and a value; several of them are next to certain."""
+    for reader, start in ((SessionReader, _SESSION), (BinarySessionReader, _BINARY_SESSION)):
+        match = start.match(source.data)
+        if match and (reader is SessionReader or source.data[0] == len(match[1])):
+            return LIKELY if recognises(reader(source, budget.probe()), source) else None
+    return None
+
+
+def _read_session(source: Source, budget: Budget) -> Step:
+    reader = BinarySessionReader if source.data[:1] < b" " else SessionReader
+    return read_tree(reader(source, budget), source)
+
+
 def _sniff(source: Source, budget: Budget) -> float | None:
     start = _START.match(source.data)
     if start is None or not recognises(PhpReader(source, budget.probe()), source):
@@ -157,5 +218,6 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 NAME: Final = "PHP serialize"
-FORMATS: Final = (Format(NAME, _sniff, _read),)
-"""The decoder of this module."""
+SESSION_NAME: Final = "PHP session"
+FORMATS: Final = (Format(NAME, _sniff, _read), Format(SESSION_NAME, _sniff_session, _read_session))
+"""The decoders of this module."""

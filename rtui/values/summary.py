@@ -18,7 +18,7 @@ MAX_CHARACTERS: Final = 400
 """How much of a text is kept."""
 
 _AS_IT_IS: Final = frozenset({TEXT.name, HEX.name, NUMBER.name, UUID_FORMAT.name})
-_READABLE: Final = frozenset({json_text.NAME, php.NAME})
+_READABLE: Final = frozenset({json_text.NAME, php.NAME, php.SESSION_NAME})
 """Notations that people read as they are stored."""
 
 
