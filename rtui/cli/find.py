@@ -22,8 +22,10 @@ from rtui.cli.options import (
     pace_option,
     separator_option,
 )
+from rtui.keyspace.text.display import SafeText
 from rtui.server.ending_signals import exit_status
-from rtui.server.wire.target import Target
+from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.target import SCHEMES, Target
 
 if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
@@ -132,7 +134,12 @@ def command(
     counts_only: bool = asked["counts_only"]
     find = partial(_find, query=query, options=options, form=form, counts_only=counts_only, log_file=log_file)
     if not demo:
-        sys.exit(find(given.target()))
+        try:
+            sys.exit(find(given.target()))
+        except ConnectFailure as failed:
+            if place and failed.kind is FailureKind.NAME:
+                failed.remedy = SafeText(f"For names with {place[0]} in them, put that in quotes: '\"{place[0]}\"'.")
+            raise
     from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
     with demo_server(demo_keys, day=demo_day) as server:
@@ -144,7 +151,11 @@ def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[
     """Return the TARGET, if there is one, and the terms."""
     arguments = connection.place
     named = (connection.host, connection.port, connection.socket, connection.url, connection.profile)
-    if not arguments or any(one is not None for one in named):
+    if not arguments:
+        return (), ()
+    if any(one is not None for one in named):
+        if arguments[0].partition("://")[0] in SCHEMES:
+            raise click.UsageError("Name the server once: by TARGET, by -u, by -h, -p and -s, or by --profile.")
         return (), arguments
     return (arguments[:1], arguments[1:]) if _is_target(arguments[0]) else ((), arguments)
 

@@ -22,7 +22,8 @@ from rtui.analysis.query.names import names_beside
 from rtui.analysis.query.places import wanted_slots
 from rtui.analysis.query.plan import Plan, PlanCost
 from rtui.analysis.query.query import Query
-from rtui.analysis.query.terms import Fact
+from rtui.analysis.query.terms import GLOB, TEXT, Fact
+from rtui.analysis.query.values import in_quotes
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.text.display import SafeText, display
@@ -96,6 +97,8 @@ class FindRun:
         self._scan: Scan | None = None
         self._beside: dict[bytes, bool | None] = {}
         """Names that globs are written like, and whether they are keys; None where nobody knows."""
+        self._is_named_like_query = False
+        """Whether nothing is found, but the only term is written like the name of a key."""
         self._failure: RtuiError | None = None
         self._is_ended = False
 
@@ -178,6 +181,11 @@ class FindRun:
                 notes.append(SafeText(f"{display(name, limit=200)} is a glob, and the name of a key: both are found."))
             elif is_there is None:
                 notes.append(SafeText(f"Whether {display(name, limit=200)} is the name of a key is not known."))
+        if self._is_named_like_query:
+            line = str(self.query)
+            notes.append(
+                SafeText(f"{line} is a term, and the name of a key, which is found in quotes: {in_quotes(line)}.")
+            )
         finders = self.finders.values()
         reasons = {fact: why for one in finders for fact, why in one.reasons.items()}
         for fact, count in sum((one.undecided for one in finders), Counter[Fact]()).most_common():
@@ -261,20 +269,34 @@ class FindRun:
         )
         await self._scan.run()
         self._raise_failed(self._scan)
+        await self._look_for_name()
 
     async def _add_beside(self, plan: Plan) -> None:
         """Look for the keys that are named like a glob by which the server filters: `a:[1]` does not match itself."""
         wanted_type = plan.server.key_type
         for name in self.preparation.names.keep(names_beside(plan.query, plan.server.match)):
-            try:
-                (reply,) = await (await self._deployment.for_key(name)).run(guard.key_type(name))
-            except ConnectionLost:
-                reply = None
-            self._beside[name] = reply != NO_TYPE if isinstance(reply, bytes) else None
-            if isinstance(reply, bytes) and reply != NO_TYPE and wanted_type in (None, reply):
+            key_type = await self._type_of(name)
+            self._beside[name] = None if key_type is None else key_type != NO_TYPE
+            if key_type not in (None, NO_TYPE) and wanted_type in (None, key_type):
                 for finder, some in self._by_finder([name]):
                     finder.beside += some
                     finder.add_page(some)
+
+    async def _type_of(self, name: bytes) -> bytes | None:
+        """Return what TYPE says of one name; None where it does not."""
+        try:
+            (reply,) = await (await self._deployment.for_key(name)).run(guard.key_type(name))
+        except ConnectionLost:
+            return None
+        return reply if isinstance(reply, bytes) else None
+
+    async def _look_for_name(self) -> None:
+        """Find out whether a key is named like the only term, by which nothing was found: `tag:5` may be one."""
+        line = str(self.query)
+        if self.count or len(self.query.terms) != 1 or '"' in line:
+            return
+        if self.query.terms[0].name not in (TEXT, GLOB) or self.query.terms[0].is_negated:
+            self._is_named_like_query = await self._type_of(line.encode()) not in (None, NO_TYPE)
 
     def _finder_on(self, plan: Plan, node: ServerNode) -> KeyFinder:
         """Return what finds the keys of a node, also of one that comes in the middle of the search."""

@@ -431,6 +431,30 @@ def test_a_glob_finds_both_what_it_matches_and_the_key_that_is_named_like_it(
     assert len(capfd.readouterr().out.splitlines()) == 1
 
 
+@pytest.mark.parametrize("name", ["tag:5", "slot:7", "in:shop", "!odd", "type:hash", "ttl:none", "re:^x", "len>5"])
+def test_a_key_that_is_named_like_a_term_is_not_denied(
+    name: str, valkey: Server, capfd: pytest.CaptureFixture[str]
+) -> None:
+    valkey.client().set(name, "v", ex=1000)
+    found(valkey, name)
+    out, err = capfd.readouterr()
+    quotes = f'"{name}"'
+    assert out == ""
+    assert f"{name} is a term, and the name of a key, which is found in quotes: {quotes}." in err
+    found(valkey, quotes)
+    assert capfd.readouterr().out == f"{name}\n"
+    valkey.client().delete(name)
+    found(valkey, name)
+    assert "the name of a key" not in capfd.readouterr().err
+
+
+def test_a_name_that_was_taken_for_a_server_is_said(capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", "no-such-host.invalid:2000", "ttl:none"]) != 0
+    assert """put that in quotes: '"no-such-host.invalid:2000"'""" in capfd.readouterr().err
+    assert run(["find", "-p", "7000", "redis://cache", "ttl:none"]) == 2
+    assert "Name the server once" in capfd.readouterr().err
+
+
 def test_how_a_glob_that_finds_nothing_was_read_is_said(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     plant(valkey)
     found(valkey, "shop[user]:profile")

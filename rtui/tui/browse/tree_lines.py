@@ -371,12 +371,13 @@ def _number(value: int, column: TreeColumn, cells: int) -> SafeText:
     return fmt.size(value, Mark.ABOUT)
 
 
-def _meant(typed: bytes) -> SafeText:
+def _meant(typed: bytes, *, is_over: bool) -> SafeText:
     """Return what is probably meant by a text or a glob that no name has; empty where nobody knows."""
     from rtui.analysis.query.near_misses import read_with_hints  # noqa: PLC0415 - when nothing is found
 
     query = read_with_hints(typed.decode("utf-8", "surrogateescape")).query
-    return next((one.sentence for one in (*query.hints, *query.doubts)), literal(""))
+    said = (*query.hints, *query.doubts) if is_over else query.hints
+    return next((one.sentence for one in said), literal(""))
 
 
 MOST_DATABASES = 8
@@ -403,8 +404,8 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
                 f"{fmt.keys(not_searched)} could not be searched: their names are beyond the memory budget. "
                 "Enter in the filter line scans the server for a pattern such as *text*."
             )
-        elif status.complete:
-            more = _meant(needle)
+        else:
+            more = _meant(needle, is_over=status.complete)
     elif not status.complete:
         title = literal("Paused") if state is ScanState.PAUSED else literal("Looking for the first keys…")
         role, text = Role.MUTED, literal("")
@@ -412,7 +413,7 @@ def notice_lines(status: BrowsingStatus, needle: bytes | None, width: int, *, no
         match = [] if status.match is None else [SafeText(f"matches {display(status.match, limit=60)}")]
         of_type = [] if status.key_type is None else [SafeText(f"is of type {display(status.key_type, limit=16)}")]
         title = joined([literal("No key"), *match, *of_type], " ")
-        more = _meant(status.match or b"")
+        more = _meant(status.match or b"", is_over=True)
     else:
         title, text = SafeText(f"db{status.db} is empty"), literal("The server has no keys in this database.")
         if status.outdated is not None:
