@@ -7,6 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark, counted
+from rtui.analysis.query.query import Problem
 from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
@@ -114,12 +115,13 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
     if search.stage is Stage.ASKING:
         plan = search.plan or literal("asks the server")
         sentence = SafeText(f"This {plan}.")
+        meant = _meant_lines(search.query.hints, width)
         keys: Line = (
             gap(1), Span(literal("enter"), Role.ACCENT), Span(literal(" begins   "), Role.MUTED),
             Span(literal("/"), Role.ACCENT), Span(literal(" changes the query   "), Role.MUTED),
             Span(literal("esc"), Role.ACCENT), Span(literal(" goes back"), Role.MUTED),
         )  # fmt: skip
-        return [(), *prose(sentence, width, Role.TEXT), (), clip(keys, width)]
+        return [(), *prose(sentence, width, Role.TEXT), *meant, (), clip(keys, width)]
     text = None
     if search.stage is Stage.PREPARING:
         text = literal("Finding out what this asks of the server …")
@@ -130,16 +132,16 @@ def in_place_lines(search: Search, width: int) -> list[Line]:
     elif search.mark is not Mark.EXACT:
         text = literal("No key was found, but not all could be decided.")
     if text is not None:
-        return [(), *prose(text, width, Role.MUTED)]
+        return [(), *prose(text, width, Role.MUTED), *_meant_lines(search.query.hints, width)]
     text = SafeText(f"No key is found by {display_text(str(search.query), limit=400)}.")
     hint: Line = (gap(1), Span(literal("/"), Role.ACCENT), Span(literal(" changes the query"), Role.MUTED))
-    meant = [one.sentence for one in (*search.query.hints, *search.query.doubts)]
-    return [(), *prose(text, width, Role.TEXT), *_said(meant, width), (), hint]
+    meant = _meant_lines((*search.query.hints, *search.query.doubts), width)
+    return [(), *prose(text, width, Role.TEXT), *meant, (), hint]
 
 
-def _said(sentences: Sequence[SafeText], width: int) -> list[Line]:
-    """Return what may be meant instead, below an empty line."""
-    lines = [line for sentence in sentences for line in prose(sentence, width, Role.WARN)]
+def _meant_lines(problems: Sequence[Problem], width: int) -> list[Line]:
+    """Return what is probably meant by words that are searched for, below an empty line."""
+    lines = [line for one in problems for line in prose(one.sentence, width, Role.WARN)]
     return [(), *lines] if lines else []
 
 

@@ -154,6 +154,16 @@ async def test_a_near_miss_is_said_beside_what_was_found_and_in_its_place() -> N
         await until(user.pilot, lambda: "did you mean tag:x?" in said(screen))
 
 
+async def test_a_near_miss_is_said_before_a_costly_search_begins_and_while_it_goes_on() -> None:
+    session = FixedSession()
+    session.on_search = asks_first
+    async with finding("idle>1h OR ttl:none", session) as (user, screen):
+        await until(user.pilot, lambda: "there is no OR, all terms have to match" in said(screen))
+        await user.pilot.press("enter")
+        await until(user.pilot, lambda: "No key has been found yet." in said(screen))
+        assert "there is no OR, all terms have to match" in said(screen)
+
+
 async def test_keys_that_come_after_the_user_has_sorted_are_sorted_at_the_end() -> None:
     session = FixedSession()
     rest: list[KeyRecord] = []
