@@ -34,6 +34,8 @@ class Reason(StrEnum):
     """Asking would cost the server too much."""
     FAILED = "failed"
     """The server answered with another error; the detail is its text."""
+    IMPOSSIBLE = "impossible"
+    """What the server says can't be, such as memory below 0; the detail is what it says."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.wire.identity import parse_identity
 from rtui.tui.analyse import screen_lines
 from rtui.tui.kit.status_lines import status_line, title_line
 from rtui.tui.kit.styled_text import Line
@@ -101,3 +102,11 @@ async def test_keys_whose_names_are_too_long_to_be_asked_count_everywhere(
     title = text_of(screen_lines.title_line(status, report, 200))
     assert counts(title) == counts(text_of(screen_lines.status_line(status, report, 0.0, 200))) == ["32"]
     assert {counts(write(report))[0] for write in (write_text, write_markdown)} == {"32"}
+
+
+@pytest.mark.parametrize("said", ["-5", "18446744073709551615", "nan", "abc"])
+def test_the_title_shows_no_memory_that_can_not_be(said: str) -> None:
+    server = parse_identity([f"redis_version:7.0.0\r\nused_memory:{said}\r\ninstantaneous_ops_per_sec:{said}".encode()])
+    title, _ = shown(replace(SOME, server=server))
+    assert f"mem unknown (the server says {said})" in title
+    assert "ops/s" not in title

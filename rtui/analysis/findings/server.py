@@ -79,7 +79,7 @@ def _doubt(finder: ServerFinder, view: HealthView) -> SafeText:
     lacking = [name for name in finder.fields if name not in view.latest.info]
     if not lacking and finder.source not in view.latest.missing:
         return SafeText("")
-    why: Unknown = view.unknown(finder.source)
+    why: Unknown = view.unknown(finder.source, *lacking)
     return SafeText(f"{finder.source} is {cell_reason(why)}" if not lacking else f"{lacking[0]}: {cell_reason(why)}")
 
 

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from rtui.analysis.findings.server import server_findings
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
+from rtui.analysis.health.possible import NEVER, range_of
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.text.display import display, display_text
 
@@ -73,7 +74,7 @@ def _fields(views: Sequence[HealthView]) -> Iterator[Metric]:
         samples = [
             ({"node": view.latest.node}, value * factor)
             for view in views
-            if (value := view.number(one.name)) is not None
+            if (value := view.number(one.name)) is not None and not (value == NEVER and range_of(one).low == NEVER)
         ]
         yield Metric(metric_name(one), "counter" if one.is_counter else "gauge", one.about, samples)
 
@@ -84,7 +85,7 @@ def _lists(views: Sequence[HealthView]) -> Iterator[Metric]:
     commands = [({"node": node, "command": name}, one) for node, last in nodes for name, one in last.commands.items()]
     errors = [({"node": node, "error": code}, times) for node, last in nodes for code, times in last.errors.items()]
     yield Metric("rtui_db_keys", "gauge", "keys of a database", _floats((at, one.keys) for at, one in databases))
-    expiring = _floats((at, one.expires) for at, one in databases)
+    expiring = _floats((at, one.expires) for at, one in databases if one.expires is not None)
     yield Metric("rtui_db_expiring_keys", "gauge", "keys of a database with a TTL", expiring)
     calls = _floats((at, one.calls) for at, one in commands)
     yield Metric("rtui_command_calls_total", "counter", "calls of a command", calls)
@@ -95,7 +96,7 @@ def _lists(views: Sequence[HealthView]) -> Iterator[Metric]:
         ({"node": node, "replica": display(one.address, limit=_LABEL_LIMIT)}, float(one.lag_s))
         for node, last in nodes
         for one in last.replicas
-        if one.lag_s is not None
+        if one.lag_s is not None and one.lag_s != NEVER
     ]
     yield Metric("rtui_replica_lag_seconds", "gauge", "since the last acknowledgement of a replica", lags)
 

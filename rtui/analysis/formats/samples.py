@@ -21,6 +21,7 @@ from rtui import __version__
 from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader, begins_as, event_line
 from rtui.analysis.formats.json import json_value
 from rtui.analysis.health.history import SampleHistory
+from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, only_new, with_earlier
 from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display_text, unescape
@@ -133,7 +134,7 @@ def _sample(line: bytes, header: Header) -> Sample | None:
         if event.kind != KIND:
             return None
         found["at_ms"] = header.began_ms + event.at
-    return msgspec.convert(found, Sample, str_keys=True, dec_hook=_read)
+    return with_possible(msgspec.convert(found, Sample, str_keys=True, dec_hook=_read))
 
 
 def _safe(value: Any) -> Any:

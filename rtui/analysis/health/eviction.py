@@ -90,12 +90,13 @@ class Eviction:
 def eviction(view: HealthView) -> Eviction:
     """Return what the eviction policy of a server means."""
     databases = view.latest.databases.values()
+    knows_expiring = all(one.expires is not None for one in databases)
     knows_keys = bool(databases) or (bool(view.latest.info) and Source.INFO_KEYSPACE not in view.latest.missing)
     return Eviction(
         view.text("maxmemory_policy"),
         view.number("maxmemory"),
         sum(one.keys for one in databases) if knows_keys else None,
-        sum(one.expires for one in databases) if knows_keys else None,
+        sum(one.expires or 0 for one in databases) if knows_keys and knows_expiring else None,
     )
 
 

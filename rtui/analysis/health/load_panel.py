@@ -118,8 +118,8 @@ def _threaded(view: HealthView) -> Iterator[str]:
         ("writes", "io_threaded_writes_processed", "total_writes_processed"),
     ):
         some, total = view.number(by_threads), view.number(all_of_it)
-        if some is not None and total:
-            yield f"threads have done {humanize.share(min(1.0, some / total))} of the {what}"
+        if some is not None and total and some <= total:
+            yield f"threads have done {humanize.share(some / total)} of the {what}"
 
 
 def _since_start(view: HealthView) -> str:

@@ -41,6 +41,8 @@ _PARTS: Final = (
 )
 """What memory is used for, as INFO memory tells it."""
 
+_DATA: Final = ("used_memory", "used_memory_startup", "used_memory_dataset")
+
 _PART: Final = Column("part", "used for", Unit.TEXT, 0)
 _BYTES: Final = Column("bytes", "bytes", Unit.BYTES, 9)
 _OF_USED: Final = Column("share_of_used", "share", Unit.SHARE, 5, "Of used memory")
@@ -85,7 +87,7 @@ def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
         lines.view.unknown(Source.INFO_KEYSPACE) if found.candidates is None else found.candidate_share,
         About(normal="all keys, or none where that is agreed", rule=CANNOT_EVICT),
     )
-    yield lines.computed("dataset_share", "share that is data", Unit.SHARE, _dataset_share)
+    yield lines.computed("dataset_share", "share that is data", Unit.SHARE, _dataset_share, fields=_DATA)
     yield from _fragmentation(view, lines)
     yield stats.rate("evicted_keys", "evicted", Unit.KEYS, "evicted_keys")
     yield stats.rate("expired_keys", "expired", Unit.KEYS, "expired_keys")
@@ -132,7 +134,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
             number_of,
             one.keys,
             one.expires,
-            one.expires / one.keys if one.keys else None,
+            one.expires / one.keys if one.keys and one.expires is not None else None,
             one.avg_ttl_ms / 1000 if one.avg_ttl_ms else None,
         )
         for number_of, one in sorted(latest.databases.items())
@@ -142,7 +144,10 @@ def _tables(view: HealthView) -> Iterator[Table]:
     used = view.number("used_memory")
     parts = [(title, size) for name, title in _PARTS if (size := view.number(name))]
     if used and parts:
-        found = tuple((title, size, min(1.0, size / used)) for title, size in sorted(parts, key=lambda one: -one[1]))
+        found = tuple(
+            (title, size, size / used if size <= used else None)
+            for title, size in sorted(parts, key=lambda one: -one[1])
+        )
         note = "Parts overlap where one holds another."
         yield Table("memory_parts", "What memory is used for", (_PART, _BYTES, _OF_USED), found, note=note)
     if latest.key_sizes:
@@ -157,7 +162,7 @@ def _dataset_share(sample: Sample) -> float | None:
     data = number(sample, "used_memory_dataset")
     if used is None or startup is None or data is None or used <= startup:
         return None
-    return min(1.0, data / (used - startup))
+    return data / (used - startup)
 
 
 def _used_of(used: float | None, limit: float | None) -> str:

@@ -49,10 +49,24 @@ def nodes_table(latest: Mapping[SafeText, Sample], wrong: Mapping[SafeText, Safe
 def _row(node: SafeText, sample: Sample, word: SafeText, latest: Mapping[SafeText, Sample]) -> Row:
     role = str(sample.info.get("role", ""))
     alike = [one for one in latest.values() if one.info.get("role") == role]
-    limit, uptime_s = number(sample, "maxmemory"), number(sample, "uptime_in_seconds")
-    figures: tuple[Cell, ...] = tuple(number(sample, name) for name in _COMPARED)
+    limit = number(sample, "maxmemory")
+    figures: tuple[Cell, ...] = tuple(_cell(sample, name) for name in _COMPARED)
     what = "primary" if role == "master" else "replica" if role else ""
-    return (node, word, _outlying(sample, alike), what, *figures, "none" if limit == 0 else limit, uptime_s)
+    return (
+        node,
+        word,
+        _outlying(sample, alike),
+        what,
+        *figures,
+        "none" if limit == 0 else _cell(sample, "maxmemory"),
+        _cell(sample, "uptime_in_seconds"),
+    )
+
+
+def _cell(sample: Sample, name: str) -> Cell:
+    """Return a figure, or that what the server says can't be."""
+    value = number(sample, name)
+    return sample.why_impossible(name) if value is None else value
 
 
 def _outlying(sample: Sample, alike: list[Sample]) -> SafeText:

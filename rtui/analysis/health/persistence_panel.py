@@ -8,6 +8,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.possible import now_s
 from rtui.analysis.health.rates import number
 from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import HealthView
@@ -41,7 +42,7 @@ def fork_s_a_gib(sample: Sample) -> float | None:
 def _lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_PERSISTENCE), Lines(view, Source.INFO_STATS)
     yield lines.gauge("rdb_last_bgsave_status", "last RDB", Unit.TEXT, About(_rdb_took(view), "ok", FAILING))
-    yield lines.computed("rdb_age", "since the last RDB", Unit.DURATION, _rdb_age)
+    yield lines.computed("rdb_age", "since the last RDB", Unit.DURATION, _rdb_age, fields=("rdb_last_save_time",))
     yield lines.gauge("rdb_changes_since_last_save", "changes since then", Unit.COUNT, About("lost if it ends now"))
     yield lines.gauge("rdb_bgsave_in_progress", "RDBs being written", Unit.COUNT, About(_child(view)))
     yield lines.gauge("aof_enabled", "AOF, 1 for on", Unit.NUMBER)
@@ -53,7 +54,12 @@ def _lines(view: HealthView) -> Iterator[Line]:
         yield lines.rate("aof_delayed_fsync", "writes that wait for the disk", Unit.COUNT, "aof_delayed_fsync")
     longest = humanize.seconds(view.levels.number(FORK, "longest") / 1000)
     yield stats.computed(
-        "latest_fork", "last fork", Unit.DURATION, _fork_s, About(_fork_said(view), f"up to {longest}", FORK)
+        "latest_fork",
+        "last fork",
+        Unit.DURATION,
+        _fork_s,
+        About(_fork_said(view), f"up to {longest}", FORK),
+        fields=("latest_fork_usec",),
     )
     usual = " to ".join(map(humanize.seconds, USUAL_FORK_S_A_GIB))
     if view.number("latest_fork_usec"):
@@ -67,9 +73,9 @@ def _lines(view: HealthView) -> Iterator[Line]:
 
 
 def _rdb_age(sample: Sample) -> float | None:
-    """Return how long ago the last RDB was written; None where none was, or clocks do not agree."""
+    """Return how long ago the last RDB was written, by the server's clock if that is known; None where none was."""
     saved = number(sample, "rdb_last_save_time")
-    return max(0.0, sample.at_ms / 1000 - saved) if saved else None
+    return max(0.0, now_s(sample) - saved) if saved else None
 
 
 def _rdb_took(view: HealthView) -> str:

@@ -113,18 +113,23 @@ class Span:
 
     @property
     def commands(self) -> dict[str, CommandStats] | None:
-        """What each command was called meanwhile; None where that is not known. rtui's own are among them."""
+        """What each command was called meanwhile; None where that is not known. rtui's own are among them.
+
+        One whose figures have fallen is left out.
+        """
         before, after = self.before.commands, self.after.commands
         if not before or not after or not self.is_continuous:
             return None
-        return {name: _since(before.get(name), stats) for name, stats in after.items()}
+        found = ((name, _since(before.get(name), stats)) for name, stats in after.items())
+        return {name: stats for name, stats in found if stats is not None}
 
     @property
     def errors(self) -> dict[str, int] | None:
         """How often each error code was replied meanwhile; None where that is not known."""
         if not self.is_continuous:
             return None
-        return {code: max(0, times - self.before.errors.get(code, 0)) for code, times in self.after.errors.items()}
+        grown = {code: times - self.before.errors.get(code, 0) for code, times in self.after.errors.items()}
+        return {code: times for code, times in grown.items() if times >= 0}
 
 
 def number(sample: Sample, name: str) -> float | None:
@@ -133,17 +138,22 @@ def number(sample: Sample, name: str) -> float | None:
     return None if isinstance(found, str) else found
 
 
-def _since(before: CommandStats | None, after: CommandStats) -> CommandStats:
-    """Return what was added to the statistics of a command; percentiles are of the whole time, so there are none."""
+def _since(before: CommandStats | None, after: CommandStats) -> CommandStats | None:
+    """Return what was added to the statistics of a command; percentiles are of the whole time, so there are none.
+
+    None where calls or their time have fallen.
+    """
     if before is None:
         before = CommandStats(0, 0)
+    if after.calls < before.calls or after.took_us < before.took_us:
+        return None
     return CommandStats(
-        max(0, after.calls - before.calls),
-        max(0, after.took_us - before.took_us),
+        after.calls - before.calls,
+        after.took_us - before.took_us,
         _difference(before.rejected, after.rejected),
         _difference(before.failed, after.failed),
     )
 
 
 def _difference(before: int | None, after: int | None) -> int | None:
-    return None if after is None else max(0, after - (before or 0))
+    return None if after is None or after < (before or 0) else after - (before or 0)

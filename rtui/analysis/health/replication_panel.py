@@ -9,6 +9,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.possible import NEVER
 from rtui.analysis.health.quorum import cluster_lines, quorum_tables, sentinel_lines
 from rtui.analysis.health.rates import Span, number
 from rtui.analysis.health.sample import Replica, Sample, Source
@@ -48,7 +49,7 @@ def is_replica(view: HealthView) -> bool:
 def behind(sample: Sample, replica: Replica) -> float | None:
     """Return how many bytes of the stream a replica has not acknowledged."""
     offset = number(sample, "master_repl_offset")
-    return None if offset is None or replica.offset is None else max(0.0, offset - replica.offset)
+    return None if offset is None or replica.offset is None else offset - replica.offset
 
 
 def changes(view: HealthView) -> Iterator[str]:
@@ -92,7 +93,7 @@ def _lines(view: HealthView) -> Iterator[Line]:
     yield lines.gauge("connected_slaves", "replicas", Unit.COUNT, About("", "as many as there were", MISSING))
     if view.number("connected_slaves"):
         lag = humanize.seconds(view.levels.number(LAGGING, "lag") / 1000)
-        lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None]
+        lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None and one.lag_s >= 0]
         lagging = About("of the replica that is most behind", f"up to {lag}", LAGGING)
         yield lines.given("replica_lag", "lag", Unit.DURATION, max(lags, default=None), lagging)
         yield lines.computed("replica_behind", "not acknowledged", Unit.BYTES, most_behind, _behind_about(view))
@@ -138,7 +139,8 @@ def _as_replica(view: HealthView, lines: Lines) -> Iterator[Line]:
 
 def _tables(view: HealthView) -> Iterator[Table]:
     rows = tuple(
-        (one.address, SafeText(one.state), behind(view.latest, one), one.lag_s) for one in view.latest.replicas
+        (one.address, SafeText(one.state), behind(view.latest, one), None if one.lag_s == NEVER else one.lag_s)
+        for one in view.latest.replicas
     )
     if rows:
         yield Table("replicas", "Replicas", (_REPLICA, _STATE, _BEHIND, _LAG), rows)

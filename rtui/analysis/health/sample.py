@@ -15,7 +15,7 @@ from typing import Any, Final
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from rtui.analysis.facts import Reason
+from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.report.document import KeySizes
 from rtui.analysis.report.members import Name
 
@@ -63,8 +63,8 @@ class Database(Struct, frozen=True):
     """A numbered database, by INFO keyspace."""
 
     keys: int
-    expires: int
-    """Of these, how many have a TTL."""
+    expires: int | None
+    """Of these, how many have a TTL; None where what the server says can't be."""
     avg_ttl_ms: int | None = None
 
 
@@ -224,6 +224,13 @@ class Sample(Struct, frozen=True):
     often, and logs where there is something new: what those said is as in the sample before."""
     missing: dict[Source, Missing] = field(default_factory=dict)
     """Sources that were asked for and said nothing."""
+    impossible: dict[Source, dict[str, str]] = field(default_factory=dict)
+    """Figures that can't be, such as memory below 0, and what the server says of them; safe texts. By `possible.py`."""
+
+    def why_impossible(self, name: str) -> Unknown | None:
+        """Return what the server says of a field that can't be; None for any other."""
+        said = next((one[name] for one in self.impossible.values() if name in one), None)
+        return None if said is None else Unknown(Reason.IMPOSSIBLE, f"the server says {said}")
 
 
 FIGURES: Final[Mapping[Source, str]] = {
@@ -255,7 +262,8 @@ def with_earlier(sample: Sample, before: Sample) -> Sample:
             name: replace(stats, percentiles_us=was.percentiles_us) if (was := before.commands.get(name)) else stats
             for name, stats in sample.commands.items()
         }
-    return replace(sample, **earlier)
+    impossible = {source: said for source, said in before.impossible.items() if source not in known}
+    return replace(sample, **earlier, impossible={**impossible, **sample.impossible})
 
 
 def only_new(sample: Sample) -> Sample:
@@ -265,4 +273,5 @@ def only_new(sample: Sample) -> Sample:
     }
     if "commands" not in nothing and Source.LATENCY_STATS not in sample.sources:
         nothing["commands"] = {name: replace(stats, percentiles_us={}) for name, stats in sample.commands.items()}
-    return replace(sample, **nothing)
+    impossible = {source: said for source, said in sample.impossible.items() if source in sample.sources}
+    return replace(sample, **nothing, impossible=impossible)

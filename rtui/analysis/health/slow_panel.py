@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.analysis import humanize
+from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.logged_commands import LoggedGroup, NameFolding, first_key, grouped
 from rtui.analysis.health.panel import Line, Panel
@@ -42,6 +43,9 @@ _TOOK_ONE: Final = Column("took", "took", Unit.DURATION, 8)
 _LINE: Final = Column("line", "command", Unit.TEXT, 0, "Cut by the server after 32 arguments of 128 bytes")
 _ARGUMENTS: Final = Column("arguments", "words", Unit.COUNT, 6, "Of the whole command, from Redis 8.10 on")
 _NUMBER: Final = Column("id", "id", Unit.NUMBER, 8)
+
+MOST_SET: Final = 2**63 - 1
+"""No setting of a server is more."""
 
 MOST_MOMENTS: Final = 200
 """Latency events that are listed one by one, the latest."""
@@ -110,7 +114,9 @@ def _lines(view: HealthView) -> Iterator[Line]:
         value = view.setting(name)
         if value is not None and value.isdigit():
             off = name == "latency-monitor-threshold" and value == "0"
-            cell = "off" if off else int(value) / scale if scale > 1 else int(value)
+            cell: Cell = "off" if off else int(value) / scale if scale > 1 else int(value)
+            if int(value) > MOST_SET:
+                cell = Unknown(Reason.IMPOSSIBLE, f"the server says {value[:40]}")
             yield lines.given(name.replace("-", "_"), title, unit, cell, About(name))
 
 

@@ -76,10 +76,13 @@ class HealthView:
     def cell(self, name: str, source: Source) -> Cell:
         """Return a field of INFO, or why the source of it does not tell it."""
         found = self.latest.info.get(name)
-        return self.unknown(source) if found is None else found
+        return self.unknown(source, name) if found is None else found
 
-    def unknown(self, source: Source) -> Unknown:
-        """Return why a source says nothing, or not all."""
+    def unknown(self, source: Source, *names: str) -> Unknown:
+        """Return why a source says nothing, or not all: what it says of the first of some fields that can't be."""
+        for name in names:
+            if (why := self.latest.why_impossible(name)) is not None:
+                return why
         missing = self.latest.missing.get(source)
         if missing is not None:
             return Unknown(missing.reason, missing.detail)

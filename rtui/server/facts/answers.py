@@ -116,5 +116,11 @@ class KeyAnswers:
             return GONE
         if wanted.fits(reply):
             return cast("bytes | int", reply)
-        what = "name" if wanted.is_name else "number"
-        return Unknown(Reason.FAILED, f"the answer to {command} is no {what} that it could be")
+        return _not_fitting(command, reply, "name" if wanted.is_name else "number")
+
+
+def _not_fitting(command: str, reply: Reply, what: str) -> Unknown:
+    """Return that a reply can't be, with what the server says where that is a number."""
+    if isinstance(reply, int):
+        return Unknown(Reason.IMPOSSIBLE, f"the server says {reply}")
+    return Unknown(Reason.FAILED, f"the answer to {command} is no {what} that it could be")

@@ -19,7 +19,7 @@ from rtui.server.wire.replies import Reply
 MAX_LINE_BYTES: Final = 4096
 """A longer line is cut: a real one has some 300 bytes."""
 
-MAX_DIGITS: Final = 18
+MAX_DIGITS: Final = 30
 MAX_WORD: Final = 64
 """Characters of a command or of flags."""
 
@@ -79,4 +79,4 @@ def _client(fields: Mapping[bytes, bytes]) -> ClientFigures | None:
 def _number(fields: Mapping[bytes, bytes], name: bytes) -> int | None:
     """Return a field that is a whole number, None for any other."""
     text = fields.get(name, b"")
-    return int(text) if text.isdigit() and len(text) <= MAX_DIGITS else None
+    return int(text) if text.removeprefix(b"-").isdigit() and len(text) <= MAX_DIGITS else None

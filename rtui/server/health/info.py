@@ -12,11 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rtui.analysis.health.fields import FIELDS, FieldUnit
+from rtui.analysis.health.possible import MAX_SAID
 from rtui.analysis.health.sample import CommandStats, Database, Replica, Source
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import SETTINGS
-from rtui.server.wire.identity import parse_info, parse_number
+from rtui.server.wire.identity import parse_info
 from rtui.server.wire.replies import Reply
 
 MAX_NAME: Final = 64
@@ -64,10 +65,46 @@ def parse_fields(source: Source, reply: Reply) -> dict[str, int | float | str]:
     return found
 
 
+def unreadable_fields(source: Source, reply: Reply) -> dict[str, str]:
+    """Return what the server says of declared figures that are no numbers, such as `nan`; safe texts."""
+    found: dict[str, str] = {}
+    for name, text in parse_info(reply).items():
+        declared = FIELDS.get(name)
+        is_figure = declared is not None and declared.source is source and declared.unit is not FieldUnit.TEXT
+        if is_figure and text and _number(text.removesuffix("%")) is None:
+            found[name] = display_text(text, limit=MAX_SAID)
+    return found
+
+
+def unreadable_lists(source: Source, reply: Reply) -> dict[str, str]:
+    """Return what the server says of databases, commands and errors whose counts are no numbers; safe texts."""
+    found: dict[str, str] = {}
+    wanted, needed = _LISTS.get(source, (_DATABASE, ()))
+    for name, parts in _parts(reply, wanted, MAX_COMMANDS) if needed else ():
+        wrong = [key for key in needed if key in parts and parse_number(parts, key) is None]
+        if wrong:
+            label = display_text(name, limit=MAX_NAME)
+            said = display_text(parts[wrong[0]], limit=MAX_SAID)
+            found[f"{'db' if source is Source.INFO_KEYSPACE else ''}{label} {wrong[0]}"] = said
+    return found
+
+
 def _number(text: str) -> int | float | None:
-    """Read a number as INFO writes it; None for what is none, and for numbers of more than 19 digits."""
+    """Read a number as INFO writes it; None for what is none, and for numbers of more than MAX_DIGITS."""
     whole = parse_number({"": text}, "")
     return float(text) if whole is None and _FLOAT.fullmatch(text) else whole
+
+
+MAX_DIGITS: Final = 30
+"""More than any figure has: one that has overflowed is read, and known not to be possible."""
+
+_WHOLE: Final = re.compile(rf"-?[0-9]{{1,{MAX_DIGITS}}}", re.ASCII)
+
+
+def parse_number(fields: Mapping[str, str], name: str) -> int | None:
+    """Read a field that is a whole number, whatever it can be; None for any other."""
+    text = fields.get(name, "")
+    return int(text) if _WHOLE.fullmatch(text) else None
 
 
 def parse_databases(reply: Reply) -> dict[int, Database]:
@@ -75,7 +112,7 @@ def parse_databases(reply: Reply) -> dict[int, Database]:
     found = {}
     for name, parts in _parts(reply, _DATABASE, MAX_DATABASES):
         keys, expires = parse_number(parts, "keys"), parse_number(parts, "expires")
-        if keys is not None and expires is not None and keys >= 0 <= expires:
+        if keys is not None and expires is not None:
             found[int(name)] = Database(keys, expires, parse_number(parts, "avg_ttl"))
     return found
 
@@ -104,6 +141,12 @@ def _parts(reply: Reply, wanted: re.Pattern[str], most: int) -> Iterator[tuple[s
 _COMMAND: Final = re.compile(r"cmdstat_(.+)")
 _LATENCY: Final = re.compile(r"latency_percentiles_usec_(.+)")
 _ERROR: Final = re.compile(r"errorstat_(.+)")
+_LISTS: Final = {
+    Source.INFO_KEYSPACE: (_DATABASE, ("keys", "expires")),
+    Source.COMMAND_STATS: (_COMMAND, ("calls", "usec")),
+    Source.ERROR_STATS: (_ERROR, ("count",)),
+}
+"""How lines of lists are named, and the counts that each of them has to have."""
 
 
 def command_name(text: str) -> SafeText:
@@ -116,7 +159,7 @@ def parse_commands(reply: Reply) -> dict[str, CommandStats]:
     found: dict[str, CommandStats] = {}
     for name, parts in _parts(reply, _COMMAND, MAX_COMMANDS):
         calls, took_us = parse_number(parts, "calls"), parse_number(parts, "usec")
-        if calls is not None and took_us is not None and calls >= 0 <= took_us:
+        if calls is not None and took_us is not None:
             rejected, failed = parse_number(parts, "rejected_calls"), parse_number(parts, "failed_calls")
             found[command_name(name)] = CommandStats(calls, took_us, rejected, failed)
     return found
@@ -138,7 +181,7 @@ def parse_errors(reply: Reply) -> dict[str, int]:
     found: Counter[str] = Counter()
     for name, parts in _parts(reply, _ERROR, MAX_COMMANDS):
         count = parse_number(parts, "count")
-        if count is not None and count >= 0:
+        if count is not None:
             found[display_text(name, limit=MAX_NAME)] += count
     return dict(found.most_common(MAX_ERRORS))
 

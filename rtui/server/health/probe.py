@@ -21,6 +21,7 @@ from typing import Any, Final
 import msgspec
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import Missing, OwnUse, Sample, SentinelView, Source, with_earlier
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
@@ -108,6 +109,8 @@ class _Found:
     percentiles: dict[str, dict[str, float]] = field(default_factory=dict)
     """By command."""
     sources: set[Source] = field(default_factory=set)
+    impossible: dict[Source, dict[str, str]] = field(default_factory=dict)
+    """What is said of figures that is no number."""
 
 
 class HealthProbe:
@@ -173,7 +176,7 @@ class HealthProbe:
             stats = found.figures.get("commands", {})
             if name in stats:
                 stats[name] = msgspec.structs.replace(stats[name], percentiles_us=took_us)
-        sample = Sample(
+        told = Sample(
             at_ms=at_ms,
             node=self._node,
             info=found.info,
@@ -181,7 +184,9 @@ class HealthProbe:
             own=own,
             sources=tuple(source for source in Source if source in found.sources),
             missing={source: found.missing[source] for source in Source if source in found.missing},
+            impossible=found.impossible,
         )
+        sample = with_possible(told)
         self._before = sample if self._before is None else with_earlier(sample, self._before)
         return self._before
 
@@ -256,6 +261,8 @@ class HealthProbe:
                 is_told = bool(fields)
                 if source is Source.INFO_REPLICATION:
                     figures["replicas"] = info.parse_replicas(reply)
+        if unreadable := info.unreadable_fields(source, reply) | info.unreadable_lists(source, reply):
+            found.impossible[source], is_told = unreadable, True
         if is_told:
             self._told(found, source, cost_us)
         else:
@@ -325,7 +332,7 @@ class HealthProbe:
         if not self._is_wanted(found, Source.CLIENTS):
             return
         connected = found.info.get("connected_clients")
-        evidence = ClientsEvidence(connected if isinstance(connected, int) else None)
+        evidence = ClientsEvidence(connected if isinstance(connected, int) and connected >= 0 else None)
         if evidence.refusal("CLIENT LIST", (), 0):
             self._note(found, Source.CLIENTS, too_many(evidence.connected), for_good=False)
             return
@@ -341,7 +348,7 @@ class HealthProbe:
     async def _list_peers(self, found: _Found) -> None:
         """List the nodes of the cluster, where they are few."""
         known = found.info.get("cluster_known_nodes")
-        if not isinstance(known, int) or not self._is_wanted(found, Source.CLUSTER_NODES):
+        if not isinstance(known, int) or known < 0 or not self._is_wanted(found, Source.CLUSTER_NODES):
             return
         if known > MAX_PEERS:
             why = Unknown(Reason.TOO_LARGE, SafeText(f"nodes are listed in clusters of up to {MAX_PEERS}"))

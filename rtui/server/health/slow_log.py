@@ -39,10 +39,10 @@ def parse_slow_log(reply: Reply) -> tuple[LoggedCommand, ...]:
     found = []
     for entry in reply[:MAX_SLOW] if isinstance(reply, list) else []:
         match entry:
-            case [int(number), int(at_s), int(amount), list(argv), *more] if 0 <= amount <= MAX_NUMBER:
+            case [int(number), int(at_s), int(amount), list(argv), *more]:
                 texts = tuple(one[:MAX_ARGUMENT_BYTES] for one in argv[: MAX_ARGUMENTS + 1] if isinstance(one, bytes))
                 who = [one[:MAX_ARGUMENT_BYTES] if isinstance(one, bytes) else b"" for one in (*more, b"", b"")[:2]]
-                if texts and abs(number) <= MAX_NUMBER and abs(at_s) <= MAX_NUMBER:
+                if texts:
                     is_own = who[1] == CLIENT_NAME.encode()
                     words = _count(more[2]) if len(more) > 2 else None
                     found.append(LoggedCommand(number, at_s, amount, redacted(texts), who[0], who[1], is_own, words))
@@ -82,9 +82,8 @@ def parse_latency_latest(reply: Reply) -> tuple[LatencyEvent, ...]:
     for line in reply[:MAX_EVENTS] if isinstance(reply, list) else []:
         match line:
             case [bytes(name), int(at_s), int(latest_ms), int(highest_ms), *_] if name:
-                if all(0 <= one <= MAX_NUMBER for one in (at_s, latest_ms, highest_ms)):
-                    event = display_text(name.decode("utf-8", "replace"), limit=MAX_EVENT_NAME)
-                    found.append(LatencyEvent(event, at_s, latest_ms, highest_ms))
+                event = display_text(name.decode("utf-8", "replace"), limit=MAX_EVENT_NAME)
+                found.append(LatencyEvent(event, at_s, latest_ms, highest_ms))
     return tuple(found)
 
 

@@ -39,7 +39,7 @@ from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.scan import Scan
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, parse_number
+from rtui.server.wire.identity import ServerIdentity, parse_identity, parse_info, possible_number
 from rtui.server.wire.replies import Reply
 
 
@@ -250,10 +250,10 @@ def parse_memory_bound(memory: Reply, keyspace: Reply, db: int, entry_bytes: int
     databases, with the entries of this database's keys.
     """
     fields = parse_info(memory)
-    used, dataset = parse_number(fields, "used_memory"), parse_number(fields, "used_memory_dataset")
+    used, dataset = possible_number(fields, "used_memory"), possible_number(fields, "used_memory_dataset")
     if used is None:
         return None
-    bound = max(0, used - (parse_number(fields, "used_memory_startup") or 0))
+    bound = max(0, used - (possible_number(fields, "used_memory_startup") or 0))
     databases = parse_identity((keyspace,)).databases
     if dataset and databases is not None:
         bound = min(bound, dataset + entry_bytes * databases.get(db, 0))

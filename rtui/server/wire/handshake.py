@@ -25,7 +25,7 @@ from rtui.server.wire.failures import (
     refusal,
     sentinel_failure,
 )
-from rtui.server.wire.identity import NoTouch, ServerIdentity, parse_identity, parse_info, parse_number
+from rtui.server.wire.identity import NoTouch, ServerIdentity, parse_identity, parse_info, possible_number
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
@@ -62,8 +62,9 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
         (persistence,) = await lane.run(guard.info("persistence"))  # answered meanwhile: it tells how far it is
         fields = parse_info(persistence)
         percent = fields.get("loading_loaded_perc", "").partition(".")[0]
-        eta_s = parse_number(fields, "loading_eta_seconds")
-        raise loading_failure(lane.target, int(percent) if percent.isdecimal() else None, eta_s) from None
+        eta_s = possible_number(fields, "loading_eta_seconds")
+        is_share = percent.isdecimal() and len(percent) <= len("100") and int(percent) <= 100
+        raise loading_failure(lane.target, int(percent) if is_share else None, eta_s) from None
     found = await identify(lane, info)
     if found.mode == "sentinel":
         raise sentinel_failure(lane.target, *await lane.run(guard.sentinel_masters()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, Literal
 
@@ -62,6 +62,8 @@ class ServerIdentity:
     uptime_s: int | None = None
     databases: Mapping[int, int] | None = None
     """Number of keys by database, with expired ones that are not deleted yet; empty databases are absent."""
+    impossible: Mapping[str, str] = field(default_factory=dict)
+    """What the server says of those of the figures above that can't be, by the names of INFO; safe texts."""
 
     def is_like(self, other: ServerIdentity) -> bool:
         """Whether what is known of this server holds for the other: the same run id, version and policy."""
@@ -136,8 +138,8 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
     enabled = parse_number(fields, "cluster_enabled")
     policy = fields.get("maxmemory_policy")
     databases: dict[int, int] = {}
-    for field, value in fields.items():
-        index = re.fullmatch(r"db([0-9]{1,10})", field, re.ASCII)
+    for name_of, value in fields.items():
+        index = re.fullmatch(r"db([0-9]{1,10})", name_of, re.ASCII)
         keys = re.match(r"keys=([0-9]{1,19})(?:,|$)", value, re.ASCII)
         if index is not None and keys is not None:
             databases[int(index[1])] = int(keys[1])
@@ -157,10 +159,15 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
         cluster_known_nodes=parse_number(cluster, "cluster_known_nodes"),
         cluster_epoch=parse_number(cluster, "cluster_current_epoch"),
         maxmemory_policy=None if policy is None else display_text(policy),
-        used_memory_bytes=parse_number(fields, "used_memory"),
-        maxmemory_bytes=parse_number(fields, "maxmemory"),
-        ops_per_s=parse_number(fields, "instantaneous_ops_per_sec"),
-        uptime_s=parse_number(fields, "uptime_in_seconds"),
+        used_memory_bytes=possible_number(fields, "used_memory"),
+        maxmemory_bytes=possible_number(fields, "maxmemory"),
+        ops_per_s=possible_number(fields, "instantaneous_ops_per_sec"),
+        uptime_s=possible_number(fields, "uptime_in_seconds"),
+        impossible={
+            name: display_text(fields[name], limit=40)
+            for name in ("used_memory", "maxmemory", "instantaneous_ops_per_sec", "uptime_in_seconds")
+            if fields.get(name) and possible_number(fields, name) is None
+        },
         databases=databases if fields else None,
     )
 
@@ -175,3 +182,13 @@ def parse_number(fields: Mapping[str, str], name: str) -> int | None:
     """Read a field that is a whole number, None for any other."""
     text = fields.get(name, "")
     return int(text) if _WHOLE.fullmatch(text) else None
+
+
+_MOST: Final = {"used_memory": 2**60, "maxmemory": 2**63, "used_memory_dataset": 2**60, "used_memory_startup": 2**60}
+"""The most that figures can be."""
+
+
+def possible_number(fields: Mapping[str, str], name: str) -> int | None:
+    """Read a field that is a whole number from 0 on; None for what is none, or more than it can be."""
+    number = parse_number(fields, name)
+    return number if number is not None and 0 <= number <= _MOST.get(name, 10**10) else None

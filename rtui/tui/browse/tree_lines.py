@@ -108,6 +108,7 @@ REASONS: Final = {
     Reason.NOT_ASKED: ReasonTexts(literal("–"), literal("not asked"), literal("Not asked for")),
     Reason.TOO_LARGE: ReasonTexts(literal("large"), literal("too large to ask"), literal("Too large to read")),
     Reason.FAILED: ReasonTexts(literal("error"), literal("failed"), literal("The server refused")),
+    Reason.IMPOSSIBLE: ReasonTexts(literal("?"), literal("unknown"), literal("The server's answer can't be right")),
 }
 
 

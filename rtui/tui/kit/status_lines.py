@@ -126,6 +126,9 @@ def _figures(status: BrowsingStatus, *, has_keys: bool = True) -> list[Piece]:
         limit = server.maxmemory_bytes
         text = joined((used, fmt.size(limit)), "/") if limit else used
         pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, role))))
+    elif said := server.impossible.get("used_memory"):
+        text = SafeText(f"unknown (the server says {said})")
+        pieces.append(Piece(2, (Span(literal("mem "), Role.MUTED), Span(text, Role.WARN))))
     if has_keys and status.keys is not None:
         keys = fmt.written_keys(status.keys)
         pieces.append(Piece(0, (Span(keys, role), Span(SafeText(f" {fmt.noun(status.keys, 'key')}"), Role.MUTED))))

@@ -19,6 +19,7 @@ from rtui.analysis.formats.samples import (
     read_samples,
     sample_line,
 )
+from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import (
     FIGURES,
     ClientFigures,
@@ -83,7 +84,7 @@ def written(samples: list[Sample]) -> bytes:
 
 @given(st.lists(SAMPLES, max_size=4))
 def test_what_is_written_is_read_again_but_for_clients_of_earlier_samples(samples: list[Sample]) -> None:
-    expected = whole(samples)
+    expected = whole([with_possible(one) for one in samples])
     data = written(expected)
     assert is_samples(data)
     found = read_samples(data.splitlines(keepends=True))

@@ -276,6 +276,9 @@ COVERAGE_MARKS: Final = {
 
 EMPTY_NAME: Final = SafeText("(empty)")
 
+_UNKNOWN: Final = {Reason.DENIED: SafeText("denied"), Reason.IMPOSSIBLE: SafeText("unknown")}
+"""What stands in the place of a value that is not known, by the reason."""
+
 _NAMES_IN_A_MIX: Final = 3
 """Names of a mix that are shown; the rest is a number."""
 
@@ -338,6 +341,8 @@ def cell_reason(cell: Cell) -> SafeText:
     """Return why there is no value, a safe sentence without a full stop; empty where there is one."""
     if not isinstance(cell, Unknown):
         return SafeText("")
+    if cell.reason is Reason.IMPOSSIBLE:
+        return SafeText(cell.detail)
     return SafeText(f"{cell.reason}: {cell.detail}" if cell.detail else cell.reason)
 
 
@@ -363,7 +368,7 @@ def _figure(cell: float | Estimate | AtLeast | NoTtl | Unknown | None, unit: Uni
     if cell is None:
         return humanize.NOTHING
     if isinstance(cell, Unknown):
-        return SafeText("denied") if cell.reason is Reason.DENIED else humanize.NOTHING
+        return _UNKNOWN.get(cell.reason, humanize.NOTHING)
     if isinstance(cell, NoTtl):
         return SafeText(cell.value)
     if isinstance(cell, Estimate):
