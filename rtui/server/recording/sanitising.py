@@ -31,8 +31,12 @@ _DESCRIPTIONS: Final = frozenset(
     {"XINFO STREAM", "XINFO CONSUMERS", "VINFO", "TS.INFO", "BF.INFO", "CF.INFO", "CMS.INFO", "TOPK.INFO"}
     | {"TDIGEST.INFO"}
 )
-_KEYWORDS: Final = frozenset({b"MATCH", b"COUNT", b"NOVALUES", b"WITHVALUES", b"WITHSCORES", b"LIMIT", b"FIELDS"})
-_NAMED: Final = frozenset({"HMGET", "HSTRLEN", "SISMEMBER", "ZRANK", "ZCOUNT", "ZLEXCOUNT", "XINFO CONSUMERS"})
+_KEYWORDS: Final = frozenset(
+    {b"MATCH", b"COUNT", b"NOVALUES", b"WITHVALUES", b"WITHSCORES", b"LIMIT", b"FIELDS"} | {b"SAMPLES"}
+)
+_NAMED: Final = frozenset(
+    {"HMGET", "HSTRLEN", "SISMEMBER", "ZRANK", "ZCOUNT", "ZLEXCOUNT", "XINFO CONSUMERS"} | {"VGETATTR", "VEMB"}
+)
 """Commands of which all arguments are names or parts of values."""
 
 _PLACE: Final = re.compile(rb"\(?-?[0-9]{1,20}(?:-[0-9]{1,20})?|[-+]")
@@ -93,7 +97,8 @@ class Sanitiser:
         for at, argument in enumerate(arguments):
             is_key_or_pattern = (has_key and at == 0) or (at and arguments[at - 1] == b"MATCH")
             if is_key_or_pattern or (has_key and (is_named or not _is_place(arguments, at))):
-                arguments[at] = name(argument)
+                is_behind = spec.name == "VRANGE" and argument.startswith(b"(")
+                arguments[at] = b"(" + name(argument[1:]) if is_behind else name(argument)
         return words + arguments
 
     def reply(self, argv: Sequence[bytes], reply: Reply) -> Reply:
@@ -111,6 +116,8 @@ class Sanitiser:
             "HELLO": _greeting,
             "SCAN": self._page,
             "HSCAN": self._fields,
+            "VRANGE": self._names,
+            "VRANDMEMBER": self._names,
             "SSCAN": self._elements,
             "ZSCAN": self._elements,
             "HRANDFIELD": self._by_turns,
