@@ -70,7 +70,7 @@ async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
     count = estimate(data)
     if count is None:
         return shown
-    return replace(shown, summary=(("distinct elements, counted from the registers", count), *shown.summary[1:]))
+    return replace(shown, summary=(("distinct elements, from its registers", count), *shown.summary[1:]))
 
 
 def _recognised(shown: Preview, data: bytes, offset: int, *, ends: bool) -> Preview:
