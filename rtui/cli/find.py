@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.terms import Fact
     from rtui.server.options import DemoDay, FindOptions
 
-FORMATS: Final = ("text", "json", "csv")
+FORMATS: Final = ("text", "json", "csv", "raw")
 
 SORTED_LIMIT: Final = 1_000
 """Keys that are listed with --sort unless --limit says how many."""
@@ -80,13 +80,21 @@ Exit codes
 
 Keys are written as they are found, or at the end with --sort. What they cost, what could not be decided and how many
 there are stands on standard error.
+
+\b
+Formats
+  text  a line for each key, made safe to show: its facts, then its name
+  json  key (null where it is no UTF-8), key_quoted for redis-cli --quoted-input, facts;
+        at the end listed, count (null unless all were found), at_least, and notes
+  csv   the same as columns
+  raw   the names alone, byte for byte, with a NUL behind each: for xargs -0
 """
 
 
 @click.command("find", epilog=_EPILOG)
 @partial(connection_options, arguments="[TARGET] TERM...")
 @grouped(separator_option, pace_option)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text).")
+@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text); see below.")
 @click.option(
     "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
 )
@@ -130,7 +138,9 @@ def command(
         where = f" {place[0]!r} is the server." if place and _HOST_AND_PORT.fullmatch(place[0]) else ""
         raise click.UsageError(f"Missing TERM: say what to find.{where}")
     query = _query(_with_saved(" ".join(terms), None if demo else given))
-    options = _options(query, **asked)
+    if form == "raw" and asked["columns"] is not None:
+        raise click.UsageError("--format raw has names only: leave --columns out.")
+    options = _options(query, **(asked if form != "raw" else asked | {"columns": "key"}))
     counts_only: bool = asked["counts_only"]
     find = partial(_find, query=query, options=options, form=form, counts_only=counts_only, log_file=log_file)
     if not demo:

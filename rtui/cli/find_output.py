@@ -1,4 +1,4 @@
-"""Writes found keys to standard output as they come: lines of text, a JSON object, or CSV.
+"""Writes found keys to standard output as they come: lines of text, a JSON object, CSV, or bare names with NULs.
 
 Text has a line for each key: its facts in columns, then its name, made safe to show. In JSON and CSV a name is text,
 in JSON null where it is no UTF-8; beside it `key_quoted` has every byte, as `redis-cli --quoted-input` reads it.
@@ -47,7 +47,7 @@ class FoundKeys:
     """The output of one search."""
 
     def __init__(self, form: str, query: Query, facts: Sequence[Fact], *, counts_only: bool = False) -> None:
-        """`form` is text, json or csv; `facts` are the columns besides the name."""
+        """`form` is text, json, csv or raw; `facts` are the columns besides the name."""
         self._form, self._query, self._facts, self._counts_only = form, query, facts, counts_only
         self._display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
         self._is_begun = False
@@ -59,6 +59,8 @@ class FoundKeys:
             return
         self._begin()
         match self._form:
+            case "raw":
+                text: str | bytes = b"".join(one.key + b"\0" for one in records)
             case "json":
                 text = "".join(f"{self._comma(at)}    {self._json(one)}" for at, one in enumerate(records))
             case "csv":
@@ -90,14 +92,14 @@ class FoundKeys:
                 self._send('  "keys": [')
         elif self._form == "csv":
             self._send(_csv([["key", "key_quoted", *(FIELD_NAMES[fact] for fact in self._facts)]]))
-        elif sys.stdout.isatty() and self._facts:
+        elif self._form == "text" and sys.stdout.isatty() and self._facts:
             self._send(f"{self._columns(lambda fact: SafeText(fact.value))}{Fact.NAME.value}\n")
 
     def _comma(self, at: int) -> str:
         return ",\n" if self._written or at else "\n"
 
     @staticmethod
-    def _send(text: str) -> None:
+    def _send(text: str | bytes) -> None:
         Output(STANDARD_STREAM).write(text)
 
     def _line(self, record: KeyRecord) -> str:

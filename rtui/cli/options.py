@@ -571,7 +571,11 @@ record_options: Final = grouped(
 
 demo_options: Final = grouped(
     click.option(
-        "--demo-keys", type=WholeNumber(1, MAX_DEMO_KEYS), default=DEFAULT_DEMO_KEYS, help="How many (50,000)."
+        "--demo-keys",
+        metavar="N",
+        type=WholeNumber(1, MAX_DEMO_KEYS),
+        default=DEFAULT_DEMO_KEYS,
+        help="How many (50,000).",
     ),
     click.option(
         "--demo-day",

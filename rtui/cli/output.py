@@ -141,12 +141,12 @@ class Output:
         except OSError as error:
             raise OutputError(str(self._path), error) from None
 
-    def write(self, text: str) -> None:
+    def write(self, text: str | bytes) -> None:
         """Write it. A file is replaced as a whole or not at all and keeps its permissions; devices and pipes are not.
 
         Raises OutputError, and ReaderGone.
         """
-        data = text.encode("utf-8", "backslashreplace")
+        data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
         if self._path is None:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)

@@ -184,6 +184,32 @@ def test_csv_has_no_formulas(valkey: Server, capfd: pytest.CaptureFixture[str]) 
     assert int(rows[1][3]) > 0
 
 
+NAMES_OF_BYTES = (b"", b"a b", b"new\nline", b"\xff\xfe", b"tab\t:x", b"-n", b"'quoted\"", b"\xc3\xa9", b"\x1b[31m")
+
+
+@pytest.mark.parametrize("terms", [["re:(?s)^.*$"], ["ttl:none", "type:string"]])
+def test_names_are_written_byte_for_byte_for_xargs(valkey: Server, terms: list[str]) -> None:
+    client = valkey.client()
+    for name in NAMES_OF_BYTES:
+        client.set(name, "v")
+    with program(valkey, *terms, "--format", "raw") as process:
+        assert process.stdout is not None
+        out = process.stdout.read()
+    assert process.returncode == 0
+    assert sorted(out.split(b"\0")[:-1]) == sorted(NAMES_OF_BYTES)
+    assert out.endswith(b"\0")
+
+
+def test_bare_names_have_no_columns(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["find", valkey.url, "a", "--format", "raw", "--columns", "ttl"]) == 2
+    assert "leave --columns out" in capfd.readouterr().err
+    plant(valkey)
+    found(valkey, "session", "--format", "raw", "--sort", "len", "--limit", "2")
+    assert capfd.readouterr().out == "shop:session:299\0shop:session:298\0"
+    found(valkey, "profile", "--format", "raw", "--count")
+    assert capfd.readouterr().out == "20\n"
+
+
 def test_it_counts(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     plant(valkey)
     found(valkey, "session", "!ttl:none", "--count")
