@@ -21,8 +21,8 @@ from rtui.values import (
     encoded,
     igbinary,
     java,
-    json_text,
     msgpack,
+    nearly_json,
     php,
     php_compression,
     pickles,
@@ -42,7 +42,7 @@ from rtui.values.source import Source
 from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
 
 BUILT_IN: Final = (
-    *json_text.FORMATS,
+    *nearly_json.FORMATS,
     *compressed.FORMATS,
     *php_compression.FORMATS,
     *prefixed.FORMATS,

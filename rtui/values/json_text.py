@@ -6,7 +6,7 @@ import json
 import re
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, Format
+from rtui.values.formats import CERTAIN, LIKELY
 from rtui.values.limits import Budget, Cut, Invalid
 from rtui.values.source import Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
@@ -138,7 +138,7 @@ def _beginnings() -> tuple[str, ...]:
     return tuple(word[:length] for word in CONSTANTS for length in range(1, len(word)))
 
 
-def _sniff(source: Source, budget: Budget) -> float | None:
+def sniff_json(source: Source, budget: Budget) -> float | None:
     """Recognise objects and arrays, and strings in quotes; bare numbers and words are plain text."""
     head = source.data.lstrip(b" \t\r\n")[:1]
     if head not in (b"{", b"[", b'"') or not source.is_text or (head == b'"' and not source.is_whole):
@@ -152,10 +152,6 @@ def _sniff(source: Source, budget: Budget) -> float | None:
 SNIFFED_BYTES: Final = 16 * 1024
 
 
-def _read(source: Source, budget: Budget) -> Step:
+def read_json(source: Source, budget: Budget) -> Step:
+    """Read a document, or what there is of it."""
     return read_tree(JsonReader(source, budget), source)
-
-
-NAME: Final = "JSON"
-FORMATS: Final = (Format(NAME, _sniff, _read),)
-"""The decoder of this module."""

@@ -217,7 +217,5 @@ def _read(source: Source, budget: Budget) -> Step:
     return read_tree(PhpReader(source, budget), source)
 
 
-NAME: Final = "PHP serialize"
-SESSION_NAME: Final = "PHP session"
-FORMATS: Final = (Format(NAME, _sniff, _read), Format(SESSION_NAME, _sniff_session, _read_session))
+FORMATS: Final = (Format("PHP serialize", _sniff, _read), Format("PHP session", _sniff_session, _read_session))
 """The decoders of this module."""

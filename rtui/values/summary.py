@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rtui.values import json_text, php
+from rtui.values import nearly_json, php
 from rtui.values.chain import decode
 from rtui.values.limits import Limits
 from rtui.values.plain import HEX, NUMBER, TEXT, UUID_FORMAT, date_hints
@@ -18,8 +18,10 @@ MAX_CHARACTERS: Final = 400
 """How much of a text is kept."""
 
 _AS_IT_IS: Final = frozenset({TEXT.name, HEX.name, NUMBER.name, UUID_FORMAT.name})
-_READABLE: Final = frozenset({json_text.NAME, php.NAME, php.SESSION_NAME})
+_READABLE: Final = frozenset(one.name for one in (*nearly_json.FORMATS, *php.FORMATS))
 """Notations that people read as they are stored."""
+
+_JSON: Final = frozenset(one.name for one in nearly_json.FORMATS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def summary(found: Decoded) -> Summary | None:
     root, last = _unboxed(found.root), found.chain[-1]
     decoders = found.chain[:-1] if last in _AS_IT_IS else found.chain
     date = _date(root)
-    is_stored = len(found.chain) == 1 and last in _READABLE and (root.children or last == json_text.NAME)
+    is_stored = len(found.chain) == 1 and last in _READABLE and (root.children or last in _JSON)
     if found.has_failed or is_stored or not (decoders or date):
         return None
     return Summary(SEPARATOR.join(decoders), _value(root), root.type_name, date)

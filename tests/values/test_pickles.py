@@ -35,19 +35,25 @@ HASHABLE = (
     | st.dates() | st.times(timezones=ZONES) | st.timedeltas() | st.fractions() | st.complex_numbers(allow_nan=False)
     | st.datetimes(timezones=ZONES)
 )  # fmt: skip
+PLAIN = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | ANY_TEXT | st.binary(max_size=9)
 VALUES = st.recursive(
     HASHABLE | st.binary().map(bytearray),
     lambda inner: (
-        st.lists(inner)
-        | st.lists(inner).map(tuple)
-        | st.lists(inner).map(collections.deque)
-        | st.sets(HASHABLE, max_size=5)
-        | st.frozensets(HASHABLE, max_size=5)
-        | st.dictionaries(HASHABLE, inner)
-        | st.dictionaries(HASHABLE, inner).map(collections.OrderedDict)
+        st.lists(inner, max_size=3)
+        | st.lists(inner, max_size=3).map(tuple)
+        | st.lists(inner, max_size=3).map(collections.deque)
+        | st.sets(HASHABLE, max_size=3)
+        | st.frozensets(HASHABLE, max_size=3)
+        | st.dictionaries(HASHABLE, inner, max_size=3)
+        | st.dictionaries(HASHABLE, inner, max_size=3).map(collections.OrderedDict)
     ),
-    max_leaves=12,
-)  # fmt: skip
+    max_leaves=6,
+)
+DOCUMENTS = st.recursive(
+    PLAIN | st.datetimes() | st.tuples(PLAIN, PLAIN),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(PLAIN, inner, max_size=4),
+    max_leaves=8,
+)
 
 
 def zone_name(value: datetime.datetime | datetime.time) -> str:
@@ -120,7 +126,7 @@ def test_values_read_as_they_were(protocol: int, value: object) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@given(value=st.lists(VALUES, min_size=1) | st.dictionaries(ANY_TEXT, VALUES, min_size=1))
+@given(value=st.lists(VALUES, min_size=1, max_size=3) | st.dictionaries(ANY_TEXT, VALUES, min_size=1, max_size=3))
 def test_they_are_recognised(protocol: int, value: object) -> None:
     assert decode(pickle.dumps(value, protocol)).chain == ("pickle",)
     if protocol > 1:
@@ -128,7 +134,7 @@ def test_they_are_recognised(protocol: int, value: object) -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-@given(value=st.dictionaries(st.text(), VALUES, min_size=1), share=st.floats(0, 1))
+@given(value=st.dictionaries(st.text(), DOCUMENTS, min_size=1, max_size=4), share=st.floats(0, 1))
 def test_of_the_beginning_nothing_is_shown_that_is_not_in_it(
     protocol: int, value: dict[str, object], share: float
 ) -> None:
