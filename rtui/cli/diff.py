@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.arguments import WholeNumber
-from rtui.cli.options import registry_choice, registry_options
+from rtui.cli.options import output_option, registry_choice, registry_options
 from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -62,6 +62,9 @@ Exit codes
 """
 
 
+_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md"}
+
+
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
     """Parse the thresholds; a usage error names the invalid one and says why."""
     from rtui.analysis.report.thresholds import FailOnError, parse_fail_on  # noqa: PLC0415
@@ -80,7 +83,10 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces to list and count (all).")
-@click.option("--format", "form", type=click.Choice(("text", "json", "md")), default="text", help="As what (text).")
+@click.option(
+    "--format", "form", type=click.Choice(("text", "json", "md")), help="As what (by the suffix of -o, else text)."
+)
+@output_option
 @click.option(
     "--fail-on",
     "thresholds",
@@ -102,7 +108,8 @@ def command(
     after: str,
     *,
     depth: int | None,
-    form: str,
+    form: str | None,
+    output: str,
     thresholds: tuple[FailOn, ...],
     top: int | None,
     **asked: Any,
@@ -112,23 +119,27 @@ def command(
     from rtui.analysis.formats import comparison as forms  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
-    from rtui.cli.output import STANDARD_STREAM, Output  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import STANDARD_STREAM, Output, failures_in  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.report_file import read_report  # noqa: PLC0415
     from rtui.server.wire.target import Target  # noqa: PLC0415
 
     if before == after == STANDARD_STREAM:
         raise click.UsageError("Only one of the reports can come from standard input.")
-    registry = registry_choice(asked).load(Target())
-    reports = read_report(before), read_report(after)
-    diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
-    judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
-    if form == "json":
-        text = forms.comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
-    else:
-        most = top or forms.DEFAULT_TOP
-        lines = forms.comparison_lines(diff, judgements, findings=findings, depth=depth, top=most)
-        text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
-    Output(STANDARD_STREAM).write(text)
+    file = Output(output)
+    form = form or _SUFFIXES.get(file.suffix, "text")
+    file.check()
+    with failures_in(file, form, "diff"):
+        registry = registry_choice(asked).load(Target())
+        reports = read_report(before), read_report(after)
+        diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
+        judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
+        if form == "json":
+            text = forms.comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
+        else:
+            most = top or forms.DEFAULT_TOP
+            lines = forms.comparison_lines(diff, judgements, findings=findings, depth=depth, top=most)
+            text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
+        file.write(text)
     for outcome, code in ((Outcome.REACHED, ExitCode.FOUND), (Outcome.UNKNOWN, ExitCode.UNKNOWN)):
         found = [one for one in judgements if one.outcome is outcome]
         for one in found:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.arguments import Number, WholeNumber, in_shell, is_term
+from rtui.cli.arguments import WholeNumber, in_shell, is_term
 from rtui.cli.options import (
     ConnectionOptions,
     connection_options,
@@ -21,6 +21,7 @@ from rtui.cli.options import (
     log_option,
     pace_option,
     separator_option,
+    time_options,
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server.ending_signals import exit_status
@@ -103,13 +104,7 @@ Formats
 )
 @click.option("--limit", metavar="N", type=WholeNumber(1), help="End with so many keys; after --sort (1000).")
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
-@click.option(
-    "--budget-seconds",
-    "budget_s",
-    metavar="S",
-    type=Number(min=0, min_open=True),
-    help="End after so long with what there is.",
-)
+@time_options
 @log_option
 @click.option("--demo", is_flag=True, help="Search sample keyspaces on an embedded server.")
 @demo_options
@@ -122,6 +117,7 @@ def command(
     demo_keys: int,
     demo_day: DemoDay,
     log_file: Path | None,
+    patience_s: float,
     **asked: Any,
 ) -> None:
     """Find keys by terms about their names and facts.
@@ -142,7 +138,15 @@ def command(
         raise click.UsageError("--format raw has names only: leave --columns out.")
     options = _options(query, **(asked if form != "raw" else asked | {"columns": "key"}))
     counts_only: bool = asked["counts_only"]
-    find = partial(_find, query=query, options=options, form=form, counts_only=counts_only, log_file=log_file)
+    find = partial(
+        _find,
+        query=query,
+        options=options,
+        form=form,
+        counts_only=counts_only,
+        log_file=log_file,
+        patience_s=patience_s,
+    )
     if not demo:
         try:
             sys.exit(find(given.target()))
@@ -289,17 +293,25 @@ def _order(text: str) -> Order:
 
 
 def _find(
-    target: Target, *, query: Query, options: FindOptions, form: str, counts_only: bool, log_file: Path | None
+    target: Target,
+    *,
+    query: Query,
+    options: FindOptions,
+    form: str,
+    counts_only: bool,
+    log_file: Path | None,
+    patience_s: float,
 ) -> int:
     """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
     from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_output import FoundKeys  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.find_run import find  # noqa: PLC0415
+    from rtui.cli.output import failures_in  # noqa: PLC0415
 
     facts = dict.fromkeys(fact for fact in options.columns)
     output = FoundKeys(form, query, tuple(facts), counts_only=counts_only)
-    with command_log(log_file) as log:
-        result = find(target, query, options, output, log=log)
+    with failures_in(output.output, form, "find"), command_log(log_file) as log:
+        result = find(target, query, options, output, patience_s=patience_s, log=log)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)
     if result.failure is not None:

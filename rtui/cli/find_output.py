@@ -49,6 +49,7 @@ class FoundKeys:
     def __init__(self, form: str, query: Query, facts: Sequence[Fact], *, counts_only: bool = False) -> None:
         """`form` is text, json, csv or raw; `facts` are the columns besides the name."""
         self._form, self._query, self._facts, self._counts_only = form, query, facts, counts_only
+        self.output = Output(STANDARD_STREAM)
         self._display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
         self._is_begun = False
         self._written = 0
@@ -98,9 +99,8 @@ class FoundKeys:
     def _comma(self, at: int) -> str:
         return ",\n" if self._written or at else "\n"
 
-    @staticmethod
-    def _send(text: str | bytes) -> None:
-        Output(STANDARD_STREAM).write(text)
+    def _send(self, text: str | bytes) -> None:
+        self.output.write(text)
 
     def _line(self, record: KeyRecord) -> str:
         def cell(fact: Fact) -> SafeText:

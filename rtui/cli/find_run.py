@@ -17,7 +17,7 @@ from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
 from rtui.cli.arguments import in_shell
 from rtui.cli.find_output import FoundKeys
-from rtui.cli.report_run import PATIENCE_S, ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
+from rtui.cli.report_run import ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import LIMIT_REACHED, FindRun
@@ -85,7 +85,7 @@ def find(
     options: FindOptions,
     output: FoundKeys,
     *,
-    patience_s: float = PATIENCE_S,
+    patience_s: float,
     log: CommandLog | None = None,
 ) -> Result:
     """Connect, search, write and disconnect; what is sent is kept in `log`.

@@ -174,7 +174,7 @@ def command(
 
     TARGET as for browsing, or a file of samples that this command has written.
     """
-    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for all this
+    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for all this
 
     output = None if output is None or str(output) == "-" else output
     form, (severity, thresholds) = format_of(form, output), fail_on
@@ -197,6 +197,7 @@ def command(
         judged.report = keys_report(report_name, target.label, target.db)
     whole = Output("-" if output is None else str(output))
     with ExitStack() as stack:
+        stack.enter_context(failures_in(whole, form, "health"))
         write = None
         if form == LINES:
             write = stack.enter_context(lines_to(output))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
 import click
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
-from rtui.cli.arguments import WholeNumber, check_host, check_place
+from rtui.cli.arguments import Number, WholeNumber, check_host, check_place
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
 from rtui.server.registries import RegistryChoice
@@ -504,6 +504,29 @@ appearance_options: Final = grouped(
     ),
     click.option("--theme", metavar="NAME", callback=_theme, help="Colours; NO_COLOR in the environment means none."),
 )
+
+PATIENCE_S: Final = 60.0
+"""How long a lost connection is awaited: long enough for a restart or failover. Loading a data set may take longer."""
+
+time_options: Final = grouped(
+    click.option(
+        "--budget-seconds",
+        "budget_s",
+        metavar="S",
+        type=Number(min=0, min_open=True),
+        help="End after so long with what there is.",
+    ),
+    click.option(
+        "--timeout",
+        "patience_s",
+        metavar="S",
+        type=Number(min=0),
+        default=PATIENCE_S,
+        help="How long a lost connection is awaited (60). It is lost when an answer is owed for 20 s. The first "
+        "one has to be made within 5 s.",
+    ),
+)
+"""Decorate a command: it gets `budget_s`, None for no end, and `patience_s`."""
 
 output_option: Final = click.option(
     "-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-)."

@@ -115,11 +115,18 @@ class Output:
     def __init__(self, name: str) -> None:
         """`name` is a path, or STANDARD_STREAM."""
         self._path = None if name == STANDARD_STREAM else Path(name)
+        self.is_written = False
+        """Whether something has been written."""
 
     @property
     def suffix(self) -> str:
         """The suffix of the name in lower case; empty for standard output."""
         return "" if self._path is None else self._path.suffix.lower()
+
+    @property
+    def is_standard(self) -> bool:
+        """Whether this is standard output."""
+        return self._path is None
 
     @property
     def is_terminal(self) -> bool:
@@ -147,6 +154,7 @@ class Output:
         Raises OutputError, and ReaderGone.
         """
         data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
+        self.is_written = True
         if self._path is None:
             sys.stdout.flush()
             sys.stdout.buffer.write(data)
@@ -165,7 +173,7 @@ class Output:
 
 @contextmanager
 def failures_in(output: Output, form: str, command: str) -> Iterator[None]:
-    """Write an error that ends a command to its output, too, where that is for machines."""
+    """Write an error that ends a command to its output, too, where that is for machines and nothing is written yet."""
     try:
         yield
     except (OutputError, ReaderGone):
@@ -193,7 +201,9 @@ def interrupted() -> RtuiError:
 
 
 def write_failure(output: Output, form: str, command: str, error: RtuiError, code: int | None = None) -> None:
-    """Write an error to the output of a command, where that is for machines."""
+    """Write an error to the output of a command, where that is for machines and nothing has been written yet."""
+    if output.is_written:
+        return
     from rtui.analysis.formats.failure import failure_text  # noqa: PLC0415 - few commands fail
 
     happened = " ".join(part for part in (error.happened, error.remedy) if part)

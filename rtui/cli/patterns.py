@@ -18,6 +18,7 @@ from rtui.cli.options import (
     log_option,
     output_option,
     scope_options,
+    time_options,
 )
 from rtui.server.ending_signals import exit_status
 
@@ -68,6 +69,7 @@ Exit codes
     help="Single keys side by side that get a pattern each; more become one (32).",
 )
 @click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
+@time_options
 @log_option
 @click.option("--demo", is_flag=True, help="Those of sample keyspaces on an embedded server.")
 @demo_options
@@ -120,7 +122,9 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_
     asked |= {"pace": Pace(asked["pace"]), "registry": _naming_rules(asked["separators"])}
     log_file = asked.pop("log_file")
     with command_log(log_file) as log:
-        result = analyse(target, AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory")), log=log)
+        patience_s = asked.pop("patience_s")
+        options = AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory"))
+        result = analyse(target, options, patience_s=patience_s, log=log)
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     if result.report is None:

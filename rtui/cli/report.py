@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from rtui.cli.arguments import Number, WholeNumber
+from rtui.cli.arguments import WholeNumber
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import (
     ConnectionOptions,
@@ -26,6 +26,7 @@ from rtui.cli.options import (
     registry_options,
     scope_options,
     take_separators,
+    time_options,
 )
 from rtui.server.ending_signals import exit_status
 from rtui.server.wire.target import Target
@@ -100,13 +101,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=WholeNumber(100, 10_000_000),
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
-@click.option(
-    "--budget-seconds",
-    "budget_s",
-    metavar="S",
-    type=Number(min=0, min_open=True),
-    help="End after so long with what there is.",
-)
+@time_options
 @click.option(
     "--resume",
     is_flag=True,
@@ -134,23 +129,24 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import STANDARD_STREAM, Output, failures_in  # noqa: PLC0415 - the help must not wait for it
 
     file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     if resume and (demo or asked["estimate_keys"] is not None or asked["budget_s"] is not None):
         raise click.UsageError("--resume does not go with --demo, --estimate or --budget-seconds.")
     file.check()
-    choice, target = registry_choice(asked), Target() if demo else connection.target()
-    registry = asked["registry"] = choice.load(target)
-    take_separators(asked, registry)
-    if not demo:
-        sys.exit(_report(target, asked, file, form, keep=keep, resume=resume))
-    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+    with failures_in(file, form if output == STANDARD_STREAM else "", "report"):
+        choice, target = registry_choice(asked), Target() if demo else connection.target()
+        registry = asked["registry"] = choice.load(target)
+        take_separators(asked, registry)
+        if not demo:
+            sys.exit(_report(target, asked, file, form, keep=keep, resume=resume))
+        from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-    with demo_server(demo_keys, day=demo_day) as server:
-        server.wait_loaded()
-        sys.exit(_report(server.target, asked, file, form))
+        with demo_server(demo_keys, day=demo_day) as server:
+            server.wait_loaded()
+            sys.exit(_report(server.target, asked, file, form))
 
 
 def _report(
@@ -177,7 +173,8 @@ def _report(
     log_file: Path | None = asked.pop("log_file")
     with command_log(log_file) as log:
         saved_in = AnalysisFile(target.label, target.db) if resume else None
-        result = analyse(target, AnalysisOptions(**asked), log=log, file=saved_in)
+        patience_s = asked.pop("patience_s")
+        result = analyse(target, AnalysisOptions(**asked), patience_s=patience_s, log=log, file=saved_in)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)
     if result.is_saved:

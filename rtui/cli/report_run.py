@@ -36,9 +36,6 @@ if TYPE_CHECKING:
 ENDING: Final = "ending; Ctrl-C again: at once"
 """Shown before the bar once the user has pressed Ctrl-C."""
 
-PATIENCE_S: Final = 60.0
-"""How long a lost connection is awaited: long enough for a restart or failover. Loading a data set may take longer."""
-
 REDRAW_S: Final = 0.1
 """How often the progress is drawn."""
 
@@ -77,7 +74,7 @@ def analyse(
     target: Target,
     options: AnalysisOptions,
     *,
-    patience_s: float = PATIENCE_S,
+    patience_s: float,
     log: CommandLog | None = None,
     file: AnalysisFile | None = None,
 ) -> Result:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from rtui.cli.options import ConnectionOptions, connection_options, separator_option
+from rtui.cli.output import STANDARD_STREAM, Output, failures_in
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
 from rtui.keyspace.text.display import Display, EscapeSyntaxError, SafeText, quoted, unescape
 from rtui.keyspace.text.segments import Separators
@@ -67,8 +68,9 @@ def command(
     names = _names(keys, escaped=escaped)
     explained = [explain(name) for name in names]
     slots = {one.slot for one in explained}
-    owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
-    common, spread = _common_tag(names, separators, report_file) if len(slots) > 1 else (None, None)
+    with failures_in(Output(STANDARD_STREAM), "json" if as_json else "", "slot"):
+        owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
+        common, spread = _common_tag(names, separators, report_file) if len(slots) > 1 else (None, None)
     if as_json:
         records = [_record(name, one, owners) for name, one in zip(names, explained, strict=True)]
         document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common, spread)}

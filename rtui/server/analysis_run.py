@@ -280,7 +280,8 @@ class AnalysisRun:
             is_whole_cluster=cluster is not None,
         )
         if is_final and not self._pass.sampled and heading.columns["type"].state is ColumnState.COMPLETE:
-            heading = structs.replace(heading, notes=(*heading.notes, *keys_refused(summary.root.stats)))
+            refused = keys_refused(summary.root.stats, coverage.unread)
+            heading = structs.replace(heading, notes=(*heading.notes, *refused))
         summary = structs.replace(summary, slots=slots)
         self.report = Report(heading, summary, self.hot.report, nodes.key_sizes, cluster)
         self._revision += 1

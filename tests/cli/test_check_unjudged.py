@@ -10,9 +10,11 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 
+from rtui.analysis.formats.json import write_json
 from rtui.cli.main import run
 from rtui.server.wire.errors import ExitCode
 from tests.analysis.formats.ci_documents import junit_violations, sarif_violations
+from tests.made_report import partial_report
 from tests.servers import Server
 
 FORMATS = ("text", "json", "md", "sarif", "junit")
@@ -217,3 +219,61 @@ def test_a_registry_in_a_folder_above(
     assert uris() == {("rtui.toml", 3)}
     (tmp_path / ".git").mkdir()
     assert uris() == {("conf/rtui.toml", 3)}
+
+
+def test_no_test_passes_by_a_part_of_the_keys(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "partial.json"
+    path.write_text(write_json(partial_report()))
+    run(["check", "--report", str(path), "--no-registry", "--format", "junit"])
+    cases = list(fromstring(capsys.readouterr().out).iter("testcase"))  # noqa: S314 - of our own
+    assert all(len(case) for case in cases)
+    messages = [one.get("message") for case in cases for one in case.findall("skipped")]
+    assert "the report is partial: it was interrupted" in messages
+
+
+def test_how_long_it_may_take(valkey: Server) -> None:
+    target = f"127.0.0.1:{valkey.port}"
+    limits = ["--budget-seconds", "600", "--timeout", "5"]
+    for words in (["check", "--no-registry"], ["patterns"], ["find", "x"], ["report", "--no-registry", "--no-keep"]):
+        assert run([words[0], target, *words[1:], *limits]) == ExitCode.FINE
+
+
+def test_a_name_too_long_to_be_asked_is_no_question_of_rights(
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    valkey.admin.mset({"n" * 90_000: "x", "m" * 70_000: "x", "short": "x"})
+    notes = json.loads(Path(report(valkey, tmp_path, "--no-registry")).read_text())["head"]["notes"]
+    assert not [note for note in notes if "ACL" in note]
+    valkey.admin.execute_command("ACL", "SETUSER", "some", "reset", "on", ">pw", "%R~n*", "%R~s*", "+@all")
+    valkey.admin.set("hidden", "x")
+    notes = json.loads(Path(report(valkey, tmp_path, "--no-registry", "--user", "some", "-a", "pw")).read_text())[
+        "head"
+    ]
+    assert [note for note in notes["notes"] if "The type of 1 key is not known" in note]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["find", "x", "-p", "1", "--format", "json"],
+        ["report", "-p", "1", "--format", "json", "--no-registry"],
+        ["health", "-p", "1", "--format", "json"],
+        ["slot", "-p", "1", "x", "--json"],
+    ],
+)
+def test_other_commands_say_it_to_machines_as_well(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(words) == ExitCode.SERVER
+    document = json.loads(capsys.readouterr().out)
+    assert document["format"] == f"rtui {words[0]}"
+    assert document["error"]["exit_code"] == ExitCode.SERVER
+    assert "127.0.0.1:1" in document["error"]["happened"]
+
+
+def test_what_failed_is_no_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run(["report", "-p", "1", "--format", "json", "--no-registry"])
+    (tmp_path / "failed.json").write_text(capsys.readouterr().out)
+    path = str(tmp_path / "failed.json")
+    out = tmp_path / "diff.json"
+    assert run(["diff", path, path, "-o", str(out)]) == ExitCode.USAGE
+    assert "No report was made: Nothing listens" in capsys.readouterr().err
+    assert "No report was made" in json.loads(out.read_text())["error"]["happened"]

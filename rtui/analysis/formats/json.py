@@ -164,6 +164,7 @@ class _Preamble(Struct):
 
     format: Any = None
     schema: Any = None
+    error: Any = None
 
 
 class _NamespacesUnread(Struct):
@@ -399,6 +400,8 @@ def _version(text: str | bytes) -> int:
         found = _Preamble()
     if found.format != REPORT_FORMAT:
         raise ReportFormatError(f'This is not a report of rtui: it has no "format": "{REPORT_FORMAT}"')
+    if isinstance(found.error, dict):
+        raise ReportFormatError(f"No report was made: {display_text(str(found.error.get('happened')), limit=400)}")
     if not isinstance(found.schema, int) or isinstance(found.schema, bool) or found.schema < 1:
         raise ReportFormatError('The report does not say which version it is: "schema" should be a whole number')
     if found.schema > SCHEMA:

@@ -85,12 +85,15 @@ PROMOTED_NOTE: Final = (
 """The note on figures of which a replica told some, before it was promoted or left for its primary."""
 
 
-def keys_refused(stats: Stats) -> tuple[SafeText, ...]:
-    """Return the note on keys of which a finished pass over all keys does not know the type; none without such keys."""
+def keys_refused(stats: Stats, unread: int) -> tuple[SafeText, ...]:
+    """Return the note on keys of which a finished pass over all keys does not know the type; none without such keys.
+
+    `unread` keys were not asked, since their names are too long.
+    """
     known = [count for _, count in stats.types if isinstance(count, int)]
-    if not isinstance(stats.keys, int) or len(known) < len(stats.types) or not 0 < sum(known) < stats.keys:
+    if not isinstance(stats.keys, int) or len(known) < len(stats.types) or not 0 < sum(known) < stats.keys - unread:
         return ()
-    refused = stats.keys - sum(known)
+    refused = stats.keys - unread - sum(known)
     one = f"The type of {refused:,} {'key is' if refused == 1 else 'keys is'} not known, nor what else is asked"
     return (SafeText(f"{one}: the user may not have been allowed to read these keys (ACL key patterns)."),)
 
