@@ -14,17 +14,23 @@ long as neither is shortened:
   would begin one.
 
 So the key `a\x1b[31m` is shown as `a␛[31m`, and a key that contains the picture itself as `a\u241b[31m`. Letters that
-merely look alike, such as Latin a and Cyrillic а, stay as they are. `quoted` tells those apart, too: it writes all
-bytes in printable ASCII, for redis-cli. `unescape` reads what users type, with the escapes of both.
+merely look alike, such as Latin a and Cyrillic а, stay as they are.
+
+In values text is to be read, not to be told apart: there `Display.value` shows emoji that are sequences and all letters
+with up to four marks as they are, and a backslash as it is, since escapes are marked by their style.
+
+`quoted` tells look-alikes apart, too: it writes all bytes in printable ASCII, for redis-cli. `unescape` reads what
+users type, with the escapes of both.
 """
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NewType
+from typing import NamedTuple, NewType
 
 SafeText = NewType("SafeText", str)
 """Text that may go to a terminal: one line without a character of HOSTILE. Not markup: wrap it, never format it in."""
@@ -43,9 +49,57 @@ characters, fillers, variation selectors and skin tones, joining jamo, surrogate
 noncharacters, private use. Unassigned characters are not all listed, since Unicode versions differ in them: `is_hidden`
 asks the running one."""
 
+_TONES = "\U0001f3fb-\U0001f3ff"
+_NARROW_EMOJI = (
+    "\u00a9\u00ae\u203c\u2049\u2122\u2139\u2194-\u2199\u21a9\u21aa\u2328\u23cf\u23ed-\u23ef\u23f1\u23f2\u23f8-\u23fa\u24c2"
+    "\u25aa\u25ab\u25b6\u25c0\u25fb\u25fc\u2600-\u2604\u260e\u2611\u2618\u261d\u2620\u2622\u2623\u2626\u262a\u262e\u262f"
+    "\u2638-\u263a\u2640\u2642\u265f\u2660\u2663\u2665\u2666\u2668\u267b\u267e\u2692\u2694-\u2697\u2699\u269b\u269c\u26a0"
+    "\u26a7\u26b0\u26b1\u26c8\u26cf\u26d1\u26d3\u26e9\u26f0\u26f1\u26f4\u26f7-\u26f9\u2702\u2708\u2709\u270c\u270d\u270f"
+    "\u2712\u2714\u2716\u271d\u2721\u2733\u2734\u2744\u2747\u2763\u2764\u27a1\u2934\u2935\u2b05-\u2b07\U0001f170\U0001f171"
+    "\U0001f17e\U0001f17f\U0001f321\U0001f324-\U0001f32c\U0001f336\U0001f37d\U0001f396\U0001f397\U0001f399-\U0001f39b"
+    "\U0001f39e\U0001f39f\U0001f3cb-\U0001f3ce\U0001f3d4-\U0001f3df\U0001f3f3\U0001f3f5\U0001f3f7\U0001f43f\U0001f441\U0001f4fd"
+    "\U0001f549\U0001f54a\U0001f56f\U0001f570\U0001f573-\U0001f579\U0001f587\U0001f58a-\U0001f58d\U0001f590\U0001f5a5\U0001f5a8"
+    "\U0001f5b1\U0001f5b2\U0001f5bc\U0001f5c2-\U0001f5c4\U0001f5d1-\U0001f5d3\U0001f5dc-\U0001f5de\U0001f5e1\U0001f5e3\U0001f5e8"
+    "\U0001f5ef\U0001f5f3\U0001f5fa\U0001f6cb\U0001f6cd-\U0001f6cf\U0001f6e0-\U0001f6e5\U0001f6e9\U0001f6f0\U0001f6f3"
+)
+"""One cell wide, and two with the variation selector for emoji (emoji-variation-sequences.txt of Unicode)."""
+_WIDE_EMOJI = (
+    "\u231a\u231b\u23e9-\u23ec\u23f0\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26aa\u26ab\u26bd\u26be"
+    "\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b\u2728\u274c\u274e\u2753-\u2755\u2757"
+    "\u2795-\u2797\u27b0\u27bf\u2b1b\u2b1c\u2b50\u2b55\U0001f004\U0001f0cf\U0001f300-\U0001f320\U0001f32d-\U0001f335"
+    "\U0001f337-\U0001f37c\U0001f37e-\U0001f393\U0001f3a0-\U0001f3ca\U0001f3cf-\U0001f3d3\U0001f3e0-\U0001f3f0\U0001f3f4"
+    "\U0001f3f8-\U0001f3fa\U0001f400-\U0001f43e\U0001f440\U0001f442-\U0001f4fc\U0001f4ff-\U0001f53d\U0001f54b-\U0001f54e"
+    "\U0001f550-\U0001f567\U0001f57a\U0001f595\U0001f596\U0001f5a4\U0001f5fb-\U0001f64f\U0001f680-\U0001f6c5\U0001f6cc"
+    "\U0001f6d0-\U0001f6d2\U0001f6d5-\U0001f6d7\U0001f6dd-\U0001f6df\U0001f6eb\U0001f6ec\U0001f6f4-\U0001f6fc"
+    "\U0001f7e0-\U0001f7eb\U0001f7f0\U0001f90c-\U0001f93a\U0001f93c-\U0001f945\U0001f947-\U0001f9ff\U0001fa70-\U0001faff"
+)
+_TONED = (
+    "\u270a\u270b\U0001f385\U0001f3c2-\U0001f3c4\U0001f3c7\U0001f3ca\U0001f442\U0001f443\U0001f446-\U0001f450"
+    "\U0001f466-\U0001f478\U0001f47c\U0001f481-\U0001f483\U0001f485-\U0001f487\U0001f48f\U0001f491\U0001f4aa\U0001f57a"
+    "\U0001f595\U0001f596\U0001f645-\U0001f647\U0001f64b-\U0001f64f\U0001f6a3\U0001f6b4-\U0001f6b6\U0001f6c0\U0001f6cc"
+    "\U0001f90c\U0001f90f\U0001f918-\U0001f91f\U0001f926\U0001f930-\U0001f939\U0001f93c-\U0001f93e\U0001f977\U0001f9b5"
+    "\U0001f9b6\U0001f9b8\U0001f9b9\U0001f9bb\U0001f9cd-\U0001f9cf\U0001f9d1-\U0001f9dd\U0001fac3-\U0001fac5\U0001faf0-\U0001faf8"
+)
+"""Emoji two cells wide that a skin tone may follow."""
+_JOINED = f"\u200d[{_NARROW_EMOJI}{_WIDE_EMOJI}][{_TONES}]?\ufe0f?"
+_EMOJI = re.compile(
+    f"\U0001f3f4[\U000e0030-\U000e0039\U000e0061-\U000e007a]{{3,6}}\U000e007f|[\U0001f1e6-\U0001f1ff]{{2}}|[0-9#*]\ufe0f\u20e3"
+    f"|[{_NARROW_EMOJI}]\ufe0e|[\u26f9\U0001f3cb\U0001f3cc\U0001f575][{_TONES}]\u200d[{_NARROW_EMOJI}]\ufe0f"
+    f"|(?:[{_TONED}][{_TONES}]|[{_NARROW_EMOJI}]\ufe0f|[{_WIDE_EMOJI}]\ufe0f?)(?:{_JOINED}){{0,9}}"
+)
+"""A sequence of characters that is one emoji, or one that is two cells wide by itself."""
+_JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
+"""A syllable of Hangul in its letters."""
+_NON_JOINER = re.compile("(?<=[\u0620-\u0dff])\u200c(?=[\u0620-\u0dff])")
+"""Where letters of Arabic and Indic scripts are kept from joining."""
+_DRAWN_TOGETHER = re.compile(f"{_EMOJI.pattern}|{_JAMO.pattern}|{_NON_JOINER.pattern}")
+
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 _SPACE_PICTURE = "␠"
 _TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE}
+
+_VIRAMA = 9
+"""The combining class of what joins two consonants."""
 
 _MAX_MARKS = 4
 """How many marks one letter may carry: enough for Hebrew and Indic scripts, too few to paint over the next line."""
@@ -69,6 +123,24 @@ _QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte
 def is_hidden(character: str) -> bool:
     """Tell whether this one character must not reach a terminal, whatever is around it."""
     return not character.isprintable() or HOSTILE.match(character) is not None
+
+
+def without_hostile(text: str, stand_in: Callable[[str], str] = lambda character: "") -> str:
+    """Return a text with a stand-in for each character of HOSTILE, but for those within what is drawn as one."""
+    if not HOSTILE.search(text):
+        return text
+    shown, at = [], 0
+    for match in _DRAWN_TOGETHER.finditer(text):
+        shown += [HOSTILE.sub(lambda found: stand_in(found[0]), text[at : match.start()]), match[0]]
+        at = match.end()
+    return "".join([*shown, HOSTILE.sub(lambda found: stand_in(found[0]), text[at:])])
+
+
+class Piece(NamedTuple):
+    """What is drawn as one in a text of a value: a character with what belongs to it, or an escape, to be marked."""
+
+    text: SafeText
+    is_escape: bool = False
 
 
 @dataclass(slots=True)
@@ -104,6 +176,57 @@ class Display:
             if len(shown) <= limit:
                 return SafeText(shown)
         return self._shortened(text, text, limit, exact=exact)
+
+    def value(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> list[Piece]:
+        """Show bytes of a value: text as it reads, what must not reach a terminal as escapes that are told apart.
+
+        A backslash stays one. No piece is to be broken: an emoji, a letter with its marks, an escape.
+        """
+        reach = _UTF8_MAX_BYTES * (limit + 1)
+        if len(raw) <= 2 * reach:
+            return self.value_text(raw.decode("utf-8", "surrogateescape"), limit=limit, marks_end=True)
+        beginning, end = (part.decode("utf-8", "surrogateescape") for part in (raw[:reach], raw[-reach:]))
+        return self._shortened_value(beginning, end, limit, marks_end=True)
+
+    def value_text(self, text: str, *, limit: int = DISPLAY_LIMIT, marks_end: bool = False) -> list[Piece]:
+        """Show text of a value; with `marks_end` spaces at its end are pictures."""
+        if len(text) <= limit:
+            found = self._pieces(text, marks_end=marks_end)
+            if sum(len(piece.text) for piece in found) <= limit:
+                return found
+        return self._shortened_value(text, text, limit, marks_end=marks_end)
+
+    def _shortened_value(self, beginning: str, end: str, limit: int, *, marks_end: bool) -> list[Piece]:
+        """Show as much of the beginning of one text and of the end of another as fits, two to one."""
+        if limit < 1:
+            return []
+        ellipsis = Piece(SafeText(("..." if self.ascii_only else "…")[:limit]), is_escape=True)
+        room = limit - len(ellipsis.text)
+        tail = _fitting(reversed(self._pieces(end[-room:] if room else "", marks_end=marks_end)), room // 3)[::-1]
+        room -= sum(len(piece.text) for piece in tail)
+        return [*_fitting(self._pieces(beginning[:room], marks_end=False), room), ellipsis, *tail]
+
+    def _pieces(self, text: str, *, marks_end: bool) -> list[Piece]:
+        trailing = len(text.rstrip(" ")) if marks_end else len(text)
+        if text.isascii() and text.isprintable() and trailing == len(text):
+            return [Piece(SafeText(character)) for character in text]
+        found: list[Piece] = []
+        at = 0
+        while at < len(text):
+            if at >= trailing:
+                found.append(Piece(SafeText("\\x20" if self.ascii_only else _SPACE_PICTURE), is_escape=True))
+                at += 1
+                continue
+            end = at + 1 if self.ascii_only else _end_of_piece(text, at)
+            if end > at + 1:
+                found.append(Piece(SafeText(text[at:end])))
+            else:
+                character = text[at]
+                is_alone = _is_mark(character) or "\U0001f1e6" <= character <= "\U0001f1ff"
+                shown = _escape(character) if is_alone else _token(character, self.ascii_only, False)
+                found.append(Piece(SafeText(shown), is_escape=shown != character))
+            at = end
+        return found
 
     def _shortened(self, beginning: str, end: str, limit: int, *, exact: bool) -> SafeText:
         """Show as much of the beginning of one text and of the end of another as fits, two to one, no token broken."""
@@ -155,6 +278,45 @@ class Display:
                 cluster = character if character.isalpha() else ""
             shown.append(piece)
         return shown
+
+
+def _fitting(pieces: Iterable[Piece], room: int) -> list[Piece]:
+    """Return the first pieces, as many as have so many characters."""
+    found = []
+    for piece in pieces:
+        room -= len(piece.text)
+        if room < 0:
+            break
+        found.append(piece)
+    return found
+
+
+def _end_of_piece(text: str, start: int) -> int:
+    """Return where what is drawn as one ends that begins here."""
+    end = start + 1
+    following = text[end : end + 1]
+    if following.isascii() and not following > "~":
+        return end
+    match = _EMOJI.match(text, start) or _JAMO.match(text, start)
+    if match is not None and all(ch.isprintable() or HOSTILE.match(ch) for ch in match[0]):
+        return match.end()
+    if not text[start].isalpha() or is_hidden(text[start]):
+        return end
+    while end < min(len(text), start + 1 + _MAX_MARKS) and _is_mark(text[end]) and not is_hidden(text[end]):
+        end += 1
+    if _NON_JOINER.match(text, end) and _may_join(text, end):
+        end += 1
+    return end
+
+
+def _may_join(text: str, at: int) -> bool:
+    """Whether the zero-width non-joiner here has a meaning: after a virama, or between two letters that would join."""
+    after = text[at + 1]
+    if not after.isalpha() or is_hidden(after):
+        return False
+    before = next((one for one in reversed(text[max(0, at - _MAX_MARKS - 1) : at]) if not _is_mark(one)), "")
+    are_joining = before != "" and {unicodedata.bidirectional(one) for one in (before, after)} == {"AL"}
+    return unicodedata.combining(text[at - 1]) == _VIRAMA or are_joining
 
 
 def _is_plain(text: str, exact: bool) -> bool:

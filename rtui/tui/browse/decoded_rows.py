@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rtui.keyspace import types
-from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.display import Piece
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewColumn, PreviewRow
 from rtui.tui.browse.value_rows import Item, element_of
+from rtui.tui.kit.layout import value_text_pieces
 from rtui.values import SEPARATOR, Summary, UnknownDecoderError, summarise
 from rtui.values.geo import Likeness, geo_likeness, longitude_latitude
 
@@ -30,10 +31,10 @@ ChosenFor = Callable[[Item], str | None]
 class Meanings:
     """What the elements and the names of a page mean, where their bytes do not say it."""
 
-    elements: dict[PreviewRow, SafeText] = field(default_factory=dict)
-    names: dict[bytes, SafeText] = field(default_factory=dict)
+    elements: dict[PreviewRow, list[Piece]] = field(default_factory=dict)
+    names: dict[bytes, list[Piece]] = field(default_factory=dict)
 
-    def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> SafeText | None:
+    def of(self, row: PreviewRow, column: PreviewColumn, number: int) -> list[Piece] | None:
         """Return what stands for a cell; None where it is shown as it is stored."""
         if column.meaning is Meaning.VALUE:
             return self.elements.get(row)
@@ -73,7 +74,7 @@ def meanings_of(preview: Preview, chosen: ChosenFor) -> Meanings:
     return found
 
 
-def _meaning(data: bytes, choice: str | None) -> SafeText | None:
+def _meaning(data: bytes, choice: str | None) -> list[Piece] | None:
     try:
         found = summarise(data, choose=choice)
     except UnknownDecoderError:
@@ -83,13 +84,13 @@ def _meaning(data: bytes, choice: str | None) -> SafeText | None:
     return None if found is None else _shown(found)
 
 
-def _shown(found: Summary) -> SafeText:
+def _shown(found: Summary) -> list[Piece]:
     """Return a number or a text alone, with the date that it may be; of others the decoders, too."""
     is_single = not found.value.startswith(("{", "[")) and not found.value.endswith(" bytes")
     text = found.text
     if is_single and found.value:
         text = f"{found.value}{SEPARATOR}{found.date}" if found.date else found.value
-    return display_text(text, limit=MOST_CHARACTERS)
+    return value_text_pieces(text, limit=MOST_CHARACTERS)
 
 
 _PLACES: Final = (PreviewColumn("longitude", Meaning.DEGREES), PreviewColumn("latitude", Meaning.DEGREES))

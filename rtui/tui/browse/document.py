@@ -8,10 +8,10 @@ from functools import lru_cache, partial
 from typing import Final
 
 from rtui.analysis.humanize import size
-from rtui.keyspace.text.display import SafeText, is_usual
+from rtui.keyspace.text.display import Piece, SafeText, is_usual
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
-from rtui.tui.kit.layout import MARGIN, display, display_text, prose
-from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, wrap
+from rtui.tui.kit.layout import MARGIN, display_text, prose, value_pieces, value_text_pieces
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_pieces, gap, line_width, literal, styled, wrap_pieces
 from rtui.values import (
     Choices,
     Decoded,
@@ -45,6 +45,7 @@ MOST_TEXT_LINES: Final = 5_000
 """and of a text so many lines."""
 
 _TEXT_LIMIT: Final = 512
+_QUOTE: Final = Piece(literal('"'))
 _GOES_ON: Final = literal(" … goes on")
 _ROLES: Final = {Kind.NUMBER: Role.LIST, Kind.CONSTANT: Role.SET, Kind.BYTES: Role.MUTED, Kind.NOTE: Role.MUTED}
 
@@ -227,12 +228,12 @@ def text_rows(data: bytes, width: int, *, began_before: bool = False, goes_on: b
 
 
 def _text_line(raw: bytes, room: int, number: int) -> Line:
-    return gap(MARGIN), Span(_wrapped(raw, room)[number])
+    return gap(MARGIN), *styled(_wrapped(raw, room)[number])
 
 
 @lru_cache(64)
-def _wrapped(raw: bytes, room: int) -> list[SafeText]:
-    return wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
+def _wrapped(raw: bytes, room: int) -> list[list[Piece]]:
+    return wrap_pieces(value_pieces(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
 
 
 def hex_rows(data: bytes, offset_bytes: int, width: int) -> Iterator[ValueRow]:
@@ -275,7 +276,7 @@ def _node_line(row: OutlineRow, width: int) -> Line:
     line: list[Span] = [gap(MARGIN), gap(2 * min(row.depth, MAX_INDENT)), Span(mark, Role.FAINT)]
     if node.name is not None:
         is_alone = node.kind is Kind.NOTE and not node.value  # an instruction without an operand
-        line += [Span(_plain_text(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
+        line += [*styled(_plain_pieces(node.name), Role.HASH), Span(literal("" if is_alone else ": "), Role.FAINT)]
     line += _value_spans(node, width - 2 * MARGIN - (line_width(tuple(line)) if node.is_cut else 0))
     return clip(tuple(line), width - MARGIN)
 
@@ -299,13 +300,12 @@ def _quoted(node: Node) -> str:
     return f'"{text}"' if node.kind is Kind.TEXT else text
 
 
-def _plain_text(node: Node) -> SafeText:
+def _plain_pieces(node: Node) -> list[Piece]:
     """Return a name or a single value: text between quotes."""
-    if node.kind is Kind.TEXT and isinstance(node.value, str):
-        return SafeText(f'"{display_text(node.value, limit=_TEXT_LIMIT)}"')
     if isinstance(node.value, bytes):
-        return display(node.value, limit=_TEXT_LIMIT)
-    return display_text(node.value, limit=_TEXT_LIMIT)
+        return value_pieces(node.value, limit=_TEXT_LIMIT)
+    found = value_text_pieces(node.value, limit=_TEXT_LIMIT)
+    return [_QUOTE, *found, _QUOTE] if node.kind is Kind.TEXT else found
 
 
 def _value_spans(node: Node, room: int) -> Line:
@@ -317,7 +317,7 @@ def _value_spans(node: Node, room: int) -> Line:
         spans.append(Span(SafeText(f"{{{count}}}" if node.kind is Kind.MAP else f"[{count}]"), Role.MUTED))
     else:
         room -= len(_GOES_ON) if node.is_cut else 0
-        spans.append(Span(cut(_plain_text(node), max(room, 8)), _ROLES.get(node.kind, Role.TEXT)))
+        spans += styled(cut_pieces(_plain_pieces(node), max(room, 8)), _ROLES.get(node.kind, Role.TEXT))
     if type_name:
         spans += [gap(2), Span(type_name, Role.FAINT)]
     if node.is_cut and node.kind not in (Kind.MAP, Kind.LIST):

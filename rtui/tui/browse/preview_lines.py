@@ -11,7 +11,7 @@ from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import Reason, Unknown
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import Piece, SafeText
 from rtui.server.facts.preview.page import (
     Meaning,
     Preview,
@@ -27,20 +27,23 @@ from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings
 from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows
-from rtui.tui.kit.layout import MARGIN, display, display_text, prose
+from rtui.tui.kit.layout import MARGIN, display, display_text, prose, value_pieces
 from rtui.tui.kit.styled_text import (
     Line,
     Role,
     Span,
     cut,
-    cut_middle,
+    cut_pieces,
     gap,
     joined,
     left,
     literal,
+    pieces_width,
+    plain_pieces,
     right,
+    styled,
     width_of,
-    wrap,
+    wrap_pieces,
 )
 from rtui.values import Form
 
@@ -229,11 +232,11 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
         if isinstance(value, Unknown):
             found = prose(display_text(value.detail or value.reason.value), space, Role.MUTED)
         else:
-            text = cell_text(value, Meaning.VALUE)
-            if label.endswith("-id") and isinstance(value, bytes):
-                text = joined([text, *entry_time(value)], "  ")
-            parts = wrap(text, space - 2 * MARGIN, SUMMARY_LINES)
-            found = [(gap(MARGIN), Span(part)) for part in parts]
+            pieces = cell_pieces(value, Meaning.VALUE)
+            if label.endswith("-id"):
+                pieces = _with_time(pieces, value)
+            parts = wrap_pieces(pieces, space - 2 * MARGIN, SUMMARY_LINES)
+            found = [(gap(MARGIN), *styled(part)) for part in parts]
         if is_beside:
             title: Line = (gap(MARGIN), Span(left(label, room), Role.MUTED))
             lines += [(*title, *found[0][1:]), *((gap(indent), *line) for line in found[1:])]
@@ -259,12 +262,13 @@ def _json_rows(json_lines: Sequence[bytes], width: int) -> list[ValueRow]:
     room = width - 2 * MARGIN
     rows: list[ValueRow] = []
     for raw in json_lines:
-        first, *more = wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
-        name = _JSON_NAME.match(first)
-        end = name.end() if name else 0
+        first, *more = wrap_pieces(value_pieces(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
+        name = _JSON_NAME.match("".join(piece.text for piece in first))
+        ends = accumulate(len(piece.text) for piece in first)
+        names = 0 if name is None else sum(end <= name.end() for end in ends)
         item = Item(ItemKind.TEXT, raw)
-        line = (gap(MARGIN), Span(SafeText(first[:end]), Role.HASH), Span(SafeText(first[end:])))
-        rows += [ValueRow(line, item), *(ValueRow((gap(MARGIN), Span(part)), item) for part in more)]
+        line = (gap(MARGIN), *styled(first[:names], Role.HASH), *styled(first[names:]))
+        rows += [ValueRow(line, item), *(ValueRow((gap(MARGIN), *styled(part)), item) for part in more)]
     return rows
 
 
@@ -293,37 +297,39 @@ def table_rows(
     ]
     texts = [
         [
-            cell_text(cell, column.meaning) if meaning is None else meaning
+            cell_pieces(cell, column.meaning) if meaning is None else meaning
             for cell, column, meaning in zip(row, columns, words, strict=False)
         ]
         for (row, _), words in zip(ordered, said, strict=True)
     ]
     if width >= TIMED_CELLS and columns[0].meaning is Meaning.STREAM_ID:
         for (row, _), found in zip(ordered, texts, strict=True):
-            found[:1] = [joined([found[0], *entry_time(row[0])], "  ")]
+            found[:1] = [_with_time(found[0], row[0])]
     titles = [display_text(column.title) for column in columns]
     if order is not None and order.column < len(titles):
         titles[order.column] = SafeText(f"{titles[order.column]} {'↓' if order.is_reversed else '↑'}")
     cells = _column_cells(columns, titles, texts, width - 2 * MARGIN)
-    aligns = [right if column.meaning in _NUMBERS else left for column in columns]
+    is_number = [column.meaning in _NUMBERS for column in columns]
     head: list[Span] = [gap(MARGIN)]
-    for at, (title, room, align) in enumerate(zip(titles, cells, aligns, strict=True)):
+    for at, (title, room) in enumerate(zip(titles, cells, strict=True)):
         if not room:
             continue
         role = Role.ACCENT if order is not None and order.column == at else Role.MUTED
-        head += [Span(align(title, room), role), gap(_BETWEEN)]
+        head += [Span((right if is_number[at] else left)(title, room), role), gap(_BETWEEN)]
     ends = tuple(accumulate((size + _BETWEEN if size else 0 for size in cells), initial=MARGIN))[1:]
     shown = [ValueRow(tuple(head), column_ends=ends if side is None else ())]
     for (row, entry), found, words in zip(ordered, texts, said, strict=True):
         line: list[Span] = [gap(MARGIN)]
-        for at, (text, value, column, room, align) in enumerate(zip(found, row, columns, cells, aligns, strict=False)):
+        for at, (pieces, value, column, room) in enumerate(zip(found, row, columns, cells, strict=False)):
             if not room:
                 continue
             is_blank = value is None or isinstance(value, Unread | Unknown)
             role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
             role = Role.JSON if words[at] is not None else role
-            fitting = cut_middle(text, room) if column.meaning is Meaning.NAME else text
-            line += [Span(align(fitting, room), role), gap(_BETWEEN)]
+            fitting = cut_pieces(pieces, room, in_middle=column.meaning is Meaning.NAME)
+            blanks = [gap(room - pieces_width(fitting))]
+            is_right, text = is_number[at], styled(fitting, role)
+            line += [*(blanks if is_right else ()), *text, *(() if is_right else blanks), gap(_BETWEEN)]
         if side is None:
             item = element_of(columns, row, entry)
         else:
@@ -334,11 +340,11 @@ def table_rows(
 
 
 def _column_cells(
-    columns: Sequence[PreviewColumn], titles: Sequence[SafeText], texts: Sequence[Sequence[SafeText]], width: int
+    columns: Sequence[PreviewColumn], titles: Sequence[SafeText], texts: Sequence[Sequence[Sequence[Piece]]], width: int
 ) -> list[int]:
     """Return how wide each column is."""
     natural = [
-        max([width_of(title), *(width_of(row[at]) for row in texts if at < len(row))])
+        max([width_of(title), *(pieces_width(row[at]) for row in texts if at < len(row))])
         for at, title in enumerate(titles)
     ]
     most = max(MIN_COLUMN_CELLS, int(width * NAME_SHARE))
@@ -367,6 +373,19 @@ def cell_text(value: PreviewCell, meaning: Meaning) -> SafeText:
         case bytes():
             return display(value) if value else literal('""')
     return _number_text(value, meaning)
+
+
+def cell_pieces(value: PreviewCell, meaning: Meaning) -> list[Piece]:
+    """Return one cell as it is shown in the panel of a value, where text reads as text."""
+    return value_pieces(value) if value and isinstance(value, bytes) else plain_pieces(cell_text(value, meaning))
+
+
+def _with_time(pieces: list[Piece], entry_id: PreviewCell) -> list[Piece]:
+    """Return the id of an entry with its moment behind it."""
+    return [
+        *pieces,
+        *(piece for said in entry_time(entry_id) for piece in plain_pieces(joined([SafeText("  "), said], ""))),
+    ]
 
 
 def entry_time(entry_id: PreviewCell) -> list[SafeText]:

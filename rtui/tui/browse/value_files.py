@@ -28,7 +28,7 @@ from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, 
 from rtui.server.files import create_part_file
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item
-from rtui.tui.kit.layout import TERMINAL, display
+from rtui.tui.kit.layout import TERMINAL, value_pieces
 from rtui.tui.kit.styled_text import literal
 
 Pieces = Callable[[], AsyncIterator[bytes | Unknown]]
@@ -183,7 +183,8 @@ class SafeLines:
     def _safe(lines: bytes) -> bytes:
         text = lines.decode("utf-8", "surrogateescape")
         if TERMINAL.ascii_only or " \n" in text or not is_usual(text.replace("\n", "")):
-            text = "\n".join(display(line, limit=len(line) * 10 + 10) for line in lines.split(b"\n"))
+            shown = (value_pieces(line, limit=len(line) * 10 + 10) for line in lines.split(b"\n"))
+            text = "\n".join("".join(piece.text for piece in line) for line in shown)
         return text.encode() + b"\n"
 
 

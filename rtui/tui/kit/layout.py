@@ -19,6 +19,12 @@ display: Final = TERMINAL.name
 display_text: Final = TERMINAL.text
 """Show foreign text in at most `limit` characters."""
 
+value_pieces: Final = TERMINAL.value
+"""Show bytes of a value in at most `limit` characters, as pieces that are not to be broken."""
+
+value_text_pieces: Final = TERMINAL.value_text
+"""Show text of a value in the same way."""
+
 _EIGHTHS: Final = "▏▎▍▌▋▊▉"
 _FULL: Final = "█"
 

@@ -15,7 +15,8 @@ them. Say line 3 shows `12,345 keys`, and Textual sends, as it does when a figur
    equal cells within a run is repeated, which is shorter than a move.
 
 Characters that may be one or two cells wide, depending on the terminal, can't be compared by cells: from such a text
-on, a line is written as it is, and what is known of the line is forgotten.
+on, a line is written as it is, and what is known of the line is forgotten. Terminals differ most over characters that
+are drawn as one, such as emoji of several and letters with marks: what follows such a text is placed by a move.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ _TOKEN: Final = re.compile(r"\x1b\[(\d+);(\d+)H|\x1b\[([\d;]*)m|([^\x00-\x1f\x7f
 _HARMLESS: Final = re.compile(r"(?:\x1b\[\?(?:2026|25)[hl]|\x1b\]52;[^\x07\x1b]*(?:\x07|\x1b\\)|\x07)*")
 _PLAIN: Final = re.compile("[\x20-\x7e\u00a0-\u02ff\u2010-\u2027\u2030-\u205e\u2190-\u21ff\u2200-\u22ff\u2500-\u25fc]*")
 """Characters that are one cell wide in every terminal."""
+
+_DRAWN_TOGETHER: Final = re.compile(
+    "[\u0300-\u036f\u0483-\u0489\u0591-\u11ff\u135d-\u135f\u1712-\u1dff\u200c\u200d\u20d0-\u20ff\u302a-\u302f\u3099\u309a"
+    "\ua66f-\uabff\ufe00-\ufe2f\U0001f000-\U0001faff\U000e0000-\U000e007f]"
+)
+"""Scripts whose letters are drawn onto others, emoji and what joins them: terminals disagree over their width."""
 
 _BRIDGE_CELLS: Final = 5
 """A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
@@ -109,12 +116,12 @@ class OutputDiff:
         before: dict[int, Cells] = {}
         most_columns, most_rows = self._columns_rows or (sys.maxsize, sys.maxsize)
         row = column = end = 0
-        is_uncertain = False
+        is_uncertain = is_astray = False
         style = ""
         for token in tokens:
             at_row, at_column, parameters, text, _ = token.groups()
             if at_row is not None:
-                row, column, is_uncertain = int(at_row), int(at_column), False
+                row, column, is_uncertain, is_astray = int(at_row), int(at_column), False, False
                 end = column
             elif parameters is not None:
                 style = "" if parameters in ("", "0") else f"{style};{parameters}" if style else parameters
@@ -122,9 +129,10 @@ class OutputDiff:
                 # Where characters of uncertain width end is not known: the line is sent as it is from here on.
                 for run in self._differences({row: before.pop(row)} if row in before else {}):
                     out.write(*run)
-                out.write(None if is_uncertain else (row, column), text, style)
+                is_placed = not is_uncertain or is_astray
+                out.write((row, end) if is_placed else None, text, style)
                 self._rows[row] = Cells([], [])
-                is_uncertain = True
+                is_uncertain, is_astray = True, _DRAWN_TOGETHER.search(text) is not None
                 end += cell_len(text)
             elif text is not None:
                 line = self._rows.setdefault(row, Cells([], []))

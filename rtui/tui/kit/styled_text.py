@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import StrEnum
+from itertools import groupby, islice
 from typing import Final, LiteralString, NamedTuple
 
 from rich.cells import cell_len, set_cell_size
 
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import Piece, SafeText
 from rtui.keyspace.types import type_of
 
 
@@ -19,6 +20,7 @@ class Role(StrEnum):
     MUTED = "muted"
     FAINT = "faint"
     STRONG = "strong"
+    ESCAPE = "escape"
     ACCENT = "accent"
     GOOD = "good"
     WARN = "warn"
@@ -124,9 +126,13 @@ def cut(text: SafeText, cells: int) -> SafeText:
     return SafeText(set_cell_size(text, cells - 1).rstrip() + ELLIPSIS)
 
 
+LEAST_CUT_IN_MIDDLE: Final = 8
+"""In fewer cells a text is cut at its end."""
+
+
 def cut_middle(text: SafeText, cells: int) -> SafeText:
     """Return at most `cells` cells of the text, cut in the middle: the end of a name tells more than its centre."""
-    if width_of(text) <= cells or cells < 8:
+    if width_of(text) <= cells or cells < LEAST_CUT_IN_MIDDLE:
         return cut(text, cells)
     tail_cells = (cells - 1) // 2
     tail = text[-tail_cells:]
@@ -189,6 +195,64 @@ def wrap(text: SafeText, cells: int, max_lines: int) -> list[SafeText]:
         lines.append(SafeText(head))
         rest = rest[len(head) :]
     return lines or [SafeText("")]
+
+
+def plain_pieces(text: SafeText) -> list[Piece]:
+    """Return safe text as pieces, which may be broken anywhere."""
+    return [Piece(SafeText(character)) for character in text]
+
+
+def pieces_width(pieces: Iterable[Piece]) -> int:
+    """Return how many cells the pieces take."""
+    return sum(width_of(piece.text) for piece in pieces)
+
+
+def styled(pieces: Iterable[Piece], role: Role = Role.TEXT) -> Line:
+    """Return pieces as a line in one role, escapes marked by another."""
+    runs = groupby(pieces, key=lambda piece: piece.is_escape)
+    spans = (
+        Span(SafeText("".join(piece.text for piece in run)), Role.ESCAPE if is_escape else role)
+        for is_escape, run in runs
+    )
+    return tuple(spans) or (Span(SafeText(""), role),)
+
+
+def cut_pieces(pieces: Sequence[Piece], cells: int, *, in_middle: bool = False) -> list[Piece]:
+    """Return what fits into `cells` cells, with an ellipsis where something was left out: at the end, or before it."""
+    if pieces_width(pieces) <= cells:
+        return [*pieces]
+    if cells <= 0:
+        return []
+    tail_cells = (cells - 1) // 2 if in_middle and cells >= LEAST_CUT_IN_MIDDLE else 0
+    tail = _fitting(reversed(pieces), tail_cells)[::-1]
+    head = _fitting(pieces, cells - 1 - pieces_width(tail))
+    return [*head, Piece(SafeText(ELLIPSIS)), *tail]
+
+
+def _fitting(pieces: Iterable[Piece], cells: int) -> list[Piece]:
+    """Return the first pieces that fit."""
+    found: list[Piece] = []
+    for piece in pieces:
+        cells -= width_of(piece.text)
+        if cells < 0:
+            break
+        found.append(piece)
+    return found
+
+
+def wrap_pieces(pieces: Sequence[Piece], cells: int, max_lines: int) -> list[list[Piece]]:
+    """Break a text at `cells` cells into at most `max_lines` lines, of which the last is cut in the middle if need be.
+
+    No piece is broken: one that is wider than a line stands in a line of its own, which is cut.
+    """
+    lines: list[list[Piece]] = []
+    at = 0
+    while at < len(pieces) and len(lines) < max_lines - 1:
+        head = _fitting(islice(pieces, at, None), cells) or [Piece(SafeText(ELLIPSIS[:cells]), is_escape=True)]
+        lines.append(head)
+        at += len(head)
+    rest = pieces[at:]
+    return [*lines, cut_pieces(rest, cells, in_middle=True)] if rest or not lines else lines
 
 
 FLASH: Final = literal("•")

@@ -20,7 +20,7 @@ from textual.filter import LineFilter
 from textual.message import Message
 from textual.timer import Timer
 
-from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.display import without_hostile
 from rtui.tui.kit.output_diff import OutputDiff
 
 
@@ -286,7 +286,7 @@ class ConsoleFilter(LineFilter):
 @lru_cache(4096)
 def harmless(text: str) -> str:
     """Return the text without hostile characters, blanks for those that take room."""
-    return HOSTILE.sub(lambda found: " " * cell_len(found[0]), text)
+    return without_hostile(text, lambda character: " " * cell_len(character))
 
 
 @lru_cache(4096)

@@ -25,8 +25,8 @@ from rtui.tui.browse.document import (
     text_rows,
 )
 from rtui.tui.browse.value_view import ValueView
-from rtui.tui.kit.layout import MARGIN, display
-from rtui.tui.kit.styled_text import wrap
+from rtui.tui.kit.layout import MARGIN, value_pieces
+from rtui.tui.kit.styled_text import wrap_pieces
 from rtui.values import Choices, decode
 from rtui.values.limits import DEFAULT
 from tests.tui.browse.test_value import text_of
@@ -37,9 +37,11 @@ def test_lines_are_known_to_be_as_many_as_they_are_broken_into(lines: list[bytes
     room = max(1, width - 2 * MARGIN)
     data = b"\n".join(lines)
     expected = [
-        part for raw in data.split(b"\n") for part in wrap(display(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
+        "".join(piece.text for piece in part)
+        for raw in data.split(b"\n")
+        for part in wrap_pieces(value_pieces(raw, limit=room * TEXT_LINES), room, TEXT_LINES)
     ]
-    assert [row.line[1].text for row in text_rows(data, width)] == expected
+    assert ["".join(span.text for span in row.line[1:]) for row in text_rows(data, width)] == expected
 
 
 def test_what_was_packed_small_is_shown_as_far_as_it_can_be_read() -> None:

@@ -173,3 +173,12 @@ def test_a_frame_for_a_larger_terminal_is_sent_as_it_is_and_known_as_nothing() -
         assert "second" not in diff.rewrite(last)
     assert "漢" in diff.rewrite("\x1b[1;7H漢字")
     assert "second" not in diff.rewrite(last)
+
+
+@pytest.mark.parametrize("text", ["👨\u200d👩\u200d👧 ", "नाम ", "🏳\ufe0f\u200d🌈🇵🇱", "e\u0301"])
+def test_what_follows_characters_drawn_as_one_is_placed(text: str) -> None:
+    """Whatever their width is in a terminal: here it draws none of them together."""
+    diff = OutputDiff()
+    written = diff.rewrite(f"\x1b[2;3H\x1b[31m{text}\x1b[0m\x1b[32m│end\x1b[0m")
+    assert f"\x1b[2;{3 + cell_len(text)}H" in written
+    assert written.index(text) < written.index("\x1b[2;", written.index(text)) < written.index("│end")

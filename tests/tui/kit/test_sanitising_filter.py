@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.segment import ControlType, Segment
 from textual.color import Color
 
-from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.display import _DRAWN_TOGETHER, HOSTILE
 from rtui.tui.kit.terminal import _LOOKALIKES, _TWO_CELLS, AsciiFilter, ConsoleFilter, SanitisingFilter, plain
+from tests.keyspace.text.test_value_text import SEQUENCES
 
 BLACK = Color(0, 0, 0)
 CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}
@@ -18,7 +20,7 @@ CATEGORIES = {"Cc", "Cf", "Zl", "Zp", "Cs"}
 @given(st.text())
 def test_nothing_that_steers_a_terminal_gets_through(text: str) -> None:
     (segment,) = SanitisingFilter().apply([Segment(text)], BLACK)
-    assert not HOSTILE.search(segment.text)
+    assert not HOSTILE.search(_DRAWN_TOGETHER.sub("", segment.text))
     assert not any(ord(ch) < 32 or 0x7F <= ord(ch) < 0xA0 for ch in segment.text)
 
 
@@ -32,6 +34,12 @@ def test_every_control_and_direction_is_taken_out() -> None:
     steering = [chr(code) for code in range(0x3000) if unicodedata.category(chr(code)) in CATEGORIES]
     (segment,) = SanitisingFilter().apply([Segment("".join(steering))], BLACK)
     assert segment.text.strip() == ""
+
+
+@pytest.mark.parametrize("text", SEQUENCES)
+def test_what_is_drawn_as_one_gets_through(text: str) -> None:
+    (segment,) = SanitisingFilter().apply([Segment(f"a\u200d{text}\u200b\ufe0f")], BLACK)
+    assert segment.text == f"a{text}"
 
 
 def test_controls_of_the_screen_itself_stay() -> None:

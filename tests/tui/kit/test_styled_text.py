@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
-from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.display import Display, SafeText, display_text
 from rtui.tui.kit.styled_text import (
     Line,
     Role,
@@ -11,13 +12,18 @@ from rtui.tui.kit.styled_text import (
     clip,
     cut,
     cut_middle,
+    cut_pieces,
     left,
     line_width,
+    pieces_width,
     right,
     spread,
+    styled,
     width_of,
     wrap,
+    wrap_pieces,
 )
+from tests.keyspace.text.test_value_text import TEXTS
 
 texts = st.text(max_size=60).map(display_text)
 lines = st.lists(st.builds(Span, texts, st.sampled_from(Role)), max_size=5).map(tuple)
@@ -55,3 +61,30 @@ def test_wrapped_text_fits_and_loses_nothing_unsaid(text: str, cells: int, most:
     assert 1 <= len(found) <= most
     assert all(width_of(line) <= cells for line in found)
     assert "".join(found) == safe or "…" in found[-1]
+
+
+@given(TEXTS, st.integers(1, 40), st.integers(1, 6))
+def test_no_piece_of_a_value_is_broken(text: str, cells: int, most: int) -> None:
+    pieces = Display().value_text(text, limit=400)
+    lines = wrap_pieces(pieces, cells, most)
+    assert len(lines) <= most
+    for line in lines:
+        assert pieces_width(line) <= cells
+        assert line_width(styled(line)) == pieces_width(line) == cell_len("".join(piece.text for piece in line))
+        assert {piece for piece in line if "\\" in piece.text and len(piece.text) > 1} <= {*pieces}
+    if len(lines) < most and all(width_of(piece.text) <= cells for piece in pieces):
+        assert [piece for line in lines for piece in line] == pieces
+    for in_middle in (False, True):
+        shown = cut_pieces(pieces, cells, in_middle=in_middle)
+        assert pieces_width(shown) <= cells
+        assert (shown == pieces) is (pieces_width(pieces) <= cells)
+
+
+def test_escapes_are_marked_and_a_backslash_is_not() -> None:
+    line = styled(Display().value(b"a\\u202e\xe2\x80\xaeb\x1b"), Role.HASH)
+    assert line == (
+        Span(SafeText("a\\u202e"), Role.HASH),
+        Span(SafeText("\\u202e"), Role.ESCAPE),
+        Span(SafeText("b"), Role.HASH),
+        Span(SafeText("␛"), Role.ESCAPE),
+    )
