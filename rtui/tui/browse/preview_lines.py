@@ -327,9 +327,8 @@ def table_rows(
             role = Role.FAINT if is_blank else _ROLES.get(column.meaning, Role.TEXT)
             role = Role.JSON if words[at] is not None else role
             fitting = cut_pieces(pieces, room, in_middle=column.meaning is Meaning.NAME)
-            blanks = [gap(room - pieces_width(fitting))]
-            is_right, text = is_number[at], styled(fitting, role)
-            line += [*(blanks if is_right else ()), *text, *(() if is_right else blanks), gap(_BETWEEN)]
+            blanks = plain_pieces(SafeText(" " * (room - pieces_width(fitting))))
+            line += [*styled([*blanks, *fitting] if is_number[at] else [*fitting, *blanks], role), gap(_BETWEEN)]
         if side is None:
             item = element_of(columns, row, entry)
         else:
