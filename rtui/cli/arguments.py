@@ -64,7 +64,8 @@ def is_term(text: str) -> bool:
 
 def in_shell(problem: Problem) -> SafeText:
     """Return the sentence about a part of a query, with what is meant as a shell takes it."""
-    return replace(problem, meant=tuple(map(shlex.quote, problem.meant))).sentence
+    meant = (shlex.quote(one) if '"' in one else " ".join(map(shlex.quote, one.split(" "))) for one in problem.meant)
+    return replace(problem, meant=tuple(meant)).sentence
 
 
 def check_place(place: Sequence[str]) -> None:

@@ -16,7 +16,7 @@ from rtui.analysis.query.parsing import ALIASES, Reading, read
 from rtui.analysis.query.query import WILDCARD, Problem, Query, Span, Term
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form
 from rtui.analysis.query.values import PLACES, in_quotes, written_bytes
-from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import edits
 
 _NAMED: Final = re.compile(r"([A-Za-z]{1,16})([=:<>!~]{1,3})(.+)", re.DOTALL)
@@ -30,6 +30,17 @@ _OUTSIDE: Final = "-+^~('`“‘«,;&|"
 _BEHIND: Final = ")'`”’»,;&|"
 """Characters around a term that have no meaning there; a minus before one turns it round elsewhere."""
 
+_SPACES: Final = SafeText("terms are separated by spaces")
+
+_WORD_UNITS: Final = {
+    **dict.fromkeys(("day", "days"), "d"),
+    **dict.fromkeys(("hour", "hours", "hr", "hrs"), "h"),
+    **dict.fromkeys(("minute", "minutes", "min", "mins"), "m"),
+    **dict.fromkeys(("second", "seconds", "sec", "secs"), "s"),
+    **dict.fromkeys(("byte", "bytes"), ""),
+}
+"""Units in words, and as they are written behind a number."""
+
 _AND: Final = frozenset({"AND", "&&", "&", "+", ","})
 _OR: Final = frozenset({"OR", "||", "|"})
 _NOT: Final = frozenset({"NOT", "-", "!"})
@@ -40,6 +51,11 @@ _OWN_GLOB: Final = re.compile(r"[\[?\\]")
 _FREE_ALIASES: Final = frozenset({"namespace", "hashtag", "regex", "regexp"})
 """Names of terms in other tools that hardly any key begins with, whatever follows."""
 
+_WITH_KNOWN: Final = tuple(f"{one.name}:" for one in TERMS.values() if one.known)
+
+_OF_ONE: Final = frozenset({"type", "enc", "tag"})
+"""Terms about what a key has one of."""
+
 _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 """Terms that a mistyped name is not taken for: `test:`, `id:` and the like are ordinary beginnings of names."""
 
@@ -47,6 +63,7 @@ _UNLIKELY: Final = frozenset({TEXT, GLOB, REGEX, "in"})
 def read_with_hints(line: str) -> Reading:
     """Read a line, and note what looks like something else that was meant."""
     reading = read(line)
+    reading = replace(reading, problems=tuple(_better(line, problem) for problem in reading.problems))
     hints: list[Problem] = []
     doubts: list[Problem] = []
     terms = reading.query.terms
@@ -59,6 +76,31 @@ def read_with_hints(line: str) -> Reading:
     return replace(reading, query=replace(reading.query, hints=tuple(hints), doubts=tuple(doubts)))
 
 
+def _better(line: str, problem: Problem) -> Problem:
+    """Return a problem with what is meant where that is more than one word: `type: hash`, `ttl:none;type:hash`."""
+    words = [found.span() for found in re.finditer(r"\S+", line) if found.end() >= problem.span.start]
+    if not words:
+        return problem
+    (start, end), *others = words
+    apart = _apart(line[start:end])
+    if apart is not None:
+        return Problem(Span(start, end), _SPACES, (apart,))
+    if others and line[end - 1] in ":<>=":
+        joined = _understood(line[start:end] + line[slice(*others[0])])
+        if joined is not None:
+            message = display_text(f"“{line[start : others[0][1]]}” has a space in it", limit=400)
+            return Problem(Span(start, others[0][1]), message, (str(joined),))
+    return problem
+
+
+def _apart(word: str) -> str | None:
+    """Return the terms of a word that has other characters than spaces between them; None where it has not."""
+    parts = re.split(r"[,;|&]+(?=!?[A-Za-z]+[:<>])", word)
+    if len(parts) < 2 or any(_understood(part) is None for part in parts):
+        return None
+    return " ".join(parts)
+
+
 Miss = tuple[Problem, bool, tuple[int, ...]]
 """What may be meant, whether that is likely whatever is found, and where the words begin that it is about."""
 
@@ -66,6 +108,7 @@ Miss = tuple[Problem, bool, tuple[int, ...]]
 def _misses(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
     yield from _spaced(line, terms)
     yield from _connectives(line, terms)
+    yield from _contradictions(terms)
     for term in terms:
         found = _plain_word(line, term) if _is_plain(line, term) else _values(line, term)
         if found is not None:
@@ -96,7 +139,8 @@ def _understood(text: str) -> Query | None:
     reading = read(text)
     if reading.problems:
         problem = reading.problems[0]
-        if not problem.meant:
+        is_whole = problem.span.start == 0 or text[: problem.span.start] == "!"
+        if not problem.meant or not (is_whole or text.lstrip("!").lower().startswith(_WITH_KNOWN)):
             return None
         reading = read(text[: problem.span.start] + problem.meant[0] + text[problem.span.end :])
     terms = reading.query.terms
@@ -199,6 +243,9 @@ def _values(line: str, term: Term) -> tuple[Problem, bool] | None:
     word = _word(line, term)
     if term.spec.form is not Form.NAMES or '"' in word or term.name == "pattern":
         return None
+    apart = _apart(word)
+    if apart is not None:
+        return Problem(term.span, _SPACES, (apart,)), True
     stars = next((name for name in term.names if WILDCARD.search(name.decode("utf-8", "replace"))), None)
     if stars is not None:
         shown = written_bytes(stars, forbidden=",")
@@ -232,8 +279,10 @@ def _spaced(line: str, terms: Sequence[Term]) -> Iterator[Miss]:
             group = terms[at : at + count]
             if len(group) < count or not all(_is_plain(line, one) for one in group[1:]):
                 continue
-            joined = "".join(_word(line, one) for one in group)
-            if not (_begins_term(line, group) if _is_plain(line, first) else _has_unit_behind(line, group)):
+            words = [_word(line, one) for one in group]
+            words[-1] = _WORD_UNITS.get(words[-1].lower(), words[-1])
+            joined = "".join(words)
+            if not (_begins_term(line, group) if _is_plain(line, first) else _has_unit_behind(words)):
                 continue
             found = _NAMED.fullmatch(joined.removeprefix("!"))
             named = None if found is None else _named(*found.groups())
@@ -253,11 +302,24 @@ def _begins_term(line: str, group: Sequence[Term]) -> bool:
     return name in TERMS and _word(line, group[1])[0] in "=:<>" and _word(line, group[-1]).strip("=:<>") != ""
 
 
-def _has_unit_behind(line: str, group: Sequence[Term]) -> bool:
-    syntax = group[0].spec.syntax
-    word = _word(line, group[-1]).lower()
-    is_number = _word(line, group[0])[-1:].isdigit()
-    return len(group) == 2 and syntax is not None and is_number and word in {one.lower() for one in syntax.units}
+def _has_unit_behind(words: Sequence[str]) -> bool:
+    """Whether a term ends with a number, and the word behind it is its unit."""
+    *_, number, unit = words
+    return len(words) == 2 and number[-1:].isdigit() and unit[-1:].isalpha() and not read("".join(words)).problems
+
+
+def _contradictions(terms: Sequence[Term]) -> Iterator[Miss]:
+    """Yield pairs of terms that no key passes, such as `type:hash type:set`."""
+    for at, one in enumerate(terms):
+        for other in terms[at + 1 :]:
+            if one.name != other.name or one.name not in _OF_ONE or {*one.values} & {*other.values}:
+                continue
+            merged = _merged(one, other)
+            if merged is not None:
+                span = Span(one.span.start, other.span.end)
+                message = display_text(f"no key passes both “{one}” and “{other}”", limit=400)
+                meant = (str(merged),) if terms[at + 1] is other else ()
+                yield Problem(span, message, meant), True, (other.span.start,)
 
 
 def _connectives(line: str, terms: Sequence[Term]) -> Iterator[Miss]:

@@ -264,6 +264,8 @@ class _Word:
                 raise self._problem(start, end, str(error)) from None
         if spec.known and raw not in spec.known and self._line[start] != '"':
             text = raw.decode("utf-8", "replace")
+            if ":" in text:
+                raise self._problem(start, end, f"“{text}” is no {_NOUNS[spec.name]}: none has a colon")
             meant = _known_value(spec, text)
             if meant is not None:
                 message = f"“{text}” is no known {_NOUNS[spec.name]} (in quotes it is searched for all the same)"

@@ -76,6 +76,12 @@ def meant(line: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         ("size >1M", "size>1M"),
         ("size>2 K", "size>2K"),
         ("type = set", "type:set"),
+        ("idle>3 days", "idle>3d"),
+        ("size>10 MB", "size>10M"),
+        # terms without spaces between them, or of which no key passes both
+        ("in:shop,type:zset", "in:shop type:zset"),
+        ("type:set type:zset", "type:set,zset"),
+        ("enc:raw enc:int cart", "enc:raw,int cart"),
         # a glob where names are taken as they are
         ("in:shop:*", "in:shop"),
         ("in:*:user", "*:user:*"),
@@ -117,6 +123,28 @@ def test_what_may_be_an_ordinary_name_is_doubted_only_where_nothing_is_found(lin
 )
 def test_nothing_is_said_of_what_is_plain(line: str) -> None:
     assert meant(line)[0] == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("type:string,ttl:none", "type:string ttl:none"),
+        ("cart ttl:none;type:zset", "cart ttl:none type:zset"),
+        ("ttl:none|len>5 x", "ttl:none len>5 x"),
+        ("ttl: <1h", "ttl<1h"),
+        ("cart type: zset x", "cart type:zset x"),
+        ("len> 5", "len>5"),
+    ],
+)
+def test_a_line_that_can_not_be_read_is_mended_beyond_one_word(line: str, expected: str) -> None:
+    (problem, *_) = read_with_hints(line).problems
+    assert line[: problem.span.start] + problem.meant[0] + line[problem.span.end :] == expected
+
+
+@pytest.mark.parametrize("line", ["ttl=abc", "size=large", "idle:5x", "type:set !type:zset", "type:set,zset type:set"])
+def test_no_value_is_made_up(line: str) -> None:
+    query = read_with_hints(line).query
+    assert query.hints == ()
 
 
 def test_a_type_that_nobody_knows_is_doubted() -> None:
