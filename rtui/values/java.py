@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.values.formats import CERTAIN, Format
+from rtui.values.java_classes import settle
 from rtui.values.limits import Budget, Invalid
 from rtui.values.source import Reader, Source, read_tree
 from rtui.values.tree import Kind, Node, Step
@@ -203,6 +204,7 @@ class JavaReader(Reader):
         for one in reversed(line):
             self._fields(one)
         self.leave()
+        settle(node)
 
     def _fields(self, description: _Description) -> None:
         """Read the values of the fields that one class of an object has, and what that class has written itself."""

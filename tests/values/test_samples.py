@@ -111,10 +111,17 @@ def test_fields_of_java_come_from_all_classes_of_an_object() -> None:
     assert member(root, "friend").kind is Kind.NOTE
 
 
-def test_what_a_class_of_java_writes_itself_is_shown() -> None:
+def test_a_map_of_java_is_a_map() -> None:
     root = decode(SAMPLES["java map"]).root
+    assert root.kind is Kind.MAP
+    assert {str(child.name.value) for child in root.children if child.name} == {"user_id", "roles"}
+    assert member(root, "roles").kind is Kind.LIST
+
+
+def test_what_another_class_of_java_writes_itself_is_shown() -> None:
+    root = decode(SAMPLES["java map"].replace(b"java.util.HashMap", b"java.util.OtherMp")).root
     written = root.children[-1]
-    assert written.type_name == "written by java.util.HashMap"
+    assert written.type_name == "written by java.util.OtherMp"
     assert [child.value for child in written.children if child.kind is Kind.TEXT] == ["user_id", "roles"]
 
 
