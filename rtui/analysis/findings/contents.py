@@ -51,6 +51,7 @@ from rtui.analysis.humanize import fact_name, seconds
 from rtui.analysis.report.document import ColumnState, Report
 from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S
 from rtui.analysis.report.references import ReferenceChecks
+from rtui.analysis.report.tables.cells import so_far
 from rtui.keyspace.text.display import SafeText, display
 from rtui.registry.rules import RuleLevels, Severity
 
@@ -155,7 +156,13 @@ def findings(
             drafts = nsmallest(most_places, drafts, key=_cost)
         found += [draft.make() for draft in drafts]
     found.sort(key=_cost)
-    return Found(tuple(found), tuple(unlisted), tuple(unjudged), tuple(finder.rule for finder in checked))
+    return Found(
+        tuple(found),
+        tuple(unlisted),
+        tuple(unjudged),
+        tuple(finder.rule for finder in checked),
+        so_far=SafeText(so_far(report.head.coverage)),
+    )
 
 
 def looked_at(report: Report, levels: RuleLevels | None = None) -> frozenset[str]:

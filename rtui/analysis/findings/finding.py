@@ -239,6 +239,8 @@ class Found(Struct, frozen=True):
     """The rules that have been looked at, those that are not judged among them."""
     notes: tuple[SafeText, ...] = ()
     """What else is to know of them; without full stops."""
+    so_far: SafeText = SafeText("")
+    """How a sentence about all of them ends where not every key was seen; empty where they were."""
 
     @property
     def judged(self) -> tuple[str, ...]:

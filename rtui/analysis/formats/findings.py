@@ -56,7 +56,7 @@ def _ending(found: Found) -> Iterator[str]:
     for note in found.notes:
         yield f"note: {note}"
     by = f"{humanize.counted(len(found.judged), 'rule')}: {', '.join(found.judged)}" if found.judged else "no rule"
-    yield f"{summary(found)} by {by}."
+    yield f"{summary(found)}{found.so_far} by {by}."
 
 
 def summary(found: Found) -> str:

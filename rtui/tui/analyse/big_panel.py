@@ -11,7 +11,7 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.keys import SizeMeasure, above_thresholds, big_keys, longer_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note, unfound
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
@@ -101,7 +101,7 @@ def _above(report: Report, sampled: str) -> PanelTable:
         partial(above_thresholds, report, limits),
         note=(*note, Span(display_text(name, limit=TYPE_LIMIT), Role.ACCENT)),
         order=Order("keys"),
-        empty=literal("No key that was seen is above the limits"),
+        empty=unfound(report, "No key is above the limits"),
     )
 
 

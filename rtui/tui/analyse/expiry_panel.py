@@ -38,7 +38,7 @@ from rtui.tui.analyse.expiry_timeline import (
     ranges_line,
     timeline_lines,
 )
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, unfound
 from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
@@ -106,13 +106,13 @@ class ExpiryPanel(Panel[ExpiryState]):
         needs, by_no_ttl = ("ttl",), Order("no_ttl_keys")
         return (
             PanelTable("cliffs", literal("cliffs"), partial(cliffs, report), order=Order("keys"), needs=needs,
-                       empty=literal("No cliffs: no minutes stand out from those around them")),
+                       empty=unfound(report, "No minutes stand out from those around them")),
             PanelTable("about_to_expire", literal("big or hot, soon gone"), partial(about_to_expire, report),
                        order=Order("expires_at", upward=True), needs=needs, top=literal("big or hot"),
-                       empty=literal("None of the big and hot keys expires soon")),
+                       empty=unfound(report, "None of the big and hot keys expires soon")),
             PanelTable("expiry", literal("namespaces"), partial(expiry, report), order=by_no_ttl, needs=needs),
             PanelTable("no_ttl", literal("without TTL"), partial(no_ttl, report), order=by_no_ttl, needs=needs,
-                       empty=literal("Every key that was seen expires")),
+                       empty=unfound(report, "No key without TTL")),
             PanelTable("ttl_histogram", literal("time to live"), partial(ttl_histogram, report), needs=needs),
         )  # fmt: skip
 

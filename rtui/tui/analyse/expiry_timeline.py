@@ -22,6 +22,7 @@ from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, Figure
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
+from rtui.tui.analyse.panel import unfound
 from rtui.tui.kit.chart_lines import keys_text, share_text, size_text, standing
 from rtui.tui.kit.layout import Piece, display_text, fitted, tab
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal, right, width_of
@@ -204,7 +205,7 @@ def cliff_lines(report: Report, axis: Axis, width: int, height: int) -> list[Lin
         more = _beside_mark(GUTTER_CELLS + axis.cell_of(cliff.start_s), pieces, width)
         if len(lines) + len(more) <= max(1, height):
             lines += more
-    none = literal("No cliffs: nothing here stands out from the minutes around it.")
+    none = SafeText(f"{unfound(report, 'No cliffs: nothing here stands out from the minutes around it')}.")
     return lines or [(gap(GUTTER_CELLS), Span(none, Role.FAINT))]
 
 

@@ -76,7 +76,7 @@ class FindingsPanel(Panel[FindingsState]):
                 lambda: findings_table(found) if compared is None else compared_table(found, compared),
                 order=Order("memory"),
                 is_comparison=True,
-                empty=SafeText(f"Nothing wrong was found by {counted(len(found.judged), 'rule')}"),
+                empty=_nothing(found),
             ),
         )
 
@@ -124,6 +124,14 @@ class FindingsPanel(Panel[FindingsState]):
             *([Copy(literal("query that finds its keys"), query)] if (query := one.query) else []),
             Copy(literal("what is wrong and what to do"), f"{one.title}. {one.why} {one.remedy}"),
         )
+
+
+def _nothing(found: Found) -> SafeText:
+    """Return that nothing is wrong, as far as the keys were seen."""
+    rules = counted(len(found.judged), "rule")
+    if found.so_far:
+        return SafeText(f"Nothing wrong{found.so_far}, by {rules}")
+    return SafeText(f"Nothing wrong was found by {rules}")
 
 
 def _summary(found: Found, compared: FindingsComparison | None) -> str:

@@ -16,7 +16,7 @@ from rtui.analysis.report.document import HotKey, HotList, HotReport, HotSource,
 from rtui.analysis.report.tables.keys import hot_keys, hot_slots, of_sample
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, sample_note, unfound
 from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, beside_each_other, inset, paragraph
 from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, literal, type_role, width_of
@@ -121,7 +121,7 @@ class HotKeysPanel(Panel[HotKeysState]):
                 partial(_hot_table, report, at),
                 note=sample_note(of_sample(report))[:1],
                 top=literal("hottest"),
-                empty=literal("No key stands out"),
+                empty=unfound(report, "No key stands out"),
             )
             for at, one in enumerate(report.hot.lists)
         ]

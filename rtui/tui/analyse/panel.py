@@ -11,11 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Final, Generic, LiteralString, TypeAlias, TypeVar
 
 from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
+from rtui.analysis.report.tables.cells import so_far
 from rtui.analysis.report.tables.changes import Changes
 from rtui.analysis.report.tables.differences import differences
 from rtui.analysis.report.tables.table import Subject, Table
@@ -44,6 +45,13 @@ KEPT_CHARTS: Final = 16
 NO_TEXT: Final = literal("")
 
 NOTHING_TO_LIST: Final = literal("Nothing to list")
+
+
+def unfound(report: Report, text: LiteralString) -> SafeText:
+    """Return a sentence about what was not found, which says so where not all keys were seen; no full stop."""
+    return SafeText(f"{text}{so_far(report.head.coverage)}")
+
+
 """The title in place of an empty table that has none of its own."""
 
 

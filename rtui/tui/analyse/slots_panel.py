@@ -23,7 +23,7 @@ from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot
 from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command, unfound
 from rtui.tui.analyse.slot_map import (
     GUTTER_CELLS,
     SHADES,
@@ -144,7 +144,7 @@ class SlotsPanel(Panel[SlotsState]):
             PanelTable("slots", literal("fullest slots"), lambda: replace(fullest_slots(report), note=""), order=order,
                        top=literal("fullest")),
             PanelTable("slot_tags", literal("hash tags"), partial(slot_tags, report), order=order,
-                       top=literal("heaviest"), empty=literal("No key that was seen has a hash tag")),
+                       top=literal("heaviest"), empty=unfound(report, "No key has a hash tag")),
         ]  # fmt: skip
         if report.cluster is not None:
             tables.insert(0, PanelTable("nodes", literal("nodes"), partial(nodes, report), is_outlier))

@@ -5,10 +5,11 @@ from __future__ import annotations
 from math import isinf
 from typing import Final
 
+from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import ColumnState, CoverageKind, KeyRecord, Quantiles, Report, Stats
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, KeyRecord, Quantiles, Report, Stats
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 from rtui.keyspace.slots import SLOTS, key_slot
@@ -166,3 +167,17 @@ class Owners:
 def plain(figure: Figure) -> float:
     """Return the number itself, without its interval."""
     return figure.value if isinstance(figure, Estimate) else figure
+
+
+def so_far(coverage: Coverage) -> str:
+    """Return how a sentence ends that says what was not found: ` so far (49% of the keys seen)`.
+
+    Of a sample ` in a sample of 4,000 keys`; empty where every key was seen.
+    """
+    if coverage.kind is CoverageKind.EXACT:
+        return ""
+    if coverage.kind is CoverageKind.ESTIMATE:
+        return f" in a sample of {humanize.keys(coverage.keys)}"
+    if coverage.fraction is None:
+        return f" so far ({humanize.keys(coverage.counted_keys)} seen)"
+    return f" so far ({humanize.share(min(coverage.fraction, 0.99))} of the keys seen)"

@@ -8,7 +8,7 @@ from typing import Literal
 from rtui.analysis import humanize
 from rtui.analysis.columns import SAMPLE_EVERY, Asked
 from rtui.analysis.report.document import CoverageKind, HotSource, Report
-from rtui.analysis.report.tables.cells import Cells, Owners, plain
+from rtui.analysis.report.tables.cells import Cells, Owners, plain, so_far
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, AtLeast, Cell, Column, Table, Unit
 from rtui.keyspace.text.display import display, display_text
 from rtui.keyspace.types import STRING, type_of
@@ -114,7 +114,8 @@ def _note(report: Report) -> str:
     unseen = f"{sampled}: there may be larger ones among those that were not. " if sampled else ""
     if not over:
         none = "None of them" if unseen else "No key"
-        return f"{unseen}{none} is above the thresholds of {name}."
+        seen = "" if unseen else so_far(report.head.coverage)
+        return f"{unseen}{none} is above the thresholds of {name}{seen}."
     mark = COVERAGE_MARKS[report.head.coverage.kind]
     counts = ", ".join(f"{display(kind, limit=64)} {humanize.written_keys(count, mark)}" for kind, count in over)
     return f"{unseen}Keys above the thresholds of {name}: {counts}."
