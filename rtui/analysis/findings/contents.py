@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nsmallest
@@ -87,19 +87,19 @@ FINDERS: Final = (
     Finder(MIXED, mixed, facts=("ttl",)),
     Finder(LOCK_WITHOUT_TTL, locks_without_ttl, facts=("ttl",)),
     Finder(LOCK_LONG, long_locks, facts=("ttl",)),
-    Finder(BIG, big_keys, facts=("memory", "length")),
+    Finder(BIG, big_keys, facts=("type",)),
     Finder(SKEW, skewed_tags),
     Finder(CROSS, scattered, applies=is_cluster),
     Finder(
         GROWING,
         growing_queues,
-        facts=("length",),
+        facts=("type", "length"),
         applies=lambda basis: basis.before is not None,
         lacks=NO_EARLIER,
     ),
-    Finder(NULL, tiny_strings, facts=("ttl", "length")),
-    Finder(AS_HASH, strings_as_hash, facts=("ttl", "memory", "length")),
-    Finder(OVER, lengths_over, facts=("encoding", "length"), applies=has_limited_types),
+    Finder(NULL, tiny_strings, facts=("type", "ttl", "length")),
+    Finder(AS_HASH, strings_as_hash, facts=("type", "ttl", "memory", "length")),
+    Finder(OVER, lengths_over, facts=("type", "encoding", "length"), applies=has_limited_types),
     Finder(
         HOT,
         expiring_hot_keys,
@@ -122,8 +122,6 @@ MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""
 
 RULE_WAS_OFF: Final = "the report was made with a registry in which the rule is off"
-
-_NOTHING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
 
 
 def findings(
@@ -161,6 +159,7 @@ def findings(
         tuple(unlisted),
         tuple(unjudged),
         tuple(finder.rule for finder in checked),
+        notes=tuple(_notes(checked, basis)),
         so_far=SafeText(so_far(report.head.coverage)),
     )
 
@@ -184,16 +183,33 @@ def _doubt(finder: Finder, basis: Basis) -> SafeText:
     if finder.rule in EXPECTATIONS and not is_expected(finder.rule, basis):
         return SafeText("")
     for fact in finder.facts:
-        column = basis.report.head.columns.get(fact)
-        if column is not None and column.state in _NOTHING:
-            reason = f": {column.reason}" if column.reason else ""
-            return SafeText(f"{fact_name(fact)} is {_STATES[column.state]}{reason}")
+        if not basis.knows(fact):
+            return _why_unknown(fact, basis)
     if "idle" in finder.facts and basis.is_of_replicas:
         return SafeText("replicas were asked, which do not know what clients read on the primary")
     special = _DOUBTS.get(finder.rule)
     if special is not None and (why := special(basis)):
         return SafeText(why)
     return _lengths_missing(finder.rule, basis) or _border_missing(finder.rule, basis)
+
+
+def _why_unknown(fact: str, basis: Basis) -> SafeText:
+    """Return why a fact is not known of any key."""
+    column = basis.report.head.columns[fact]
+    reason = f": {column.reason}" if column.reason else ""
+    return SafeText(f"{fact_name(fact)} is {_STATES.get(column.state, column.state)}{reason}")
+
+
+def _sizes_unknown(basis: Basis) -> str:
+    """Return why nothing is known of how large keys are; one of memory and length suffices."""
+    return "" if basis.knows("memory") or basis.knows("length") else _why_unknown("memory", basis)
+
+
+def _notes(checked: Sequence[Finder], basis: Basis) -> Iterator[SafeText]:
+    """Yield what rules go by that go by less than they might."""
+    for known, other in (("memory", "length"), ("length", "memory")):
+        if any(one.rule == BIG for one in checked) and basis.knows(known) and not basis.knows(other):
+            yield SafeText(f"{BIG} goes by {known}: {_why_unknown(other, basis)}")
 
 
 def _references_left(basis: Basis) -> str:
@@ -212,6 +228,7 @@ def _name_rule_off(rule: str, basis: Basis) -> str:
 
 
 _DOUBTS: Final[dict[str, Callable[[Basis], str]]] = {
+    BIG: _sizes_unknown,
     DANGLING: _references_left,
     TWIN: _references_left,
     SKEW: _shares_unknown,

@@ -32,8 +32,8 @@ OVER_NOTE: Final = SafeText("some of them may be over the limit by the size of a
 
 
 def has_limited_types(basis: Basis) -> bool:
-    """Whether there are keys of a type with a compact encoding."""
-    return any(one.name in _LARGE for one in basis.report.summary.types)
+    """Whether there are keys of a type with a compact encoding, so far as types are known."""
+    return not basis.knows("type") or any(one.name in _LARGE for one in basis.report.summary.types)
 
 
 def types_without_lengths(basis: Basis) -> tuple[bytes, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from msgspec import Struct
 
@@ -14,7 +14,7 @@ from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.places import example_keys, glob_of, label, scan_line
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import Behind, keys_of
-from rtui.analysis.report.document import Node, Report
+from rtui.analysis.report.document import ColumnState, Node, Report
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.references import ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
@@ -162,6 +162,10 @@ def levels_of(report: Report) -> RuleLevels:
     return RuleLevels(severities, parameters)
 
 
+_NOTHING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
+"""The states of columns of which nothing is known."""
+
+
 class Draft(NamedTuple):
     """A finding that is made when it is among the most costly of its rule."""
 
@@ -196,6 +200,11 @@ class Basis:
         """Whether keys were inspected on a replica, which does not know when clients use them."""
         nodes = () if self.report.cluster is None else self.report.cluster.nodes
         return "replica" in (self.report.head.server.role, *(one.role for one in nodes))
+
+    def knows(self, fact: str) -> bool:
+        """Whether a fact is known of some keys, by the name of its column."""
+        column = self.report.head.columns.get(fact)
+        return column is None or column.state not in _NOTHING
 
     def severity(self, rule: str) -> Severity:
         """Return how much violations of a rule matter."""

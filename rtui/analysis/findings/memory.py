@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from rtui.analysis import humanize
+from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, of_namespace
 from rtui.analysis.findings.places import label, least, memory_line
@@ -28,7 +29,8 @@ MOST_EXAMPLES: Final = 3
 def big_keys(basis: Basis) -> Iterator[Draft]:
     """Find the keys of each type above the limits of the rule, of those that the report lists.
 
-    A list that ends with a key above the limit goes on after it, so there are at least as many.
+    A list that ends with a key above the limit goes on after it, so there are at least as many. Where lengths are not
+    known, memory decides: that of a string exceeds its length by some tens of bytes.
     """
     big = basis.report.summary.big
     size = int(basis.number(BIG, "size"))
@@ -37,7 +39,11 @@ def big_keys(basis: Basis) -> Iterator[Draft]:
         length = int(basis.number(BIG, "string" if is_string else "elements"))
         lists = big.by_type_memory.get(kind, ()), big.by_type_length.get(kind, ())
         over = {one.key: one for records in lists for one in records if _is_over(one, length, size)}
-        behind = above(kind, length, None if is_string else size)
+        by_length = basis.knows("length") or any((one.length or 0) > length for one in over.values())
+        if by_length:
+            behind = above(kind, length, None if is_string else size)
+        else:
+            behind = above(kind, None, length if is_string else size)
         if not over or behind is None:
             continue
         goes_on = any(records and _is_over(records[-1], length, size) for records in lists)
@@ -47,7 +53,9 @@ def big_keys(basis: Basis) -> Iterator[Draft]:
         known = [one.memory_bytes for one in largest if one.memory_bytes is not None]
         keys = Amount(len(over), at_least=may_lack)
         memory = Amount(sum(known), at_least=may_lack or len(known) < len(over)) if known else None
-        limit = humanize.size(length) if is_string else f"{length:,} elements or {humanize.size(size)}"
+        limit = humanize.size(length if is_string else size)
+        if not is_string and by_length:
+            limit = SafeText(f"{length:,} elements or {limit}")
         yield Draft(
             keys, memory, partial(_big, basis, kind, limit, keys=keys, memory=memory, largest=largest, behind=behind)
         )
@@ -73,13 +81,26 @@ def _big(
         memory=memory,
         find_behind=lambda: behind,
         find_command=lambda: memory_line(largest[0].key),
-        evidence=tuple(map(_record_text, largest[:MOST_EXAMPLES])),
+        evidence=(*map(_record_text, largest[:MOST_EXAMPLES]), *_other_limit(basis, kind)),
         example_keys=tuple(one.key for one in largest[:MOST_EXAMPLES]),
     )
 
 
+def _other_limit(basis: Basis, kind: bytes) -> Iterator[SafeText]:
+    """Say by what the list of big keys counts, where that is another limit."""
+    name = basis.report.head.scope.preset
+    found = presets.preset(name).limits(kind) if name in presets.names() else presets.SizeLimits()
+    own = int(basis.number(BIG, "string" if kind == STRING.name else "elements"))
+    if found.length not in (None, own):
+        unit = humanize.size(found.length) if kind == STRING.name else f"{found.length:,} elements"
+        counted = f"the thresholds of {display(name.encode(), limit=40)}, from {unit}"
+        yield SafeText(f"{BIG} has a limit of its own; the list of big keys goes by {counted}")
+
+
 def _is_over(record: KeyRecord, length: int, size: int) -> bool:
-    return (record.length or 0) > length or (record.memory_bytes or 0) > size
+    """Whether a key is above one of both limits; a string of unknown length is judged by its memory."""
+    is_unknown = record.key_type == STRING.name and record.length is None
+    return (record.length or 0) > length or (record.memory_bytes or 0) > (min(length, size) if is_unknown else size)
 
 
 def _record_text(record: KeyRecord) -> SafeText:

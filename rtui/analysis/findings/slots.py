@@ -40,7 +40,8 @@ def _skewed(basis: Basis, tag: SlotTag, portions: tuple[float, float], keys: Amo
     cluster = basis.report.cluster
     owner = None if cluster is None else cluster.owner_of(tag.slot)
     slot = f"slot {tag.slot}" if owner is None else f"slot {tag.slot} of {owner.label}"
-    title = f"Hash tag {shown} puts {keys.keys()} on {slot}, {humanize.share(portion)} of all {of_what}"
+    whole = f"the {of_what} seen" if basis.cells.is_partial else f"all {of_what}"
+    title = f"Hash tag {shown} puts {keys.keys()} on {slot}, {humanize.share(portion)} of {whole}"
     return Finding(
         rule=SKEW,
         severity=basis.severity(SKEW),
