@@ -59,6 +59,8 @@ class Candidate(Struct, gc=False):
     """When its TTL was read, or else the first fact; seconds since the epoch."""
     unknown: Fact | None = None
     """The first fact that a term needs and that is not known."""
+    why_untyped: str = ""
+    """Why its type could not be read, a reason that holds for what depends on the type as well."""
 
     def record(self) -> KeyRecord:
         """Return what is known of it."""

@@ -185,9 +185,12 @@ class KeyFinder:
     def _leave_unknown(self, candidate: Candidate, at: int, why: str) -> None:
         """Note that a fact of a key is not known, where a term needs it."""
         fact = self._stages[at]
+        if fact is Fact.TYPE:
+            candidate.why_untyped = why
         if at < len(self._deciding) and fact in self._tests and candidate.unknown is None:
             candidate.unknown = fact
-            self.reasons.setdefault(fact, display_text(why, limit=200))
+            is_by_type = fact in _BY_TYPE and candidate.key_type is None
+            self.reasons.setdefault(fact, display_text((is_by_type and candidate.why_untyped) or why, limit=200))
 
     def _decided(self, candidates: list[Candidate]) -> list[Candidate]:
         """Count matches and keys that could not be decided; return the matches whose facts are wanted."""

@@ -115,7 +115,7 @@ class KeyRights:
         if not isinstance(reply, ServerError):
             return f"the answer to {name} is no value that it could be"
         if is_key_refusal(reply):
-            return f"{name} is refused for some keys: {reply.text}"
+            return f"{name} is denied for some keys: {reply.text}"
         if refuses_fact(reply):
             self.plan.capabilities.record(name, reply)
         return str(reply)
