@@ -31,8 +31,11 @@ WRITE_S: Final = 0.1
 """How often found keys are written."""
 
 
-FORECAST_S: Final = 2.0
+FORECAST_S: Final = 3.0
 """After so long it is said how long a search takes: by then its speed is known, which depends on the server's load."""
+
+START_S: Final = 1.0
+"""Before, a search is slower: COUNT grows while it is learnt what a key costs."""
 
 OFF: Final = 1.25
 """A forecast that is off by more than this factor is said anew."""
@@ -46,20 +49,27 @@ class Forecast:
         self._run, self._began_s = run, now_s
         self._due_s = now_s + FORECAST_S
         self._said_s: float | None = None
+        self._start: tuple[float, float] | None = None
+        """When it was measured first, and what fraction was done."""
 
     def due(self, now_s: float) -> SafeText | None:
         """Return the sentence that is due; None where nothing new is known, or it is over soon."""
         progress, options, matches = self._run.progress, self._run.options, self._run.matches
-        if now_s < self._due_s or not progress.fraction or progress.state is not ScanState.RUNNING:
+        elapsed_s, fraction = now_s - self._began_s, progress.fraction
+        if elapsed_s < START_S or fraction is None or progress.state is not ScanState.RUNNING:
             return None
-        elapsed_s = now_s - self._began_s
+        if self._start is None:
+            self._start = now_s, fraction
+        start_s, done = self._start
+        if now_s < self._due_s or fraction <= done:
+            return None
         self._due_s = now_s + elapsed_s
-        whole_s = elapsed_s / progress.fraction
+        whole_s = elapsed_s + (1 - fraction) * (now_s - start_s) / (fraction - done)
         if options.stops_at_limit and matches.listed:
             whole_s = min(whole_s, elapsed_s * options.limit / matches.listed)
         if options.budget_s is not None:
             whole_s = min(whole_s, options.budget_s)
-        said_s, is_soon = self._said_s, whole_s - elapsed_s < FORECAST_S
+        said_s, is_soon = self._said_s, whole_s - elapsed_s < START_S
         if is_soon or (said_s is not None and max(whole_s / said_s, said_s / whole_s) < OFF):
             return None
         self._said_s = whole_s

@@ -273,25 +273,22 @@ def said_of(going: Going, **seconds: float) -> list[str | None]:
 
 
 def test_how_long_it_takes_is_said_by_its_speed_and_again_where_that_changes() -> None:
-    sentences = said_of(Going(None), s0_5=0.1, s2_1=0.05, s3=0.1, s5=0.12, s11=0.14, s13=0.9, s30=0.95)
+    sentences = said_of(Going(None), s0_5=0.001, s1=0.01, s2_9=0.1, s3=0.05, s5=0.1, s7=0.13, s14=0.14, s29=0.95)
     assert sentences == [
-        None,
-        "Takes about 42s at gentle pace, by its speed so far.",
-        None,
-        None,
-        "Takes about 1m 19s at gentle pace, by its speed so far.",
-        None,
-        None,
+        *(None, None, None),
+        "Takes about 50s at gentle pace, by its speed so far.",
+        *(None, None),
+        "Takes about 1m 40s at gentle pace, by its speed so far.",
+        "Takes about 30s at gentle pace, by its speed so far.",
     ]
 
 
 def test_a_search_that_ends_early_is_not_forecast_to_its_end() -> None:
-    assert said_of(Going(None), s3=0.9) == [None]
+    assert said_of(Going(None), s1=0.5, s3=0.99) == [None, None]
     limited = Going(None, 10, FindOptions(limit=40, stops_at_limit=True, pace=Pace.FULL))
-    assert said_of(limited, s3=0.01) == ["Takes about 12s at full pace, by its speed so far."]
-    assert said_of(Going(None, options=FindOptions(budget_s=20)), s3=0.01) == [
-        "Takes about 20s at gentle pace, by its speed so far."
-    ]
+    assert said_of(limited, s1=0.001, s3=0.01)[1] == "Takes about 12s at full pace, by its speed so far."
+    timed = Going(None, options=FindOptions(budget_s=20))
+    assert said_of(timed, s1=0.001, s3=0.01)[1] == "Takes about 20s at gentle pace, by its speed so far."
 
 
 def test_nothing_is_forecast_where_cursors_have_no_place() -> None:
