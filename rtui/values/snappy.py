@@ -1,8 +1,9 @@
-"""Snappy: blocks, which begin with the length of what is in them, and frames of such blocks.
+"""Snappy: blocks, which begin with the length of what is in them, and frames of such blocks; frames of S2.
 
 The library decompresses whole blocks. A block is a row of elements, each literal bytes or a repetition of earlier ones,
 so one that is cut, or too large, is cut after its last complete element and given the length of what is left of it. See
-format_description.txt and framing_format.txt of Snappy.
+format_description.txt and framing_format.txt of Snappy. S2 adds a repetition from the last distance, which the library
+does not know, so its blocks are decompressed here.
 """
 
 from __future__ import annotations
@@ -15,8 +16,12 @@ from rtui.values.source import Source
 from rtui.values.tree import Step
 
 FRAME_MAGIC: Final = b"\xff\x06\x00\x00sNaPpY"
+S2_MAGIC: Final = b"\xff\x06\x00\x00S2sTwO"
 _COMPRESSED, _UNCOMPRESSED, _FIRST_SKIPPABLE = 0x00, 0x01, 0x80
 _CHECKSUM_BYTES: Final = 4
+_SHORT_REPEAT: Final = 8
+"""The longest repetition of S2 from the last distance whose length needs no further bytes."""
+
 _MIN_BLOCK: Final = 8
 _MAX_CONTENT: Final = 1 << 32
 _SNIFFED_BYTES: Final = 16 * 1024
@@ -90,6 +95,45 @@ def block_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool
     return found, given == declared and end == len(block)
 
 
+def _s2_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
+    """Decompress a block of S2 up to `limit` bytes; return them and whether they are all, raise as `block_content`."""
+    declared, at = _declared(block)
+    most = min(limit, declared)
+    out = bytearray()
+    steps = distance = 0
+    while at < len(block) and len(out) < most:
+        steps += 1
+        if not steps % 1024:
+            budget.check_time()
+        tag = block[at]
+        kind, size = tag & 3, tag >> 2
+        at += 1
+        if kind == 0:
+            width = max(0, size - 59)
+            length = (int.from_bytes(block[at : at + width], "little") if width else size) + 1
+            out += block[at + width : at + width + length]
+            at += width + length
+            continue
+        width = (1, 2, 4)[kind - 1]
+        number = int.from_bytes(block[at : at + width], "little")
+        at += width
+        length = 4 + (size & 7) if kind == 1 else size + 1
+        if kind > 1 or (number := (tag >> 5) << 8 | number):
+            distance = number
+        elif length > _SHORT_REPEAT:
+            width = length - _SHORT_REPEAT
+            length = int.from_bytes(block[at : at + width], "little") + (8, 260, 65_540)[width - 1]
+            at += width
+        if at > len(block):
+            break
+        if not 0 < distance <= len(out):
+            raise Invalid("repeats bytes that never were")
+        length = min(length, most - len(out))
+        pattern = bytes(out[-distance:][:length])
+        out += (pattern * -(-length // len(pattern)))[:length]
+    return bytes(out[:most]), len(out) == declared
+
+
 def _sniff_block(source: Source, budget: Budget) -> float | None:
     """Recognise a block by its elements, which have to give the length that it declares."""
     if len(source.data) < _MIN_BLOCK or source.is_text:
@@ -116,7 +160,9 @@ def _read_block(source: Source, budget: Budget) -> Step:
 
 
 def _read_frame(source: Source, budget: Budget) -> Step:
-    """Decompress the chunks of a frame."""
+    """Decompress the chunks of a frame, of Snappy or S2."""
+    block = _s2_content if source.data.startswith(S2_MAGIC) else block_content
+    name = "S2" if block is _s2_content else "snappy"
     data, at, out = source.data, 0, bytearray()
     limit = budget.limits.output_bytes
     note = ""
@@ -131,25 +177,26 @@ def _read_frame(source: Source, budget: Budget) -> Step:
             if kind == _UNCOMPRESSED:
                 out += chunk
             elif kind == _COMPRESSED:
-                content, is_all = block_content(chunk, limit - len(out), budget)
+                content, is_all = block(chunk, limit - len(out), budget)
                 out += content
             elif kind < _FIRST_SKIPPABLE:
                 raise Invalid(f"has no chunk {kind:02x}")
             if len(out) > limit or not (is_all or at > len(data)):
-                note = f"only the first {min(limit, len(out)):,} bytes that come out of snappy are shown"
+                note = f"only the first {min(limit, len(out)):,} bytes that come out of {name} are shown"
     except Cut:
         truncated = True
     except Invalid as error:
         if not out:
             raise
-        note = f"snappy is damaged after {len(out):,} bytes: it {error}"
+        note = f"{name} is damaged after {len(out):,} bytes: it {error}"
     if at > len(data) and source.is_whole:
-        note = note or "the snappy stream ends early"
+        note = note or f"the {name} stream ends early"
     return Step(bytes(out[:limit]), (note,) if note else (), truncated or bool(note))
 
 
 FORMATS: Final = (
     Format("snappy", lambda source, _: CERTAIN if source.data.startswith(FRAME_MAGIC) else None, _read_frame),
+    Format("S2", lambda source, _: CERTAIN if source.data.startswith(S2_MAGIC) else None, _read_frame),
     Format("snappy block", _sniff_block, _read_block, needs_proof=True),
 )
 """The decoders of this module."""
