@@ -25,6 +25,7 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr
 
+from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.segments import Segment, Separators
 
 Z_95: Final = 1.959963984540054
@@ -119,7 +120,8 @@ class NamespaceTally:
         for key in keys:
             self.drawn += 1
             path: NamespacePath = ()
-            for segment in islice(self._separators.segments(key), self._depth):
+            name = swapped(key, self._separators.java_separator)
+            for segment in islice(self._separators.segments(name), self._depth):
                 if not segment.separator:
                     break
                 path = (*path, segment)

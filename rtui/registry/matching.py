@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, NamedTuple
 
+from rtui.keyspace.text.java_names import texts_of
 from rtui.registry.patterns import LONGEST_KEY, Literal, Part, Pattern, Segment, compiled
 
 NO_PATTERN: Final = -1
@@ -286,11 +287,11 @@ class Matcher:
         return None if found == NO_PATTERN else found
 
     def match_page(self, keys: Sequence[bytes]) -> list[int]:
-        """Return the index of the pattern of each key, -1 for a key without."""
+        """Return the index of the pattern of each key, -1 for a key without; of names of Java that of their texts."""
         split, nodes, still_open = self._split, self._nodes, self._open
         most = len(still_open)
         found: list[int] = []
-        for key in keys:
+        for key in texts_of(keys):
             if len(key) > LONGEST_KEY:
                 found.append(NO_PATTERN)
                 continue
@@ -303,7 +304,7 @@ class Matcher:
 
     def fields(self, key: bytes, index: int) -> dict[str, bytes]:
         """Return the values of the named placeholders of a key of this pattern; raises ValueError for another."""
-        found = self.patterns[index].fields(key)
+        found = self.patterns[index].fields(texts_of((key,))[0])
         if found is None:
             raise ValueError("the key does not have this pattern")
         return found

@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 from rtui.keyspace.text.display import is_hidden
 from rtui.keyspace.text.identifiers import NUMBER, Identifiers
+from rtui.keyspace.text.java_names import texts_of
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
 from rtui.registry.forms import WORD
 from rtui.registry.patterns import Literal, Pattern
@@ -215,14 +216,14 @@ class NamingRules:
     def found_in(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
         """Return what is found of each name: the bits of rules, those that are off too, and of its styles.
 
-        See `styles_found`; 0 for keys of a pattern that is named by somebody else.
+        See `styles_found`; of names of Java of their texts, 0 for keys of a pattern that is named by somebody else.
         """
         config = self.config
         ok, single, split = self._ok, self._single, self._split
         longest, shortest, deepest, of_patterns = config.longest, config.shortest, config.deepest, self._of_patterns
         with_values = self._with_values
         found = []
-        for name, pattern in zip(keys, patterns, strict=True):
+        for name, pattern in zip(texts_of(keys), patterns, strict=True):
             key, words = name, of_patterns[pattern] if pattern >= 0 else 0
             if words is None:
                 found.append(0)

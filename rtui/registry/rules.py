@@ -194,6 +194,12 @@ RULES: Final[dict[str, Rule]] = {
             "Have the client write names as text: a serialiser for keys is often an option of its own.",
         ),
         Rule(
+            "name-java-serialised", NAMES, WARN, "Names that Java has serialised",
+            "Only clients with the same serializer find these keys, and each name is seven bytes longer.",
+            "Use StringRedisSerializer for keys in place of JdkSerializationRedisSerializer, and rename the old keys.",
+            basis="The name is ac ed 00 05 74, the length of the text in two bytes, and the text.",
+        ),
+        Rule(
             "name-empty-segment", NAMES, WARN, "An empty segment",
             "Most often a variable was empty when the name was built.",
             "Look where the name is built, and refuse empty values there.",

@@ -21,7 +21,7 @@ from typing import Final
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import prefix_pattern
+from rtui.keyspace.text.glob import namespace_pattern
 from rtui.server import guard
 from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.deployment.nodes import Deployment, ServerNode
@@ -295,7 +295,7 @@ class KeyspacePass:
 
         cluster = ScannedCluster(self._deployment)
         nodes = [cluster.scan_node(one, size) for one in await self._deployment.scanned()]
-        control, pattern = RunControl(self.control.pace), prefix_pattern(namespace.path())
+        control, pattern = RunControl(self.control.pace), namespace_pattern(namespace.path())
         whole = cluster if self._deployment.is_cluster else None
         scan = Scan(nodes, add, control, match=pattern, key_type=self.only.key_type, cluster=whole)
         try:

@@ -39,6 +39,7 @@ from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.text.identifiers import ANY_NAMES, DIGITS, LONGEST, MARKS, PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.java_names import HEADER
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 
@@ -304,7 +305,7 @@ class PatternTree:
             else:
                 likeness &= child.likeness
             node = child
-        if likeness and (self._size > size or self.segments.may_have_whole(key)):
+        if likeness and (self._size > size or self.segments.may_have_whole(key) or key.startswith(HEADER)):
             likeness = 0
         return node, likeness
 

@@ -37,6 +37,7 @@ from rtui.analysis.findings.registered import (
     unregistered,
     unused,
 )
+from rtui.analysis.findings.serialised import JAVA, has_java_names, java_names
 from rtui.analysis.findings.single_keys import GROWING, HOT, expiring_hot_keys, growing_queues, knows_hot_keys
 from rtui.analysis.findings.slots import CROSS, SKEW, is_cluster, scattered, skewed_tags
 from rtui.analysis.findings.strings import (
@@ -90,6 +91,7 @@ FINDERS: Final = (
     Finder(BIG, big_keys, facts=("type",)),
     Finder(SKEW, skewed_tags),
     Finder(CROSS, scattered, applies=is_cluster),
+    Finder(JAVA, java_names, applies=has_java_names),
     Finder(
         GROWING,
         growing_queues,

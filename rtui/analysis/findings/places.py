@@ -14,6 +14,7 @@ from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.members import Figure
 from rtui.keyspace.text.display import SafeText, display, display_text, quoted
 from rtui.keyspace.text.glob import escape_glob
+from rtui.keyspace.text.java_names import HEADER, MARK, raw_name
 
 _PURPOSE_LIMIT: Final = 120
 
@@ -68,6 +69,9 @@ def glob_of(path: Sequence[Node]) -> bytes:
     for node in path:
         if node.kind is NodeKind.OTHER:
             return b"".join(parts) + b"*"
+        if node.name == MARK and node.kind is NodeKind.LITERAL and len(parts) <= 2:
+            parts.append(HEADER + b"??")
+            continue
         literals = FOLDED.split(node.name) if node.kind is NodeKind.PATTERN else [node.name]
         parts.append(b"*".join(map(escape_glob, literals)))
         parts.append(escape_glob(node.separator))
@@ -80,7 +84,7 @@ def example_keys(path: Sequence[Node]) -> tuple[bytes, ...]:
     for below_it in islice(path[-1].walk(tuple(path[:-1])), MOST_NODES):
         node = below_it[-1]
         if node.kind is NodeKind.LITERAL and not node.separator and not node.children and len(below_it) > 1:
-            found.append(b"".join(one.name + one.separator for one in below_it))
+            found.append(raw_name(b"".join(one.name + one.separator for one in below_it)))
         found += node.examples[:1] if node.children or len(below_it) > len(path) else node.examples
     return tuple(found[:MOST_EXAMPLES])
 

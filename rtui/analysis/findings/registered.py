@@ -38,7 +38,10 @@ from rtui.registry.rules import RULES, Family
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
 """Rules about what patterns expect of their keys."""
 
-NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.NAMES and rule.id != "tag-skew")
+OF_NAMESPACES: Final = frozenset({"tag-skew", "name-java-serialised"})
+"""Rules about names that are broken by many together, whatever a registry says."""
+
+NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.NAMES and rule.id not in OF_NAMESPACES)
 """Rules about single names."""
 
 UNREGISTERED: Final = "key-unregistered"

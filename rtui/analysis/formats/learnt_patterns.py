@@ -28,6 +28,7 @@ from rtui.analysis.formats.json import name_text
 from rtui.analysis.report.document import Node, NodeKind, Stats
 from rtui.analysis.report.leading_number import only_number
 from rtui.keyspace.text.identifiers import ANY_TAG, ANY_WITH_TAG, Identifiers
+from rtui.keyspace.text.java_names import MARK, raw_name
 from rtui.keyspace.text.segments import Separators
 from rtui.registry.ambiguities import ambiguities
 from rtui.registry.forms import ANY, ANY_DEPTH, DATE, EMAIL, FORMS, HEX, INT, IP, UUID, Form, Values
@@ -233,6 +234,9 @@ def _leaves(root: Node, identifiers: Identifiers, most_names: int) -> Iterator[t
         before, text, parent = waiting.pop()
         is_many = sum(map(_is_single, parent.children)) > most_names
         for child in parent.children:
+            if parent is root and child.name == MARK and child.children:
+                waiting.append(((), MARK + child.separator, child))  # names of Java are matched by their texts
+                continue
             word = None if text is None else only_number(child, text)
             name = child.name if word is None else word
             if word is not None:
@@ -250,7 +254,7 @@ def _leaves(root: Node, identifiers: Identifiers, most_names: int) -> Iterator[t
             elif child.separator:
                 yield (*parts, child.separator, _REST), child, ()
             else:
-                yield parts, child, child.examples if own is None else (own,)
+                yield parts, child, child.examples if own is None else (raw_name(own),)
 
 
 def _is_single(node: Node) -> bool:

@@ -14,6 +14,7 @@ from rtui.analysis.query.regex import compiled
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern, escape_glob, prefix_pattern
+from rtui.keyspace.text.java_names import BEGINNING, HEADER, MARK, SIGN, java_text, swapped
 from rtui.keyspace.text.segments import Separators
 
 Test = Callable[[bytes], object]
@@ -30,8 +31,8 @@ class NameFilter:
 
     def __init__(self, query: Query, separators: Separators) -> None:
         """Raises RegexError where the library for `re:` is missing."""
-        self._tests = [(name_test(term, separators), term.is_negated) for term in query.about(Fact.NAME)]
-        self._tests.sort(key=lambda one: isinstance(one[0], PatternMatcher))
+        terms = sorted(query.about(Fact.NAME), key=lambda term: term.name == "pattern")
+        self._tests = [(name_test(term, separators), term.is_negated) for term in terms]
 
     @property
     def is_open(self) -> bool:
@@ -50,27 +51,50 @@ class NameFilter:
         return kept
 
 
-def name_test(term: Term, separators: Separators) -> Test:  # noqa: PLR0911 - one for each term
+def name_test(term: Term, separators: Separators) -> Test:
     """Return what decides a term about names, apart from its negation.
 
-    Terms about nodes and shards have to be replaced before, see `places.on_slots`.
+    A name that Java has serialised passes as its text does; a term that has the header in it is about the raw name and
+    its split form. Terms about nodes and shards have to be replaced before, see `places.on_slots`.
     """
     match term.name:
-        case "text":
-            return _contains(term.names[0])
-        case "glob":
-            return _matches(term.names[0])
-        case "re":
-            return compiled(term.names[0])
-        case "in":
-            return _Inside(term.names, separators)
-        case "pattern":
-            return PatternMatcher([read_pattern(text, separators) for text in term.names], separators)
         case "tag":
             return _has_tag(frozenset(term.names))
         case "slot":
             return _in_slots(frozenset(slots_in(term.values)))
-    raise ValueError(f"{term.name} is not about names")
+    names = tuple(_named(name, separators) for name in term.names)
+    test, java_separator = _test(term.name, names, separators), separators.java_separator
+    is_raw = any(HEADER in name for name in names)
+
+    def test_form(name: bytes) -> object:
+        text = java_text(name) if name.startswith(HEADER) else None
+        if text is None:
+            return test(name)
+        return test(name) or test(swapped(name, java_separator)) if is_raw else test(text)
+
+    return test_form
+
+
+def _test(kind: str, names: tuple[bytes, ...], separators: Separators) -> Test:
+    """Return what decides a term of some kind about the form of a name that it is given."""
+    match kind:
+        case "text":
+            return _contains(names[0])
+        case "glob":
+            return _matches(names[0])
+        case "re":
+            return compiled(names[0])
+        case "in":
+            return _Inside(names, separators)
+        case "pattern":
+            return PatternMatcher([read_pattern(text, separators) for text in names], separators)
+    raise ValueError(f"{kind} is not about names")
+
+
+def _named(typed: bytes, separators: Separators) -> bytes:
+    """Return a name as it is split; one with the sign of Java in front is typed as it is shown."""
+    sign = SIGN.encode()
+    return MARK + separators.java_separator + typed.removeprefix(sign) if typed.startswith(sign) else typed
 
 
 def _matches(glob: bytes) -> Test:
@@ -175,6 +199,7 @@ def _glob_of(term: Term, separators: Separators) -> bytes | None:
     value = term.sole_name
     if value is None:
         return None
+    value = _named(value, separators)
     match term.name:
         case "glob":
             found = value
@@ -189,6 +214,8 @@ def _glob_of(term: Term, separators: Separators) -> bytes | None:
             return read_pattern(value, separators).glob
         case _:
             return None
+    if found.startswith(MARK + separators.java_separator):
+        found = HEADER + b"??" + found[BEGINNING:]
     try:
         return check_pattern(found)
     except PatternError:

@@ -9,7 +9,7 @@ length may count as a use of the key, which an idle time has to be read before.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import Final
 
@@ -20,6 +20,8 @@ from rtui.analysis.query.names import ServerFilter, server_filter
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact, Form
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.keyspace.text.java_names import HEADER
 from rtui.keyspace.text.segments import Separators
 
 SCAN_US: Final = 1.0
@@ -150,6 +152,7 @@ def plan_of(
     can't filter by type. `before_length` is asked before a length that counts as a use of the key.
     """
     server = ServerFilter() if is_listed else server_filter(query, separators)
+    server = replace(server, match=_with_java_names(server.match))
     if not scans_types:
         server = ServerFilter(server.match)
     tests = fact_tests(query)
@@ -167,6 +170,16 @@ def plan_of(
         missing.append(Fact.TYPE)
     missing.sort(key=lambda fact: (_RANK.get(fact, 0), fact is not Fact.TYPE))
     return Plan(query, server, tuple(stages), tuple(missing))
+
+
+def _with_java_names(match: bytes | None) -> bytes | None:
+    """Return a glob that lets through the same names as raw ones that Java has serialised, too."""
+    if match is None or match.startswith((b"*", HEADER)):
+        return match
+    try:
+        return check_pattern(b"*" + match)
+    except PatternError:
+        return None
 
 
 def passing(terms: Sequence[Term]) -> float:

@@ -25,6 +25,7 @@ from rtui.analysis.report.members import Figure
 from rtui.analysis.report.tables.cells import LONG_IDLE_BIN, plain, share_above
 from rtui.analysis.report.tables.table import label
 from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, Identifiers
+from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.segments import Segment, Separators
 
 _Key: TypeAlias = tuple[bytes, bytes, NodeKind]
@@ -182,7 +183,8 @@ class ReportedNamespaces:
         records = {one.key: one for one in big.by_memory}
         for of_type in big.by_type_memory.values():
             records.update((one.key, one) for one in of_type)
-        below = [one for one in records.values() if one.key.startswith(prefix) and one.memory_bytes is not None]
+        java, known = self.separators.java_separator, [one for one in records.values() if one.memory_bytes is not None]
+        below = [one for one in known if swapped(one.key, java).startswith(prefix)]
         below.sort(key=lambda one: -(one.memory_bytes or 0))
         has_all = len(big.by_memory) >= self.report.head.coverage.counted_keys
         least = big.by_memory[-1].memory_bytes if big.by_memory and is_exact else None

@@ -24,6 +24,7 @@ from rtui.keyspace.rows.ordering import Sort, Weigher
 from rtui.keyspace.slices import Slicer, Slices, finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.java_names import HEADER, swapped
 
 ALL_BELOW_ROWS = 10_000
 ALL_BELOW_LEVELS = 1_000
@@ -56,8 +57,11 @@ class Row:
     """The last segment, without a separator; of a chain all of its segments."""
 
     def key(self) -> bytes:
-        """Return the full name of the key; for a namespace, the prefix of its keys, its separator included."""
-        return self.namespace.path() if self.kind is RowKind.NAMESPACE else self.namespace.path() + self.name
+        """Return the raw name of the key; for a namespace, the prefix of its keys, its separator included."""
+        if self.kind is RowKind.NAMESPACE:
+            return self.namespace.path()
+        name, root = self.namespace.path() + self.name, self.namespace.root
+        return swapped(name, root.java_separator) if name.startswith(HEADER) else name
 
 
 class VisibleRows:
@@ -223,9 +227,9 @@ class VisibleRows:
 
     @until_reset
     def reveal(self, key: bytes) -> Slices[Row | None]:
-        """Expand all namespaces that a key is in, in slices; returns its row, None if the store does not have it."""
+        """Expand all namespaces that a key is in, in slices, by its raw name; returns its row, None without one."""
         node = self.store.root
-        for name, separator in self.store.separators.segments(key):
+        for name, separator in self.store.separators.segments(self.store.swapped([key])[0]):
             if not separator:
                 return (yield from self.key_row(node, name))
             label = name + separator

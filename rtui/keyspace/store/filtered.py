@@ -31,7 +31,7 @@ class FilteredStore(NamespaceStore):
         self._working = True
         source.follow(self)
 
-    def add(self, keys: Sequence[bytes]) -> None:
+    def take(self, keys: Sequence[bytes]) -> None:
         """Keep those of these keys that match; the store searched calls this with the keys it got."""
         self._add_matching(keys)
         self.repeats_possible = self.repeats_possible or self._working
@@ -108,7 +108,8 @@ class FilteredStore(NamespaceStore):
         return [key for key in keys if self.needle in (key.lower() if self.ignore_case else key)]
 
     def _add(self, matching: list[bytes]) -> None:
-        super().add(matching)
+        if matching:
+            super().take(matching)
         self.complete = self._source.complete
 
     def _add_matching(self, keys: Sequence[bytes]) -> None:

@@ -28,13 +28,13 @@ class HeldNames:
         self._is_direct = is_direct
 
     def pages(self) -> Iterator[Sequence[bytes]]:
-        """Yield all names, in pages of at most PAGE, some of them empty; ends early where the store is emptied."""
+        """Yield all raw names, in pages of at most PAGE, some of them empty; ends early where the store is emptied."""
         root = self._store.root
         waiting: list[tuple[Namespace, bytes]] = [(self._top, self._top.path())]
         while waiting:
             node, prefix = waiting.pop()
             for page in self._below(node, prefix, waiting):
-                yield page
+                yield self._store.swapped(page)
                 if self._store.root is not root:
                     return
 

@@ -58,8 +58,8 @@ class NameSearch:
 
     @property
     def keys(self) -> list[tuple[Match, bytes]]:
-        """The keys that match best so far, the best one first."""
-        return _best(self._keys)
+        """The raw names of the keys that match best so far, the best one first."""
+        return [(match, self._store.swapped([key])[0]) for match, key in _best(self._keys)]
 
     def work(self) -> Slices[None]:
         """Search, in slices; ends early where the store is emptied."""

@@ -131,6 +131,8 @@ class Namespace:
     """The count estimated from a sample, until estimates are dropped."""
     expected: dict[tuple[Segment, ...], Estimated] | None = None
     """Estimates of namespaces below by their path from here, until this one is opened."""
+    java_separator: bytes = b""
+    """Of the root, what stands behind the mark of names that Java has serialised, see `java_names`."""
     brace_before: bool = field(init=False)
     """Whether the prefix has a `{`, so that no hash tag can begin below."""
     _ordinal: int = -1

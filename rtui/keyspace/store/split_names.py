@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rtui.keyspace.store.packed_names import Chunk, unpack_inline
+from rtui.keyspace.text.java_names import HEADER
 
 
 @dataclass(slots=True)
@@ -26,6 +27,29 @@ class SplitNames:
     """Those suffixes, packed inline; parallel to `labels`."""
     chunks: list[tuple[bytes, Chunk]]
     """Other first segments, with many or long suffixes."""
+
+    def without_headers(self) -> tuple[SplitNames, list[bytes]]:
+        """Return the same without names that begin as those that Java has serialised, and these."""
+        labels = (*self.labels, *(label for label, _ in self.chunks))
+        if not any(label.startswith(HEADER) for label in labels) and not any(HEADER in one.blob for one in self.flat):
+            return self, []
+        left, java = SplitNames(self.count, [], [], [], []), list[bytes]()
+        for chunk in self.flat:
+            java += [chunk[index] for index in chunk.starting(HEADER)]
+            left.flat.append(chunk.without(chunk.starting(HEADER)) if HEADER in chunk.blob else chunk)
+        for label, inline in zip(self.labels, self.inlines, strict=True):
+            if label.startswith(HEADER):
+                java += [label + name for name in unpack_inline(inline)]
+            else:
+                left.labels.append(label)
+                left.inlines.append(inline)
+        for label, chunk in self.chunks:
+            if label.startswith(HEADER):
+                java += [label + name for name in chunk.names()]
+            else:
+                left.chunks.append((label, chunk))
+        left.count -= len(java)
+        return left, java
 
     def batches(self) -> Iterator[tuple[bytes, list[bytes]]]:
         """Yield (prefix, suffixes) of all keys."""

@@ -15,6 +15,9 @@ store is lazy. With the keys `shop:user:1`, `shop:user:2`, `shop:cart:1` and `lo
 4. *Settle*: SCAN may return a key twice. When a scan has ended, repeats are found and removed, from the counts too, see
    `repeats`.
 
+Names that Java has serialised are kept in the form in which they are split, see `java_names`: all below a namespace of
+their own.
+
 Before any of that, a sample of the keyspace may say which namespaces to expect: they are listed with count 0 and an
 estimate. A view registers a `Changes` with `watch` and reads it when it next refreshes; nothing is called back.
 """
@@ -33,6 +36,7 @@ from rtui.keyspace.store.packed_names import PackedNames
 from rtui.keyspace.store.repeats import remove_inline_repeats, remove_repeats
 from rtui.keyspace.store.routing import CHILD_BYTES, NAMESPACE_BYTES, Memory, Router, free_some
 from rtui.keyspace.store.split_names import SplitNames
+from rtui.keyspace.text.java_names import all_swapped
 from rtui.keyspace.text.segments import Segment, Separators
 
 
@@ -91,9 +95,16 @@ class NamespaceStore:
         self.revision += 1
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Count and keep a batch of keys."""
-        if not keys:
-            return
+        """Count and keep a batch of keys, given by their raw names."""
+        if keys:
+            self.take(self.swapped(keys))
+
+    def swapped(self, names: Sequence[bytes]) -> Sequence[bytes]:
+        """Return the names by which keys are kept for their raw ones, or the raw ones: see `java_names`."""
+        return all_swapped(names, self.separators.java_separator)
+
+    def take(self, keys: Sequence[bytes]) -> None:
+        """Count and keep a batch of keys, given as they are kept."""
         free_some(self._replaced)
         self.root.count += len(keys)
         self.router.route(self.root, keys)
@@ -102,6 +113,9 @@ class NamespaceStore:
     def add_split(self, split: SplitNames) -> None:
         """Count and keep a batch of keys that are split already at the separators of this store."""
         free_some(self._replaced)
+        if self.separators.java_separator:
+            split, java = split.without_headers()
+            self.add(java)
         self.root.count += split.count
         self.router.route_split(self.root, split)
         self.changed()
@@ -114,7 +128,7 @@ class NamespaceStore:
         self.memory.enforce_budget()
         if keys:
             for follower in self._followers:
-                follower.add(keys)
+                follower.take(keys)
 
     def open(self, node: Namespace) -> Slices[None]:
         """Divide the suffixes of a namespace among its children, in slices; it can be listed from the first slice on.
@@ -227,7 +241,7 @@ class NamespaceStore:
         self.router = Router(self.separators, self.memory, self._grown)
         """Takes suffixes down the tree; only `Refill` uses it besides the store."""
         single = self.separators.values[0] if len(self.separators.values) == 1 else b""
-        self.root = Namespace(b"", single)
+        self.root = Namespace(b"", single, java_separator=self.separators.java_separator)
         """The top of the tree; listed from the start, and another object after `reset`."""
         self.root.children, self.root.labels = {}, []
         self.complete = self.repeats_possible = False
@@ -330,9 +344,9 @@ class Refill:
         store.begin(node)
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Keep a batch of full key names; those without the prefix are ignored."""
-        length = len(self._prefix)
-        suffixes = [key[length:] for key in keys if key.startswith(self._prefix)]
+        """Keep a batch of raw key names; those without the prefix are ignored."""
+        length, names = len(self._prefix), self._store.swapped(keys)
+        suffixes = [key[length:] for key in names if key.startswith(self._prefix)]
         if not suffixes or not self._under_way():
             return
         self._found += len(suffixes)

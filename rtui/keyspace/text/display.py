@@ -10,6 +10,7 @@ long as neither is shortened:
   `\uNNNN`.
 * A combining mark is shown on the letter before it, but only where the result is in Unicode's composed form (NFC), so
   that the two spellings of `é` differ. Any other mark is an escape.
+* The header of a name that Java has serialised, see `java_names`, is `⛾`.
 * A space at the end is `␠`. A character that would read as one of these tokens is an escape, and so is a backslash that
   would begin one.
 
@@ -31,6 +32,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, NewType
+
+from rtui.keyspace.text.java_names import ASCII_SIGN, BEGINNING, HEADER, MARK, SIGN, java_text
 
 SafeText = NewType("SafeText", str)
 """Text that may go to a terminal: one line without a character of HOSTILE. Not markup: wrap it, never format it in."""
@@ -96,7 +99,7 @@ _DRAWN_TOGETHER = re.compile(f"{_EMOJI.pattern}|{_JAMO.pattern}|{_NON_JOINER.pat
 
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
 _SPACE_PICTURE = "␠"
-_TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE}
+_TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE, SIGN}
 
 _VIRAMA = 9
 """The combining class of what joins two consonants."""
@@ -109,7 +112,7 @@ _COMMON = re.compile(
 )
 
 _UTF8_MAX_BYTES = 4
-_ESCAPE_START = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8})")
+_ESCAPE_START = re.compile(r"\\(?=x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|J)")
 
 _QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte in range(256)} | {
     ord('"'): '\\"',
@@ -156,6 +159,11 @@ class Display:
 
     def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
         """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
+        if raw.startswith(HEADER) and (text := _java_text(raw)) is not None:
+            sign = ASCII_SIGN if self.ascii_only else SIGN
+            return SafeText(
+                sign + self.name(text, limit=limit - len(sign)) if limit > len(sign) else sign[: max(0, limit)]
+            )
         reach = _UTF8_MAX_BYTES * (limit + 1)
         if len(raw) <= 2 * reach:
             return self.text(raw.decode("utf-8", "surrogateescape"), limit=limit, exact=True)
@@ -317,6 +325,14 @@ def _may_join(text: str, at: int) -> bool:
     before = next((one for one in reversed(text[max(0, at - _MAX_MARKS - 1) : at]) if not _is_mark(one)), "")
     are_joining = before != "" and {unicodedata.bidirectional(one) for one in (before, after)} == {"AL"}
     return unicodedata.combining(text[at - 1]) == _VIRAMA or are_joining
+
+
+def _java_text(name: bytes) -> bytes | None:
+    """Return the text of a name that Java has serialised, of the raw name or of its split form."""
+    text = java_text(name)
+    if text is None and name.startswith(MARK):
+        return name[BEGINNING:]
+    return text
 
 
 def _is_plain(text: str, exact: bool) -> bool:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from rtui.keyspace.text.java_names import BEGINNING, HEADER, MARK
+
 MAX_PATTERN_BYTES = 512
 """No longer pattern is sent: before 6.2.16, 7.2.6 and 7.4.1 long ones overflow the server's stack (CVE-2024-31228)."""
 
@@ -37,6 +39,14 @@ def prefix_pattern(prefix: bytes) -> bytes:
     escaped = escape_glob(prefix[:MAX_PATTERN_BYTES])[: MAX_PATTERN_BYTES - 1]
     backslashes = len(escaped) - len(escaped.rstrip(b"\\"))
     return escaped[: len(escaped) - backslashes % 2] + b"*"
+
+
+def namespace_pattern(prefix: bytes) -> bytes:
+    """Return a pattern that matches the raw names of all keys below a namespace, and others: see `prefix_pattern`."""
+    if not prefix.startswith(MARK):
+        return prefix_pattern(prefix)
+    rest = prefix_pattern(prefix[BEGINNING : BEGINNING + MAX_PATTERN_BYTES // 2 - BEGINNING])
+    return HEADER + b"??" + rest
 
 
 def check_pattern(pattern: bytes) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtui.keyspace.text.identifiers import Wholes
+from rtui.keyspace.text.java_names import HEADER, MARK, java_text
 from rtui.keyspace.text.segments import Separators
 
 
@@ -12,11 +13,12 @@ class KeySegments:
     """Splits the names of a keyspace with these separators.
 
     `rate:2001:db8::7:login` has three segments: an address is one, though it holds the separator, and so
-    is a UUID where `-` separates.
+    is a UUID where `-` separates. A raw name that Java has serialised has those of its text, behind a mark.
     """
 
     def __init__(self, separators: Separators) -> None:
         self._separators = separators
+        self._java = separators.java_separator
         self._single = separators.values[0] if len(separators.values) == 1 else None
         self._wholes = Wholes(separators.values)
 
@@ -26,6 +28,8 @@ class KeySegments:
 
     def of(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:
         """Return the first so many segments, each with the separator that ends it, `b""` for the last of the key."""
+        if self._java and key.startswith(HEADER) and (text := java_text(key)) is not None:
+            return [(MARK, self._java), *self.of(text, most - 1)] if most > 0 else []
         if self._wholes.may_hold(key):
             return self._with_wholes(key, most)
         separator = self._single
@@ -44,7 +48,8 @@ class KeySegments:
         """Return the segments of keys at each of these levels, ascending and counted from 0, that all keys have."""
         most = levels[-1] + 1
         separator, joined = self._single, b"\0".join(keys)
-        if separator is not None and b"{" not in joined and not self._wholes.may_any_hold(keys, joined):
+        has_plain = separator is not None and b"{" not in joined and HEADER not in joined
+        if separator is not None and has_plain and not self._wholes.may_any_hold(keys, joined):
             split = [key.split(separator, most) for key in keys]
             return [[names[level] for names in split] for level in levels]
         pairs = [self.of(key, most) for key in keys]

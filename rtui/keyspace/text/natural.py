@@ -15,6 +15,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rtui.keyspace.text.java_names import HEADER, java_text
+
 _ALONE: Final = re.compile(
     rb"(?<![0-9A-Za-z\x80-\xff])(?:"
     rb"[0-9A-Fa-f]{8}-(?:[0-9A-Fa-f]{4}-){3}[0-9A-Fa-f]{12}(?![0-9A-Za-z\x80-\xff])"
@@ -27,7 +29,9 @@ _ONE_BYTE: Final = 0xFF
 
 
 def natural(name: bytes) -> bytes:
-    """Return bytes that sort as people expect of names."""
+    """Return bytes that sort as people expect of names, one that Java has serialised right behind its text."""
+    if name.startswith(HEADER) and (text := java_text(name)) is not None:
+        return natural(text) + b"\x000\0\0"
     return _number(name) if name.isdigit() else _ALONE.sub(_sortable, name)
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from itertools import repeat
 from typing import NamedTuple
 
+from rtui.keyspace.text.java_names import separator_of
+
 DEFAULT_SEPARATORS = (b":",)
 """The separators where the user gives none."""
 
@@ -51,6 +53,8 @@ class Separators:
 
     values: tuple[bytes, ...]
     """The separators, longest first, without repeats. May be empty: then every key is one segment."""
+    java_separator: bytes = field(init=False, repr=False, compare=False)
+    """What stands behind the mark of names that Java has serialised, see `java_names`."""
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     _triple: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
@@ -61,6 +65,7 @@ class Separators:
             raise ValueError("a separator has at least one byte")
         ordered = tuple(sorted(dict.fromkeys(values), key=lambda value: (-len(value), value)))
         object.__setattr__(self, "values", ordered)
+        object.__setattr__(self, "java_separator", separator_of(ordered))
         object.__setattr__(self, "_single", ordered[0] if len(ordered) == 1 else None)
         object.__setattr__(self, "_pattern", re.compile(_alternatives(ordered)))
         object.__setattr__(self, "_triple", re.compile(_triple(ordered), re.DOTALL))

@@ -46,6 +46,7 @@ from rtui.analysis.aggregate.sketch import LOWS, Sketch
 from rtui.analysis.aggregate.tally import TTL_EDGES_MS
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S
 from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.java_names import separator_of
 
 
 cdef PyThread_type_lock new_lock() except NULL:
@@ -156,6 +157,8 @@ cdef class PatternTable:
         for one in separators:
             tree.is_separator[<uint8_t>one[0]] = True
         tree.separator = separators[0][0] if len(separators) == 1 else NO_SEPARATOR
+        behind_mark = separator_of(separators)
+        tree.java_separator = behind_mark[0] if behind_mark else NO_SEPARATOR
         tree.seed = SystemRandom().getrandbits(64)
         tree.levels = DEEPEST_LEVEL if depth is None else max(0, min(depth, DEEPEST_LEVEL))
         tree.limits.children, tree.limits.names = limits.children, limits.names

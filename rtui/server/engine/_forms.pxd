@@ -74,6 +74,11 @@ cdef struct Part:
     Bytes name  # what replaces it, empty for a number behind letters
 
 
+cdef inline bint is_java_text(const uint8_t* key, size_t length) noexcept nogil:
+    """Whether Java has serialised a name, see `rtui.keyspace.text.java_names`."""
+    return length >= 7 and memcmp(key, b"\xac\xed\x00\x05t", 5) == 0 and (key[5] << 8) + key[6] == length - 7
+
+
 cdef inline Bytes text(const char* start, size_t length) noexcept nogil:
     cdef Bytes made
     made.start = <const uint8_t*>start

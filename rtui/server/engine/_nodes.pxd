@@ -82,6 +82,7 @@ cdef struct Tree:
     const int32_t* type_ranks  # by type, its place among all in their order
     int levels
     int separator  # the only one, or NO_SEPARATOR
+    int java_separator  # behind the mark of names that Java has serialised, or NO_SEPARATOR
     uint8_t is_separator[256]
     Limits limits
     uint32_t most_names

@@ -9,6 +9,7 @@ from libc.stdlib cimport calloc
 from libc.string cimport memcmp, memcpy
 
 from rtui.server.engine._distinct cimport LONGEST_EXAMPLE, Examples, add_example, crc32
+from rtui.server.engine._forms cimport is_java_text
 from rtui.server.engine._hashing cimport hash_bytes
 from rtui.server.engine._naming cimport found_in
 from rtui.server.engine._pages cimport KNOWS_LENGTH, KNOWS_MEMORY, KNOWS_TTL, Key
@@ -119,6 +120,9 @@ cdef inline int judge(Counts* counts, const uint8_t* name, size_t length, int* f
     cdef Cut cut
     cdef int entry
     found[0] = UNDECIDED
+    if is_java_text(name, length):
+        name += 7
+        length -= 7
     if not cut_key(counts.tables, &cut, name, length):
         return UNDECIDED
     entry = pattern_of_key(counts.tables, &cut)

@@ -20,6 +20,7 @@ from rtui.server.engine._forms cimport (
     any_name,
     end_of_ip6,
     end_of_other_whole,
+    is_java_text,
     may_have_ip6,
     pattern_of,
 )
@@ -85,21 +86,31 @@ cdef inline const uint8_t* find_separator(
 cdef inline Node* locate(Tree* tree, const uint8_t* key, size_t length) noexcept nogil:
     """Return the node of a key, a new one if need be; NULL where there is no memory."""
     cdef const uint8_t* end = key + length
-    cdef const uint8_t* start = key
-    cdef const uint8_t* tag = <const uint8_t*>memchr(key, b'{', length) if length else NULL
+    cdef const uint8_t* start
+    cdef const uint8_t* tag
     cdef const uint8_t* tag_end = NULL
     cdef const uint8_t* found
     cdef Node* node = tree.root
     cdef size_t whole  # where an identifier ends that may hold separators
-    cdef bint has_address = tree.has_addresses and may_have_ip6(key, length)
-    cdef int level
+    cdef bint has_address
+    cdef int level, levels = tree.levels
+    if levels and tree.java_separator != NO_SEPARATOR and is_java_text(key, length):
+        node = child_of(tree, node, <const uint8_t*>b"\xac\xed\x00\x05t\xff", 6, tree.java_separator)
+        if node == NULL:
+            return NULL
+        levels -= 1
+        key += 7
+        length -= 7
+    start = key
+    tag = <const uint8_t*>memchr(key, b'{', length) if length else NULL
+    has_address = tree.has_addresses and may_have_ip6(key, length)
     if tag != NULL:
         tag_end = <const uint8_t*>memchr(tag + 1, b'}', end - tag - 1) if end - tag > 1 else NULL
     if tag_end == NULL or tag_end == tag + 1:
         tag = tag_end = end
     else:
         tag_end += 1
-    for level in range(tree.levels):
+    for level in range(levels):
         whole = end_of_ip6(key, length, start - key, tree.is_separator) if has_address else 0
         if not whole and tree.has_other_wholes:
             whole = end_of_other_whole(key, length, start - key, tree.is_separator)

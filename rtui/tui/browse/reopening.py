@@ -69,7 +69,7 @@ class Reopening:
 def _around(rows: VisibleRows, name: bytes) -> Slices[Row | None]:
     """Return the row of the innermost namespace that a name is in, if there is one."""
     found, prefix = None, b""
-    for segment, separator in rows.store.separators.segments(name):
+    for segment, separator in rows.store.separators.segments(rows.store.swapped([name])[0]):
         prefix += segment + separator
         row = (yield from rows.reveal_namespace(prefix)) if separator else None
         if row is None:

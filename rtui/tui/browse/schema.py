@@ -31,6 +31,7 @@ from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.natural import natural
 from rtui.tui.browse.tree_figures import FIGURE_OF
@@ -135,7 +136,8 @@ class Schema:
                 path = path[:at]
                 break
         is_key = len(path) == len(level.path) and bool(path) and not path[-1].separator
-        return is_key, b"".join(step.name + step.separator for step in path)
+        name = b"".join(step.name + step.separator for step in path)
+        return is_key, swapped(name, self.reported.separators.java_separator) if is_key else name
 
     def below(self, level: Level) -> list[Level]:
         """Return the levels directly below one, as the report has them."""

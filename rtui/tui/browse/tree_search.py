@@ -14,6 +14,7 @@ from textual.worker import Worker
 
 from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.java_names import raw_forms
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.session import Session
@@ -101,11 +102,14 @@ class TreeSearch:
             self._run(partial(self._filter_keys, None), "filter")
 
     async def look_up(self, name: bytes, *, is_glob: bool = False) -> bool | None:
-        """Go to the key of exactly this name, if there is one; otherwise have the server filter by a glob.
+        """Go to the key of exactly this name, or of its Java form; otherwise have the server filter by a glob.
 
         Returns whether there is such a key, None where the server refuses to say.
         """
         is_there = await self._session.lookup(name)
+        for form in raw_forms(name) if is_there is False and not is_glob else ():
+            if form != name and await self._session.lookup(form):
+                name, is_there = form, True
         if is_there:
             # the row that the tree falls back to is not wanted
             with self._tree_pane.key_tree.prevent(KeyTree.Highlighted):

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.natural import natural
 
 ODD = st.lists(st.sampled_from(b"0019aZ:-_\0\x01\xc3\xff"), max_size=10).map(bytes)
@@ -68,3 +69,12 @@ def test_uuid_whose_groups_are_digits_is_no_number() -> None:
 def test_is_ascending(ascending: tuple[bytes, ...]) -> None:
     for before, after in pairwise(ascending):
         assert natural(before) < natural(after)
+
+
+@given(st.lists(ODD, unique=True))
+def test_java_names_stand_behind_their_texts(texts: list[bytes]) -> None:
+    names = [name for text in texts for name in (text, raw_java_name(text) or b"")]
+    listed = sorted(names, key=natural)
+    assert [name for name in listed if name in texts] == sorted(texts, key=natural)
+    assert len({*map(natural, names)}) == len(names)
+    assert all(natural(text) < natural(raw_java_name(text) or b"") for text in texts)

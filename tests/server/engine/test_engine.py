@@ -24,6 +24,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.identifiers import Identifiers
+from rtui.keyspace.text.java_names import HEADER, raw_java_name
 from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import ENVIRONMENT, engine_name, is_built, is_outdated
 from rtui.server.engine.counters import CompiledPatternCounts, CompiledSlotCounts, new_counters
@@ -151,11 +152,12 @@ WORDS_OF_KEYS = st.sampled_from(
         b"x" * 300,
     )
 )
-KEYS = (
+TEXTS = (
     st.lists(WORDS_OF_KEYS | SEGMENTS, max_size=6).map(b":".join)
     | st.binary(max_size=20)
     | st.integers(30, 40).map(lambda levels: b":".join([b"deep"] * levels))
 )
+KEYS = TEXTS | TEXTS.map(lambda text: raw_java_name(text) or b"") | TEXTS.map(lambda text: HEADER + b"\0\5" + text)
 VALUES = st.integers(0, 200) | st.integers(0, 2**40) | st.sampled_from((2**50, 2**53 + 1, 2**60))
 
 
