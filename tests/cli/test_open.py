@@ -52,7 +52,7 @@ def file(tmp_path: Path) -> str:
     [
         ("", BrowseOptions()),
         ("--ascii", BrowseOptions(ascii_only=True)),
-        ("--theme light", BrowseOptions(theme="light")),
+        ("--theme rtui-light", BrowseOptions(theme="rtui-light")),
     ],
 )
 def test_the_report_is_shown(line: str, expected: BrowseOptions, shown: Shown, file: str) -> None:

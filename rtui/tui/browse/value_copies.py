@@ -172,7 +172,7 @@ def value_copies(target: Target, value: ShownValue, item: Item | None, read_whol
     if item is not None and (row := row_copy(item, key_type, form)) is not None:
         entries.append(row)
         if item.data is not None and row.text != quoted(item.data):
-            entries.append(row._replace(title=SafeText(f"{row.title}, as escaped bytes"), text=quoted(item.data)))
+            entries.append(Copy(SafeText(f"{row.title}, as escaped bytes"), quoted(item.data), row.note))
     for one in (item, value.opened[0].source if value.opened else None):
         entries += [] if one is None else _positions(key_type, one)
     if document is not None and document.found.data != document.data:

@@ -30,7 +30,7 @@ from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
+from rtui.server.wire.errors import ConnectFailure, ExitCode, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Target
 from tests.faults import Fault, FaultProxy, Words
@@ -231,7 +231,7 @@ def test_a_provider_that_fails_says_why_and_rtui_ends(tmp_path: Path, body: str,
     command = [sys.executable, "-m", "rtui", "report", "--credential-provider", "company:Provider"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
-    assert ended.returncode == 1
+    assert ended.returncode == ExitCode.SERVER
     assert said in ended.stderr
     assert remedy in ended.stderr
     assert "in a shell" not in ended.stderr

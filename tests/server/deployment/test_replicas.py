@@ -16,7 +16,7 @@ from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder
 from rtui.server.deployment.replication import Replication, read_replication
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
-from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind
 from rtui.server.wire.identity import ServerIdentity, parse_identity
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
@@ -204,7 +204,7 @@ def test_only_replicas_where_there_are_none_ends_before_it_begins(
 ) -> None:
     for server in (valkey, cluster_node):
         for words in (["report", "-u", server.url], ["find", "-u", server.url, "type:string"]):
-            assert run([*words, "--replicas", "only"]) == 1
+            assert run([*words, "--replicas", "only"]) == ExitCode.SERVER
             said = capsys.readouterr().err
             assert f"No replica of {server.host}:{server.port} can be asked." in said
             assert "--replicas prefer" in said
