@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
-from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line
+from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line, such_as
 from rtui.analysis.query.behind import cliff_keys, expiring, without_ttl
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.expiry import Cliff
@@ -121,7 +121,17 @@ def locks_without_ttl(basis: Basis) -> Iterator[Draft]:
 def _endless_locks(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None) -> Finding:
     has = "has" if keys.figure == 1 else "have"
     title = f"{keys.keys('lock')} of {label(path)} {has} no TTL"
-    return of_namespace(basis, LOCK_WITHOUT_TTL, path, title=title, keys=keys, memory=memory, narrowed=without_ttl)
+    evidence = list(such_as(path, lambda node: node.stats.no_ttl_keys == node.stats.keys))
+    return of_namespace(
+        basis,
+        LOCK_WITHOUT_TTL,
+        path,
+        title=title,
+        keys=keys,
+        memory=memory,
+        narrowed=without_ttl,
+        evidence=evidence,
+    )
 
 
 def long_locks(basis: Basis) -> Iterator[Draft]:
@@ -138,14 +148,18 @@ def long_locks(basis: Basis) -> Iterator[Draft]:
             continue
         known = plain(stats.no_ttl_keys or 0) + sum(map(plain, stats.ttl))
         keys = Amount(long, at_least=basis.may_lack or is_later or known < plain(stats.keys))
-        yield Draft(keys, None, partial(_long_locks, basis, path, keys, longest_s))
+        yield Draft(keys, None, partial(_long_locks, basis, path, keys, longest_s, first))
 
 
-def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: float) -> Finding:
+def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: float, first: int) -> Finding:
+    def is_long(node: Node) -> bool:
+        return node.stats.ttl is not None and sum(map(plain, node.stats.ttl[first + 1 :])) == node.stats.keys
+
     has = "has" if keys.figure == 1 else "have"
     title = f"{keys.keys('lock')} of {label(path)} {has} more than {humanize.seconds(longest_s)} left"
     later = partial(expiring, basis.report.head.made_at_s + longest_s, None)
-    return of_namespace(basis, LOCK_LONG, path, title=title, keys=keys, memory=None, narrowed=later)
+    evidence = list(such_as(path, is_long))
+    return of_namespace(basis, LOCK_LONG, path, title=title, keys=keys, memory=None, narrowed=later, evidence=evidence)
 
 
 def _locks(basis: Basis) -> Iterator[tuple[Node, ...]]:

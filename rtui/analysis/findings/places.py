@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
@@ -17,6 +17,7 @@ from rtui.keyspace.text.glob import escape_glob
 from rtui.keyspace.text.java_names import HEADER, MARK, raw_name
 
 _PURPOSE_LIMIT: Final = 120
+_NAMED: Final = 3
 
 FOLDED: Final = re.compile(rb"\{[a-z0-9*]+\}")
 """A part of a pattern's name that stands for any text: `{id}`, `{*}`."""
@@ -87,6 +88,16 @@ def example_keys(path: Sequence[Node]) -> tuple[bytes, ...]:
             found.append(raw_name(b"".join(one.name + one.separator for one in below_it)))
         found += node.examples[:1] if node.children or len(below_it) > len(path) else node.examples
     return tuple(found[:MOST_EXAMPLES])
+
+
+def such_as(path: Sequence[Node], is_one: Callable[[Node], bool]) -> Iterator[SafeText]:
+    """Yield a line that names keys of a namespace, of parts of which all keys are meant (`is_one`), else of any."""
+    parts = islice(path[-1].walk(tuple(path[:-1])), MOST_NODES)
+    meant = [key for part in parts if len(part) > 1 and is_one(part[-1]) for key in example_keys(part)]
+    keys = list(dict.fromkeys(meant or example_keys(path)))[:_NAMED]
+    if keys:
+        names = ", ".join(display(key, limit=_PURPOSE_LIMIT) or "(empty name)" for key in keys)
+        yield SafeText(f"{'such as' if meant else 'among keys such as'} {names}")
 
 
 def purpose_text(purpose: str, owner: str) -> SafeText:

@@ -18,7 +18,7 @@ from rtui.analysis.findings.places import glob_of, least, purpose_text, scan_lin
 from rtui.analysis.humanize import fact_name
 from rtui.analysis.query.behind import Behind, step_of, without_ttl
 from rtui.analysis.query.patterns import pattern_text
-from rtui.analysis.query.query import one_of, query_of
+from rtui.analysis.query.query import Term, one_of, query_of
 from rtui.analysis.query.values import Keyword
 from rtui.analysis.report.document import Node
 from rtui.analysis.report.members import Figure
@@ -31,7 +31,9 @@ from rtui.analysis.report.registered import (
     UnregisteredReport,
 )
 from rtui.keyspace.text.display import SafeText, display, display_text
-from rtui.keyspace.text.glob import escape_glob
+from rtui.keyspace.text.glob import Matcher, escape_glob
+from rtui.keyspace.text.quantities import Bounds
+from rtui.registry.expectations import read_length, read_size, read_ttl
 from rtui.registry.patterns import Literal, PatternError, read_pattern
 from rtui.registry.rules import RULES, Family
 
@@ -67,6 +69,9 @@ _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "leng
 
 _SPECIAL: Final = re.compile(rb"[*?\[\\]")
 """What a glob does not take for itself."""
+
+_WITH: Final = {"name-whitespace": b"*[ \t\n\r\v\f]*", "name-quotes": b"*[\"'`]*", "tag-empty": b"*{}*"}
+"""Globs for names that break a rule, by rule."""
 
 _REST_NOTE: Final = SafeText("the report does not say of every name whether it is registered, so other keys are found")
 GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
@@ -138,9 +143,28 @@ def _keys_of(pattern: str, rule: str, expected: str) -> Behind:
     of = Behind(query_of(one_of("glob", [glob_of_pattern(pattern)])), GLOB_NOTE)
     if rule == "type-wrong":
         return of.with_terms(one_of("type", expected.encode().split(b" or "), is_negated=True))
-    if rule == "ttl-unexpected":
+    if rule in ("ttl-unexpected", "ttl-too-short"):
         return of.with_terms(one_of("ttl", [Keyword.NONE], is_negated=True))
-    return without_ttl(of) if rule == "ttl-missing" else of
+    if rule == "ttl-missing":
+        return without_ttl(of)
+    try:
+        return of.with_terms(_beyond(rule, expected))
+    except ValueError:
+        return of
+
+
+def _beyond(rule: str, expected: str) -> Term | None:
+    """Return the term for what is above or below an expectation; None for another rule. Raises ValueError."""
+    if rule == "ttl-too-long":
+        high_ms = read_ttl(expected).high_ms
+        return None if high_ms is None else one_of("ttl", [Bounds(high_ms + 1)])
+    if rule not in ("size-out-of-range", "length-out-of-range"):
+        return None
+    term, bounds = ("size", read_size(expected)) if rule == "size-out-of-range" else ("len", read_length(expected))
+    if bounds.low is None or bounds.high is None:
+        low = None if bounds.high is None else bounds.high + 1
+        return one_of(term, [Bounds(low, None if bounds.low is None else bounds.low - 1)])
+    return one_of(term, [bounds], is_negated=True)
 
 
 @lru_cache(maxsize=256)
@@ -320,11 +344,19 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
         where=where,
         keys=keys,
         memory=memory,
-        find_behind=lambda: Behind(query_of(one_of("glob", [glob])), GLOB_NOTE),
+        find_behind=lambda: Behind(query_of(one_of("glob", [glob]), _against(one.rule, place)), GLOB_NOTE),
         find_command=lambda: scan_line(glob),
         evidence=tuple(_examples(place.examples, place.long_names)),
         pattern=place.pattern,
     )
+
+
+def _against(rule: str, place: NamePlace) -> Term | None:
+    """Return the term for names that break a rule, where a glob can tell and tells so of all examples."""
+    glob = _WITH.get(rule)
+    if glob is None or not place.examples or not all(map(Matcher(glob), place.examples)):
+        return None
+    return one_of("glob", [glob])
 
 
 def _place_name(place: NamePlace) -> SafeText:

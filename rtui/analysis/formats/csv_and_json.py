@@ -4,6 +4,7 @@ The report itself is one table, a row for each namespace at every level, depth 0
 
 * `memory_bytes`, `ttl_s`, `share_of_keys` (0 … 1), `soonest_expiry_epoch_s`: numbers without rounding. What is not
   known is an empty field, and a key that does not expire has `no TTL`.
+* In the report itself these fields are always there, after all others, and `coverage` before them.
 * Where a column holds estimates, `…_low` and `…_high` beside it are their 95 % intervals; in a list of types each
   number has its own: `string 12.5 (10.0–15.0)`.
 * Where a column holds numbers of which only a lower bound is known, `…_at_least` beside it is 1 for those.
@@ -34,35 +35,58 @@ from rtui.keyspace.text.display import display, quoted
 FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "＝", "＋", "－", "＠")
 """What a spreadsheet takes for the beginning of a formula."""
 
+_FIGURES: Final = frozenset({Unit.KEYS, Unit.COUNT, Unit.BYTES, Unit.SHARE, Unit.TIME})
+"""Units of columns of which numbers may be estimates or lower bounds."""
+
 _UNITS: Final = {Unit.BYTES: "bytes", Unit.DURATION: "s", Unit.TIME: "epoch_s"}
 
 
 def write_csv(report: Report) -> str:
-    """Return the namespaces at every level."""
-    return table_csv(namespace_figures(report))
+    """Return the namespaces at every level; the fields are the same for every report.
+
+    The last ones are `coverage`, as in JSON, and what the numbers may have beside them.
+    """
+    pairs = _pairs(namespace_figures(report))
+    fields = [field for pair in pairs for field in _fields(*pair)]
+    fields.append(("coverage", [report.head.coverage.kind.value] * len(pairs[0][1])))
+    fields += [field for pair in pairs if pair[0].unit in _FIGURES for field in _bounds(*pair, is_fixed=True)]
+    return _written(fields)
 
 
 def table_csv(table: Table) -> str:
     """Return one table; lines end as RFC 4180 has it."""
+    return _written([field for pair in _pairs(table) for field in (*_fields(*pair), *_bounds(*pair))])
+
+
+def _written(fields: Sequence[tuple[str, list[str]]]) -> str:
     out = StringIO()
     writer = csv.writer(out)
-    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
-    fields = [one for pair in zip(table.columns, columns, strict=True) for one in _fields(*pair)]
     writer.writerow([name for name, _ in fields])
     writer.writerows(zip(*(texts for _, texts in fields), strict=True))
     return out.getvalue()
 
 
+def _pairs(table: Table) -> list[tuple[Column, Sequence[Cell]]]:
+    """Return each column with its cells."""
+    columns = zip(*table.rows, strict=True) if table.rows else ((),) * len(table.columns)
+    return list(zip(table.columns, columns, strict=True))
+
+
 def _fields(column: Column, cells: Sequence[Cell]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the fields that one column becomes: the header of each, and its texts."""
+    """Yield the fields of a column, with its texts."""
     name = field_name(column)
     yield name, list(map(_text, cells))
     if column.unit is Unit.NAME:
         yield f"{name}_quoted", [quoted(cell) if isinstance(cell, bytes) else "" for cell in cells]
-    if any(isinstance(cell, Estimate) for cell in cells):
+
+
+def _bounds(column: Column, cells: Sequence[Cell], *, is_fixed: bool = False) -> Iterator[tuple[str, list[str]]]:
+    """Yield the fields that say what its numbers are, intervals and lower bounds: all, or those that have something."""
+    name = field_name(column)
+    if is_fixed or any(isinstance(cell, Estimate) for cell in cells):
         yield f"{name}_low", [_number(cell.low) if isinstance(cell, Estimate) else "" for cell in cells]
         yield f"{name}_high", [_number(cell.high) if isinstance(cell, Estimate) else "" for cell in cells]
-    if any(isinstance(cell, AtLeast) for cell in cells):
+    if is_fixed or any(isinstance(cell, AtLeast) for cell in cells):
         yield f"{name}_at_least", ["1" if isinstance(cell, AtLeast) else "" for cell in cells]
 
 

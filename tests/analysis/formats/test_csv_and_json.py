@@ -47,6 +47,14 @@ def test_lower_bounds_say_so() -> None:
     assert (shop["keys"], shop["keys_at_least"]) == ("750000", "1")
 
 
+def test_fields_are_the_same_for_every_report() -> None:
+    heads = {write_csv(report).partition("\r\n")[0] for report in MADE.values()}
+    assert len(heads) == 1
+    assert heads.pop().startswith("depth,namespace,namespace_quoted,kind,keys,share_of_keys,memory_bytes,")
+    kinds = {name: {row["coverage"] for row in read(write_csv(report))} for name, report in MADE.items()}
+    assert (kinds["exact"], kinds["partial"], kinds["estimate"]) == ({"exact"}, {"partial"}, {"estimate"})
+
+
 def test_what_is_not_known_is_empty() -> None:
     assert read(write_csv(MADE["denied"]))[1]["memory_bytes"] == ""
 
