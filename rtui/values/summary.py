@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from rtui.values import nearly_json, php
@@ -54,22 +54,13 @@ def summarise(data: bytes, *, is_whole: bool = True, choose: str | None = None) 
 
 def summary(found: Decoded) -> Summary | None:
     """Return a decoded value in one line; None where its bytes say as much, or nothing is known of them."""
-    root, last = _unboxed(found.root), found.chain[-1]
+    root, last = found.root, found.chain[-1]
     decoders = found.chain[:-1] if last in _AS_IT_IS else found.chain
     date = _date(root)
     is_stored = len(found.chain) == 1 and last in _READABLE and (root.children or last in _JSON)
     if found.has_failed or is_stored or not (decoders or date):
         return None
     return Summary(SEPARATOR.join(decoders), _value(root), root.type_name, date)
-
-
-def _unboxed(root: Node) -> Node:
-    """Return the number or text that an object of one member called `value` stands for: a `java.lang.Long`."""
-    if root.kind is not Kind.MAP or len(root.children) != 1 or not root.type_name or root.is_cut:
-        return root
-    (inner,) = root.children
-    is_value = inner.name is not None and inner.name.value == "value" and inner.kind not in (Kind.MAP, Kind.LIST)
-    return replace(inner, type_name=root.type_name) if is_value else root
 
 
 def _date(root: Node) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import redis
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -39,11 +40,16 @@ def plain(text: str, label: str) -> bytes:
     return ast.literal_eval("b" + text) if "as escaped bytes" in label else text.encode()
 
 
+def answer(command: str) -> bytes:
+    """What a command that was copied for a shell prints there."""
+    return subprocess.run(["sh", "-c", command], capture_output=True, check=True).stdout.removesuffix(b"\n")
+
+
 def judge(copy: Copy, value: bytes, decoded: bytes, shown: bytes) -> None:
     """Fail unless what a copy holds is what it says of a string."""
     label, text = copy.title, copy.text
     if label.startswith("redis-cli: GET"):
-        found = subprocess.run(["sh", "-c", text], capture_output=True, check=True).stdout.removesuffix(b"\n")
+        found = answer(text)
         assert found == (shown if "GETRANGE" in label else value)
     elif "as JSON with …" in label:
         assert json.loads(text)
@@ -166,3 +172,47 @@ def test_a_copied_text_stands_for_its_bytes_and_steers_no_terminal(data: bytes) 
 @pytest.mark.parametrize("text", ["👩\u200d👧", "a\u00a0b", "全角\u3000空白", "\u0645\u06cc\u200c\u062e"])
 def test_text_with_joiners_and_spaces_is_copied_as_it_is(text: str) -> None:
     assert copied_text(text.encode()) == text
+
+
+def _one_key(kind: str, client: redis.Redis) -> None:
+    """Write a collection of elements of every sort that copying may take for another one."""
+    odd = [b"plain", b"with 'quotes' \"and\" \\", b"\xff\x00\x1b", "日本 e\u0301".encode(), b"", b"two\nlines", b" "]
+    for number, value in enumerate(odd):
+        writes: dict[str, list[bytes | str | int]] = {
+            "hash": ["HSET", KEY, value, value + b"!"],
+            "list": ["RPUSH", KEY, value],
+            "set": ["SADD", KEY, value],
+            "zset": ["ZADD", KEY, f"{number}.5", value],
+            "stream": ["XADD", KEY, f"{number + 1}-1", value or b"f", value],
+        }
+        client.execute_command(*writes[kind])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["hash", "list", "set", "zset", "stream"])
+async def test_what_is_copied_of_a_row_is_what_the_server_holds(valkey: Server, tmp_path: Path, kind: str) -> None:
+    client = valkey.client()
+    _one_key(kind, client)
+    async with visiting(Target(port=valkey.port), tmp_path) as visitor:
+        await visitor.until(lambda: visitor.is_browsing, "the tree")
+        await visitor.settled()
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.detail.preview is not None, "the value")
+        await visitor.settled()
+        items = list(dict.fromkeys(row.item for row in visitor.pane.body.rows if row.item is not None))
+        assert len(items) == 7
+        for item in items:
+            copies = {one.title.split(", as escaped")[0]: one.text for one in copies_of(visitor, item, valkey)}
+            copied = {
+                title: plain(text, "as escaped bytes" if text.startswith('"') else "") for title, text in copies.items()
+            }
+            what = {"hash": "value", "list": "item", "stream": "value"}.get(kind, "member")
+            assert copied[what] == item.data
+            (command,) = (text for title, text in copies.items() if title.startswith("redis-cli"))
+            found = answer(command)
+            held = {
+                "set": b"1",
+                "zset": copied.get("score"),
+                "stream": b"\n".join(cell for cell in item.cells if isinstance(cell, bytes)),
+            }
+            assert found == held.get(kind, item.data)
