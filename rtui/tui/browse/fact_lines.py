@@ -11,6 +11,7 @@ from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, R
 from rtui.analysis.humanize import Mark, counted
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.scripts import mixed_note
 from rtui.keyspace.types import RedisType
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
@@ -56,12 +57,19 @@ class Fact(NamedTuple):
     role: Role = Role.TEXT
 
 
-def name_lines(name: SafeText, width: int, role: Role = Role.STRONG, note: Line = ()) -> list[Line]:
-    """Return a name on its lines, cut in the middle when it is too long for them and the `note` at the end."""
+def name_lines(
+    name: SafeText, width: int, role: Role = Role.STRONG, note: Line = (), *, raw: bytes | None = None
+) -> list[Line]:
+    """Return a name on its lines, cut in the middle when it is too long for them and the `note` at the end.
+
+    Of a `raw` name it is said on a line that is left which of its letters are of another script.
+    """
     room, taken = width - 2 * MARGIN, line_width(note) + NOTE_GAP if note else 0
     shown = cut_middle(name, max(room, NAME_LINES * room - taken)) if note else name
     lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(shown, room, NAME_LINES)]
     lines += [()] * (NAME_LINES - len(lines))
+    if raw is not None and not lines[-1] and (mixed := mixed_note(raw)) is not None:
+        lines[-1] = (gap(MARGIN), Span(cut_middle(mixed, max(room - taken, 0)), Role.WARN))
     space = width - MARGIN - line_width(lines[-1]) - line_width(note)
     return [*lines[:-1], (*lines[-1], gap(space), *note)] if note and space > 0 else lines
 
@@ -91,7 +99,7 @@ def loading_lines(key: bytes, width: int) -> list[Line]:
     blank = [Fact(literal(label), literal("")) for label in labels]
     facts = [Fact(literal("type"), literal("…"), Role.FAINT), *blank, _slot(key)]
     pairs = zip(facts[::2], facts[1::2], strict=True)
-    return [*name_lines(full_name(key), width), *(fact_line(width, *pair) for pair in pairs)]
+    return [*name_lines(full_name(key), width, raw=key), *(fact_line(width, *pair) for pair in pairs)]
 
 
 def fact_lines(
@@ -110,7 +118,7 @@ def fact_lines(
     age = age_line(facts.asked_at_s, now_s) if has_age else ()
     if facts.is_gone:
         return [
-            *name_lines(full_name(facts.key), width, Role.MUTED, age),
+            *name_lines(full_name(facts.key), width, Role.MUTED, age, raw=facts.key),
             fact_line(width, Fact(literal("type"), literal("gone: the key is no longer there"), Role.WARN)),
             (),
             (),
@@ -143,7 +151,7 @@ def fact_lines(
         label = literal("idle") if is_idle else literal("unchanged")
         use = _fact(label, facts.idle_s, lambda idle_s: fmt.duration(idle_s * fmt.SECOND_MS))
     return [
-        *name_lines(full_name(facts.key), width, note=age),
+        *name_lines(full_name(facts.key), width, note=age, raw=facts.key),
         fact_line(width, _changed(type_name, changes, cells), _changed(length, changes, cells)),
         fact_line(width, _changed(encoding, changes, cells), _changed(memory, changes, cells)),
         fact_line(width, _changed(ttl, changes, cells), expiry),

@@ -44,7 +44,7 @@ def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     keys = Fact(literal("keys"), known.text)
     pattern = cut_middle(display(prefix_pattern(path), limit=NAME_LIMIT), width - 2 * MARGIN - LABEL_CELLS)
     glob = fact_line(width, Fact(literal("pattern"), pattern, Role.ACCENT))
-    head = name_lines(display(path, limit=NAME_LIMIT), width)
+    head = name_lines(display(path, limit=NAME_LIMIT), width, raw=path)
     if totals.figures is not None:
         found = totals.figures.figures(node, known.known)
         return [*head, fact_line(width, keys, share), *figure_lines(found, width), glob]

@@ -14,6 +14,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.scripts import mixed_letters
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, SORT_COLUMNS, SORTS, RowField, RowLayout, TreeColumn
@@ -85,6 +86,8 @@ INDENT_CELLS: Final = 2
 
 OPEN, CLOSED, NO_SIGN, MARKED = literal("▾ "), literal("▸ "), literal("  "), literal("● ")
 EMPTY = literal("(empty)")
+MIXED = literal(" ≠")
+"""Stands behind a name that mixes scripts."""
 
 
 class ReasonTexts(NamedTuple):
@@ -196,7 +199,10 @@ def row_line(
     indent = sign_cells(row, layout.name_cells)
     room = layout.name_cells - indent - width_of(sign) - 1
     text = display(row.name, limit=max(room, 16)) if row.name else EMPTY
-    name = Span(left(cut_middle(text, room), room + 1), role if row.name else Role.FAINT)
+    mark = MIXED if mixed_letters(row.name) and room > width_of(MIXED) else NOTHING_MORE
+    cells = room - width_of(mark)
+    role = Role.WARN if mark else role if row.name else Role.FAINT
+    name = Span(left(SafeText(f"{cut_middle(text, cells)}{mark}"), room + 1), role)
     return Span(SafeText(" " * indent + sign), Role.ACCENT if is_marked else Role.FAINT), name, *fields
 
 
