@@ -142,6 +142,7 @@ async def test_huge_elements_are_left_where_they_are(server: Server, kind: str) 
         assert any("only members of up to 64 bytes" in note for note in shown.notes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["set", "zset"])
 async def test_the_short_neighbours_of_a_huge_member_are_listed(server: Server, kind: str) -> None:
     client = server.client()
@@ -181,6 +182,7 @@ async def test_elements_are_read_on_purpose_and_what_is_huge_is_not_kept(server:
     assert everything.refusal is None
 
 
+@pytest.mark.slow
 async def test_beyond_the_limit_no_element_is_offered(valkey: Server) -> None:
     for _ in range(3):
         push(valkey.client(), "list", b"x" * (50 << 20))
