@@ -29,7 +29,6 @@ from rtui.server.facts.preview.page import (
 )
 from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, expect_bytes
 from rtui.server.guard.closed_list import MAX_WINDOW_BYTES
-from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, MAGIC, estimate
 
 _NO_COUNT: Final = Unknown(
     Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, which would write; the registers can't be read"
@@ -61,6 +60,8 @@ async def read_string(reader: ValueReader) -> Preview:
 
 async def _counted(reader: ValueReader, shown: Preview, data: bytes) -> Preview:
     """Count the elements of a HyperLogLog from all of its registers, as PFCOUNT would, without writing the count."""
+    from rtui.values.hyperloglog import estimate  # noqa: PLC0415 - a report must not wait for all decoders
+
     total = shown.total
     if not isinstance(total, int) or total > MAX_WINDOW_BYTES:
         return shown
@@ -226,6 +227,8 @@ def read_hyperloglog(head: bytes, size_bytes: int | None) -> tuple[bytes, int | 
 
     Returns how the registers are kept, and the count, None when an element was added since PFCOUNT last ran.
     """
+    from rtui.values.hyperloglog import DENSE_BYTES, HEADER_BYTES, MAGIC  # noqa: PLC0415 - as above
+
     if len(head) < HEADER_BYTES or not head.startswith(MAGIC) or head[5:8] != b"\0\0\0":
         return None
     if head[4] == 0 and size_bytes in (DENSE_BYTES, None):
