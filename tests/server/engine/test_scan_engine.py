@@ -241,11 +241,11 @@ def test_commands_that_are_denied_on_the_way(seed: int) -> None:
     assert verdicts == {command: pure.plan.capabilities.allows(command) for command in denied}
 
 
-@pytest.mark.parametrize("server", SERVERS, ids=lambda server: server.full_name)
-def test_what_may_be_asked_again_is_asked_of_keys_that_wait(server: ServerIdentity) -> None:
+@pytest.mark.parametrize("identity", SERVERS, ids=lambda identity: identity.full_name)
+def test_what_may_be_asked_again_is_asked_of_keys_that_wait(identity: ServerIdentity) -> None:
     """The connection is lost after the first stage, and comes back with more rights; streams may have to be timed."""
     columns = replace(EVERYTHING, encoding=Asked.NONE)
-    setting, answers = Setting(columns=columns, identity=server, top=100, count=50), Answers(11)
+    setting, answers = Setting(columns=columns, identity=identity, top=100, count=50), Answers(11)
     pages = [[b"key:%d" % (100 * at + number) for number in range(40)] for at in range(3)]
     run = CompiledRun(replace(setting, denied=("MEMORY USAGE",)), model := ModelServer(pages, answers), Random(1))
     run.queries.prepare()
