@@ -42,6 +42,7 @@ def command(connection: ConnectionOptions, form: str, number: int | None, ascii_
     TARGET as for browsing; without one, all servers. The exit code is 2 where --open names no report.
     """
     from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.keyspace.text.display import display_text  # noqa: PLC0415
     from rtui.server.kept_reports import KeptReports, NotKeptError, all_kept  # noqa: PLC0415
 
     if connection.names_server() or connection.db is not None:
@@ -54,6 +55,8 @@ def command(connection: ConnectionOptions, form: str, number: int | None, ascii_
     now_s = time.time()
     if number is None:
         (_print_json if form == "json" else _print_text)(found, now_s)
+        for unreadable in (path for kept in found for path in kept.unreadable):
+            click.echo(f"rtui: {display_text(str(unreadable))} can't be read, and can be deleted", err=True)
         return
     try:
         path = found[0].find(str(number), now_s)
@@ -70,11 +73,11 @@ def command(connection: ConnectionOptions, form: str, number: int | None, ascii_
 def _print_json(found: list[KeptReports], now_s: float) -> None:
     from rtui.analysis.formats.json import json_value  # noqa: PLC0415
 
-    entries = [json_value(_entry(number, one, now_s)) for kept in found for number, one in enumerate(kept.reports(), 1)]
+    entries = [json_value(_entry(one, now_s)) for kept in found for one in kept.reports()]
     click.echo(json.dumps(entries, indent=1))
 
 
-def _entry(number: int, one: KeptReport, now_s: float) -> dict[str, Any]:
+def _entry(one: KeptReport, now_s: float) -> dict[str, Any]:
     import msgspec  # noqa: PLC0415 - the help must not wait for it
 
     head = one.head
@@ -82,7 +85,7 @@ def _entry(number: int, one: KeptReport, now_s: float) -> dict[str, Any]:
     return {
         "server": head.server.label,
         "db": head.server.db,
-        "number": number,
+        "number": one.number,
         "path": os.fsencode(one.file.path),
         "made_at_s": head.made_at_s,
         "age_s": max(0.0, now_s - head.made_at_s),
@@ -122,7 +125,7 @@ def _print_server(kept: KeptReports, listed: list[KeptReport], now_s: float) -> 
         f"{display_text(server.label)} db{server.db} · {humanize.counted(len(listed), 'report')}, {taken} in "
         f"{display_text(str(kept.folder))}"
     )
-    rows = [_cells(number, one, now_s) for number, one in enumerate(listed, 1)]
+    rows = [_cells(one, now_s) for one in listed]
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
     is_right = (True, False, True, True, True, False, False, False)
     for row in rows:
@@ -133,7 +136,7 @@ def _print_server(kept: KeptReports, listed: list[KeptReport], now_s: float) -> 
         click.echo("  " + "  ".join(cells).rstrip())
 
 
-def _cells(number: int, one: KeptReport, now_s: float) -> tuple[str, ...]:
+def _cells(one: KeptReport, now_s: float) -> tuple[str, ...]:
     """Return number, time, age, keys, bytes, findings, coverage with what else is to know, and file of a report."""
     from rtui.analysis import humanize  # noqa: PLC0415
     from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
@@ -150,7 +153,7 @@ def _cells(number: int, one: KeptReport, now_s: float) -> tuple[str, ...]:
         if raw is not None:
             told.append(f"{word} {display(raw, limit=40)}")
     return (
-        str(number),
+        str(one.number),
         str(humanize.moment(head.made_at_s)),
         f"{humanize.duration(round(max(0.0, now_s - head.made_at_s) * 1000))} ago",
         f"{humanize.written_keys(stats.keys, mark)} keys",

@@ -156,6 +156,10 @@ class ConnectionOptions:
         Raises `TargetError` and `click.UsageError`.
         """
         found = self._server(environment)
+        if found.socket_path is not None and Path(found.socket_path).is_file():
+            happened = f"{found.label} is a file, not a socket that a server listens on."
+            remedy = "rtui open shows reports, and samples that rtui health has written; rtui replay plays sessions."
+            raise TargetError("The target is no server", happened, remedy)
         tls = {name: getattr(self, name) for name in _TLS_PARTS if getattr(self, name) is not None}
         if self.insecure:
             tls["insecure"] = True

@@ -57,6 +57,8 @@ class KeptFile:
 class KeptReport:
     """What a list says of a report, without its namespaces."""
 
+    number: int
+    """In the list, from 1 for the newest; those that can't be read have one, too."""
     file: KeptFile
     head: Head
     stats: Stats
@@ -97,6 +99,8 @@ class KeptReports:
     def __init__(self, label: str, db: int, base: Path | None = None) -> None:
         """`label` is the target's; `base` defaults to the user's state folder."""
         self.folder = (default_base() if base is None else base) / server_digest(label, db)
+        self.unreadable: list[Path] = []
+        """Files that `reports` left out last, since they can't be read."""
 
     def keep(self, report: Report) -> Path:
         """Write a report and drop those that are too many; raises OSError, and NotKeptError for one that is too large.
@@ -129,11 +133,15 @@ class KeptReports:
         return sorted(found, key=lambda one: one.made_at_s, reverse=True)
 
     def reports(self) -> Iterator[KeptReport]:
-        """Yield what a list says of each, the newest first; one that can't be read is left out."""
-        for file in self.files():
-            with suppress(OSError, ReportFormatError):
+        """Yield what a list says of each, the newest first; one that can't be read is left out, see `unreadable`."""
+        self.unreadable = []
+        for number, file in enumerate(self.files(), 1):
+            try:
                 found = read_headline(_read(file.path))
-                yield KeptReport(file, found.head, found.stats, found.findings)
+            except (OSError, ReportFormatError):
+                self.unreadable.append(file.path)
+            else:
+                yield KeptReport(number, file, found.head, found.stats, found.findings)
 
     def find(self, which: str, now_s: float) -> Path:
         """Return the file of `latest`, `yesterday`, a day such as `2026-11-22` (UTC), or a number in the list, from 1.

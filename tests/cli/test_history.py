@@ -58,6 +58,32 @@ def test_as_json(state: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert sum(found[0]["findings"].values()) == len(listed) > found[0]["findings"]["error"] > 0
 
 
+@pytest.mark.parametrize("junk", [b"", b"junk", b"\x1f\x8b\x08\0\0\0", None])
+def test_one_that_can_not_be_read_is_said_and_changes_no_number(
+    junk: bytes | None, state: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = keep_three(state)
+    path = kept.files()[1].path
+    path.unlink()
+    if junk is None:
+        path.mkdir()
+    else:
+        path.write_bytes(junk)
+    assert run(["history"]) == 0
+    out, err = capsys.readouterr()
+    assert [row.split()[0] for row in out.splitlines()[1:]] == ["1", "3"]
+    assert f"rtui: {path} can't be read" in err
+    assert run(["history", "--format", "json"]) == 0
+    out, err = capsys.readouterr()
+    assert [(one["number"], one["coverage"]) for one in json.loads(out)] == [(1, "exact"), (3, "partial")]
+    assert f"rtui: {path} can't be read" in err
+    opening, comparing = ["history", "10.0.0.5", "--open", "2"], ["diff", "10.0.0.5@1", "10.0.0.5@2"]
+    for words, name in ((opening, str(path)), (comparing, "10.0.0.5@2")):
+        assert run(words) == 2
+        assert f"rtui: The report can't be read\n  {name}: " in capsys.readouterr().err
+    assert run(["diff", "10.0.0.5@1", "10.0.0.5@3"]) == 0
+
+
 def test_nothing_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["history"]) == 0
     out, err = capsys.readouterr()

@@ -75,6 +75,15 @@ def test_a_relative_socket_is_the_one_here(tmp_path: Path, monkeypatch: pytest.M
     assert target_by("-s", "redis.sock").socket_path == str(tmp_path / "redis.sock")
 
 
+@pytest.mark.parametrize("words", [["-s", "FILE"], ["FILE"], ["-u", "unix://FILE"]])
+def test_a_file_is_no_server(words: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text("{}")
+    with pytest.raises(TargetError, match="is a file, not a socket") as failed:
+        target_by(*(word.replace("FILE", str(path)) for word in words))
+    assert "rtui open" in failed.value.remedy
+
+
 def test_the_environment_names_the_server_when_nothing_else_does() -> None:
     environment = {"RTUI_URL": "redis://:pw@cache:7000/2"}
     assert target_by(environment=environment) == Target(host="cache", port=7000, password=Secret("pw"), db=2)
