@@ -25,7 +25,7 @@ from rtui.cli.options import (
 )
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
-from rtui.server.ending_signals import exit_status
+from rtui.server.ending_signals import EndedBySignal
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
@@ -225,7 +225,6 @@ def _run(
 def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
     """Analyse, follow references, print what is found, and return the exit code."""
     from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.output import interrupted, write_failure  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
@@ -240,9 +239,7 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
     if result.report is None or result.is_interrupted:
         if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
-            code = exit_status(result.ended_by)
-            write_failure(judge.output, judge.form, "check", interrupted(), code)
-            return code
+            raise EndedBySignal(result.ended_by)
         raise RtuiError("Nothing was inspected", result.failure or "The server gave no key.")
     code = judge.exit_code(result.report, references)
     if result.failure is not None:

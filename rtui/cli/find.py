@@ -19,6 +19,7 @@ from rtui.cli.options import (
     demo_options,
     grouped,
     log_option,
+    output_option,
     pace_option,
     separator_option,
     time_options,
@@ -32,9 +33,12 @@ if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Problem, Query
     from rtui.analysis.query.terms import Fact
+    from rtui.cli.output import Output
     from rtui.server.options import DemoDay, FindOptions
 
 FORMATS: Final = ("text", "json", "csv", "raw")
+
+_SUFFIXES: Final = {".json": "json", ".csv": "csv"}
 
 SORTED_LIMIT: Final = 1_000
 """Keys that are listed with --sort unless --limit says how many."""
@@ -79,7 +83,8 @@ Exit codes
   130  Ctrl-C: what had been found is written; a second one leaves at once; 143, 129
        and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
 
-Keys are written as they are found, or at the end with --sort. What they cost, what could not be decided and how many
+Keys are written as they are found, or at the end with --sort. FILE is replaced when the search is over, never before;
+a search that fails before it has begun leaves it as it was. What they cost, what could not be decided and how many
 there are stands on standard error.
 
 \b
@@ -87,7 +92,9 @@ Formats
   text  a line for each key, made safe to show: its facts, then its name
   json  key (null where it is no UTF-8), key_quoted for redis-cli --quoted-input, facts;
         at the end listed, count (null unless all were found), at_least, and notes
-  csv   the same as columns
+  csv   the same as columns; key_quoted is never empty for a key. The last row is of no
+        key: its coverage is exact where all keys are listed, partial or failed where
+        they are not, and its notes say why. Without such a row the file is cut off.
   raw   the names alone, byte for byte, with a NUL behind each: for xargs -0
 """
 
@@ -95,7 +102,10 @@ Formats
 @click.command("find", epilog=_EPILOG)
 @partial(connection_options, arguments="[TARGET] TERM...")
 @grouped(separator_option, pace_option)
-@click.option("--format", "form", type=click.Choice(FORMATS), default="text", help="As what (text); see below.")
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text); see below."
+)
+@output_option
 @click.option(
     "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
 )
@@ -111,7 +121,8 @@ Formats
 @click.help_option("--help")
 def command(
     connection: ConnectionOptions,
-    form: str,
+    form: str | None,
+    output: str,
     *,
     demo: bool,
     demo_keys: int,
@@ -133,6 +144,10 @@ def command(
     if not terms:
         where = f" {place[0]!r} is the server." if place and _HOST_AND_PORT.fullmatch(place[0]) else ""
         raise click.UsageError(f"Missing TERM: say what to find.{where}")
+    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
+
+    file = Output(output)
+    form = form or _SUFFIXES.get(file.suffix, "text")
     query = _query(_with_saved(" ".join(terms), None if demo else given))
     if form == "raw" and asked["columns"] is not None:
         raise click.UsageError("--format raw has names only: leave --columns out.")
@@ -142,6 +157,7 @@ def command(
         _find,
         query=query,
         options=options,
+        file=file,
         form=form,
         counts_only=counts_only,
         log_file=log_file,
@@ -297,6 +313,7 @@ def _find(
     *,
     query: Query,
     options: FindOptions,
+    file: Output,
     form: str,
     counts_only: bool,
     log_file: Path | None,
@@ -308,9 +325,14 @@ def _find(
     from rtui.cli.find_run import find  # noqa: PLC0415
     from rtui.cli.output import failures_in  # noqa: PLC0415
 
-    facts = dict.fromkeys(fact for fact in options.columns)
-    output = FoundKeys(form, query, tuple(facts), counts_only=counts_only)
-    with failures_in(output.output, form, "find"), command_log(log_file) as log:
+    facts = tuple(dict.fromkeys(options.columns))
+    file.check()
+    with (
+        failures_in(file, form if file.is_standard else "", "find"),
+        command_log(log_file) as log,
+        file.opened() as send,
+    ):
+        output = FoundKeys(send, form, query, facts, counts_only=counts_only, is_terminal=file.is_terminal)
         result = find(target, query, options, output, patience_s=patience_s, log=log)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)

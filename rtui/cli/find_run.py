@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 from signal import Signals
@@ -20,6 +19,7 @@ from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.ending_signals import EndedBySignal
 from rtui.server.find import LIMIT_REACHED, FindRun
 from rtui.server.options import FindOptions
 from rtui.server.scan.progress import ScanState
@@ -100,7 +100,8 @@ def find(
 ) -> Result:
     """Connect, search, write and disconnect; what is sent is kept in `log`.
 
-    Raises ConnectFailure, ReaderGone, OutputError, and KeyboardInterrupt after the second Ctrl-C.
+    Raises ConnectFailure, ReaderGone, OutputError, EndedBySignal before anything was asked, and KeyboardInterrupt
+    after the second Ctrl-C.
     """
     return asyncio.run(run_find(target, query, options, output, patience_s=patience_s, log=log))
 
@@ -131,10 +132,10 @@ async def run_find(
             watch = ConnectionWatch(deployment.home, run.control.stop, patience_s)
             await _write_while_running(run, output, interrupts)
         except asyncio.CancelledError:
-            if not interrupts.is_interrupted:
+            if interrupts.sent is None:
                 raise
             task.uncancel()
-            return Result(ended_by=interrupts.sent)
+            raise EndedBySignal(interrupts.sent) from None
         finally:
             await deployment.close()
     notes = (*run.notes, *(in_shell(one) for one in query.doubts if not run.count), summary(run))
@@ -151,7 +152,7 @@ async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Inte
     forecast = Forecast(run, loop.time())
     try:
         with ProgressBar() as bar:
-            bar.is_shown = bar.is_shown and not sys.stdout.isatty()
+            bar.is_shown = bar.is_shown and not output.is_terminal
             while not running.done():
                 if bar.is_shown:
                     bar.show(run.progress, run.cost, run.control.pace, is_ending=interrupts.is_interrupted)

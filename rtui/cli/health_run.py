@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rtui.registry.rules import RuleLevels, Severity
-from rtui.server.ending_signals import exit_status
-from rtui.server.wire.errors import ExitCode
+from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def take_samples(
     """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
 
     Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been asked.
-    Raises ConnectFailure.
+    Raises ConnectFailure, and RtuiError and EndedBySignal where no node has given any.
     """
     from rtui.cli.report_run import Interrupts, say_why_it_waits  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.deployment.nodes import Deployment  # noqa: PLC0415
@@ -131,6 +131,8 @@ async def take_samples(
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
     deployment, said = Deployment(target, log), dict[str, str]()
+    watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
+    watch.on_sample.append(add)
 
     def say_failures() -> None:
         for node in watch.nodes:
@@ -142,21 +144,23 @@ async def take_samples(
     with Interrupts(task.cancel) as interrupts:
         try:
             await deployment.open()
-            watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
-            watch.on_sample.append(add)
             while True:
                 await watch.look()
                 say_failures()
                 after_each()
                 rounds -= 1
                 if every_s is None and rounds <= 0:
-                    is_lost = any(node.failure is not None for node in watch.nodes)
-                    return ExitCode.SERVER if is_lost else ExitCode.FINE
+                    lost = [node.failure for node in watch.nodes if node.failure is not None]
+                    if lost and not any(node.samples for node in watch.nodes):
+                        raise RtuiError("No node has given a sample", lost[0])
+                    return ExitCode.SERVER if lost else ExitCode.FINE
                 await watch.pause()
         except asyncio.CancelledError:
             if interrupts.sent is None:
                 raise
             task.uncancel()
+            if not any(node.samples for node in watch.nodes):
+                raise EndedBySignal(interrupts.sent) from None
             return exit_status(interrupts.sent)
         finally:
             await deployment.close()

@@ -6,13 +6,13 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from select import select
 from signal import SIGINT
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
 
 import click
 
@@ -153,22 +153,36 @@ class Output:
 
         Raises OutputError, and ReaderGone.
         """
-        data = text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
-        self.is_written = True
+        with self.opened() as write:
+            write(text)
+
+    @contextmanager
+    def opened(self) -> Iterator[Callable[[str | bytes], None]]:
+        """Give what writes a part of the text: to standard output at once, to a file that is replaced after the block.
+
+        After an exception the file is as it was. Raises OutputError, and ReaderGone.
+        """
         if self._path is None:
-            sys.stdout.flush()
-            sys.stdout.buffer.write(data)
-            sys.stdout.buffer.flush()
+            yield self._write_standard
             return
         try:
             path, is_special = _resolved(self._path)
-            if is_special:
-                path.write_bytes(data)
-            else:
-                _replace(path, data)
+            with path.open("wb") if is_special else _replacing(path) as file:
+
+                def write(text: str | bytes) -> None:
+                    self.is_written = True
+                    file.write(_encoded(text))
+
+                yield write
         except OSError as error:
             kept = "The file that was there is as it was." if self._path.is_file() else "Nothing was left there."
             raise OutputError(str(self._path), error, kept) from None
+
+    def _write_standard(self, text: str | bytes) -> None:
+        self.is_written = True
+        sys.stdout.flush()
+        sys.stdout.buffer.write(_encoded(text))
+        sys.stdout.buffer.flush()
 
 
 @contextmanager
@@ -222,12 +236,17 @@ def _resolved(path: Path) -> tuple[Path, bool]:
     return resolved, resolved.exists() and not resolved.is_file()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """Write a file with the owner and permissions of the old one, and make sure that its name survives a power cut."""
+def _encoded(text: str | bytes) -> bytes:
+    return text.encode("utf-8", "backslashreplace") if isinstance(text, str) else text
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Give a file with the owner and permissions of the old one, and make sure that its name survives a power cut."""
     from rtui.server.files import atomic_file  # noqa: PLC0415 - the help must not wait for it
 
     with atomic_file(path) as file:
-        file.write(data)
+        yield file
         try:
             old = path.stat()
         except FileNotFoundError:

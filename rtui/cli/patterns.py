@@ -20,7 +20,7 @@ from rtui.cli.options import (
     scope_options,
     time_options,
 )
-from rtui.server.ending_signals import exit_status
+from rtui.server.ending_signals import EndedBySignal, exit_status
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
@@ -48,7 +48,7 @@ Exit codes
   0    the patterns are written
   2    the command line makes no sense, or the report can't be read
   4    the server could not be reached or refused, or its connection was lost for good;
-       nothing is written
+       no pattern is written
   5    the output can't be written
   130  Ctrl-C: what was seen until then is written, and says so; 143, 129 and 131:
        SIGTERM, SIGHUP and SIGQUIT, likewise
@@ -90,24 +90,25 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
     from rtui.cli.report_file import read_report  # noqa: PLC0415
 
     file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
-    if report_name is not None:
-        if demo or connection.place:
-            raise click.UsageError("Give either a report or a server.")
-        _write(read_report(report_name), file, form, most_names)
-        return
     file.check()
-    if not demo:
-        sys.exit(_learn(connection.target(), asked, file, form, most_names))
-    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+    with failures_in(file, form if file.is_standard else "", "patterns"):
+        if report_name is not None:
+            if demo or connection.place:
+                raise click.UsageError("Give either a report or a server.")
+            _write(read_report(report_name), file, form, most_names)
+            return
+        if not demo:
+            sys.exit(_learn(connection.target(), asked, file, form, most_names))
+        from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
-    with demo_server(demo_keys, day=demo_day) as server:
-        server.wait_loaded()
-        sys.exit(_learn(server.target, asked, file, form, most_names))
+        with demo_server(demo_keys, day=demo_day) as server:
+            server.wait_loaded()
+            sys.exit(_learn(server.target, asked, file, form, most_names))
 
 
 def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_names: int) -> int:
@@ -129,7 +130,7 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_
         raise RtuiError("The analysis broke off", result.failure)
     if result.report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
-        return exit_status(result.ended_by or signal.SIGINT)
+        raise EndedBySignal(result.ended_by or signal.SIGINT)
     _write(result.report, file, form, most_names)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
 

@@ -28,7 +28,7 @@ from rtui.cli.options import (
     take_separators,
     time_options,
 )
-from rtui.server.ending_signals import exit_status
+from rtui.server.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -129,14 +129,14 @@ def command(
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.output import STANDARD_STREAM, Output, failures_in  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
 
     file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
     if resume and (demo or asked["estimate_keys"] is not None or asked["budget_s"] is not None):
         raise click.UsageError("--resume does not go with --demo, --estimate or --budget-seconds.")
     file.check()
-    with failures_in(file, form if output == STANDARD_STREAM else "", "report"):
+    with failures_in(file, form if file.is_standard else "", "report"):
         choice, target = registry_choice(asked), Target() if demo else connection.target()
         registry = asked["registry"] = choice.load(target)
         take_separators(asked, registry)
@@ -197,8 +197,9 @@ def _report(
             click.echo(f"rtui: denied by the server: {', '.join(denied)}; the report says why", err=True)
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
-    if result.is_interrupted and report is None:
+    if result.ended_by is not None and report is None:
         click.echo("rtui: interrupted before anything was inspected: nothing is written", err=True)
+        raise EndedBySignal(result.ended_by)
     return 0 if result.ended_by is None else exit_status(result.ended_by)
 
 

@@ -14,6 +14,7 @@ import sys
 import termios
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from io import StringIO
 from pathlib import Path
 from typing import cast
 
@@ -36,7 +37,7 @@ from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
 from rtui.tui.kit.settings import SettingsFile
 from tests.cli.test_options import given_by
-from tests.servers import Server
+from tests.servers import Server, free_port
 
 MANY = 120_000
 
@@ -179,9 +180,58 @@ def test_csv_has_no_formulas(valkey: Server, capfd: pytest.CaptureFixture[str]) 
     plant(valkey)
     found(valkey, "SUM", "--format", "csv", "--columns", "type,size")
     rows = list(csv.reader(capfd.readouterr().out.splitlines()))
-    assert rows[0] == ["key", "key_quoted", "type", "memory_bytes"]
+    assert rows[0] == ["key", "key_quoted", "type", "memory_bytes", "coverage", "notes"]
     assert rows[1][:3] == ["'=SUM(A1)", '"=SUM(A1)"', "string"]
     assert int(rows[1][3]) > 0
+    assert rows[1][4:] == ["", ""]
+    assert rows[2:] == [["", "", "", "", "exact", "1 key."]]
+
+
+def csv_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(StringIO(text, newline="")))
+
+
+def test_csv_says_whether_these_are_all_keys(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
+    valkey.admin.set("", "x")
+    valkey.admin.set("a", "x")
+    found(valkey, "type:string", "--format", "csv")
+    *keys, end = csv_of(capfd.readouterr().out)
+    assert {(row["key"], row["key_quoted"], row["coverage"]) for row in keys} == {("", '""', ""), ("a", '"a"', "")}
+    assert (end["key_quoted"], end["coverage"], end["notes"]) == ("", "exact", "2 keys.")
+    found(valkey, "type:string", "--format", "csv", "--limit", "1")
+    first, end = csv_of(capfd.readouterr().out)
+    assert (first["coverage"], end["coverage"]) == ("", "partial")
+    assert "(--limit 1)" in end["notes"]
+    found(valkey, "none", "--format", "csv")
+    (end,) = csv_of(capfd.readouterr().out)
+    assert end["coverage"] == "exact"
+    found(valkey, "type:string", "--format", "csv", "--count")
+    assert csv_of(capfd.readouterr().out) == [{"count": "2", "coverage": "exact", "notes": "2 keys."}]
+
+
+@pytest.mark.parametrize(("name", "form"), [("a.json", "json"), ("a.CSV", "csv"), ("a.txt", "text"), ("keys", "text")])
+def test_a_file_has_what_would_be_printed(
+    name: str, form: str, valkey: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    plant(valkey)
+    path = tmp_path / name
+    path.write_text("earlier" * 10_000)
+    path.chmod(0o640)
+    found(valkey, "in:shop", "type:hash", "--sort", "key", "-o", str(path))
+    assert capfd.readouterr().out == ""
+    found(valkey, "in:shop", "type:hash", "--sort", "key", "--format", form)
+    assert path.read_bytes().decode() == capfd.readouterr().out
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert [one.name for one in tmp_path.iterdir()] == [name]
+
+
+def test_a_search_that_fails_leaves_the_file(valkey: Server, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    path.write_text("earlier")
+    assert run(["find", "-p", str(free_port()), "key", "-o", str(path)]) == ExitCode.SERVER
+    assert path.read_text() == "earlier"
+    assert run(["find", valkey.url, "key", "-o", str(tmp_path / "none" / "keys.json")]) == ExitCode.OUTPUT
+    assert [one.name for one in tmp_path.iterdir()] == ["keys.json"]
 
 
 NAMES_OF_BYTES = (b"", b"a b", b"new\nline", b"\xff\xfe", b"tab\t:x", b"-n", b"'quoted\"", b"\xc3\xa9", b"\x1b[31m")
@@ -428,7 +478,7 @@ def test_a_whole_name_that_exists_is_found_though_it_is_a_glob(
         if form == "text":
             listed = {line.split("  ")[-1] for line in out.splitlines()}
         elif form == "csv":
-            listed = {row[1] for row in list(csv.reader(out.splitlines()))[1:]}
+            listed = {row[1] for row in list(csv.reader(out.splitlines()))[1:-1]}
         else:
             listed = {one["key_quoted"] for one in json.loads(out)["keys"]}
         assert (display(name) if form == "text" else quoted(name)) in listed
@@ -534,10 +584,10 @@ import signal
 from rtui.analysis.query.query import Query
 from rtui.analysis.report.document import KeyRecord
 from rtui.cli.find_output import FoundKeys
-from rtui.cli.output import open_standard_streams
+from rtui.cli.output import STANDARD_STREAM, Output, open_standard_streams
 open_standard_streams()
 signal.signal(signal.SIGINT, lambda *_: None)
-output = FoundKeys("text", Query(), ())
+output = FoundKeys(Output(STANDARD_STREAM).write, "text", Query(), ())
 for start in range(0, 80_000, 20_000):
     output.write([KeyRecord(b"%06d" % number) for number in range(start, start + 20_000)])
 """

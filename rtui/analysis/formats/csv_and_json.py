@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
 from math import isfinite
 from typing import Any, Final
@@ -59,10 +59,13 @@ def table_csv(table: Table) -> str:
 
 
 def _written(fields: Sequence[tuple[str, list[str]]]) -> str:
+    return csv_text([[name for name, _ in fields], *zip(*(texts for _, texts in fields), strict=True)])
+
+
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV; lines end as RFC 4180 has it."""
     out = StringIO()
-    writer = csv.writer(out)
-    writer.writerow([name for name, _ in fields])
-    writer.writerows(zip(*(texts for _, texts in fields), strict=True))
+    csv.writer(out).writerows(rows)
     return out.getvalue()
 
 
