@@ -118,12 +118,13 @@ class ValueReader:
     def offers(self, element: str) -> tuple[Offer, ...]:
         """Return which elements at the place of the page may be read on purpose, and what that costs at most."""
         memory_bytes, mean, length = self.facts.memory_bytes, self.facts.mean_element_bytes, self.facts.length
-        is_bounded = isinstance(memory_bytes, int) and memory_bytes <= MAX_PURPOSE_BYTES
-        if not is_bounded or mean is None or self.page.find is not None or not isinstance(length, int):
+        if isinstance(memory_bytes, Unknown) or mean is None or not isinstance(length, int):
+            return ()
+        if memory_bytes > MAX_PURPOSE_BYTES or self.page.find is not None:
             return ()
         left = min(PAGE_ITEMS, length - (self.page.seen or 0))
-        busy_ms = max(1, round(1000 * memory_bytes / (1 << 20) / COPIED_MIB_PER_S))  # type: ignore[operator]
-        most = f"at most all {size(memory_bytes)}, which takes the server up to {busy_ms} ms"  # type: ignore[arg-type]
+        busy_ms = max(1, round(1000 * memory_bytes / (1 << 20) / COPIED_MIB_PER_S))
+        most = f"at most all {size(memory_bytes)}, which takes the server up to {busy_ms} ms"
         one = Offer(replace(self.page, on_purpose=1), f"Read 1 {element}: {size(mean)} on average, {most}.")
         plural = element.removesuffix("y") + ("ies" if element.endswith("y") else "s")
         many = Offer(replace(self.page, on_purpose=left), f"Read {left} {plural}: {most}.")
@@ -131,12 +132,13 @@ class ValueReader:
 
     def kept(self, found: Iterable[Reply]) -> list[PreviewCell]:
         """Return elements as cells; of what was read on purpose those that are small enough to be kept."""
-        room, cells = KEPT_BYTES if self.page.on_purpose else None, []
+        if not self.page.on_purpose:
+            return [cell(one) for one in found]
+        room, cells = KEPT_BYTES, []
         for one in found:
-            is_small = room is None or not isinstance(one, bytes) or len(one) <= room
-            cells.append(cell(one) if is_small else Unread(len(one), was_read=True))  # type: ignore[arg-type]
-            if room is not None and is_small and isinstance(one, bytes):
-                room -= len(one)
+            length = len(one) if isinstance(one, bytes) else 0
+            cells.append(cell(one) if length <= room else Unread(length, was_read=True))
+            room -= length if length <= room else 0
         return cells
 
     @property
