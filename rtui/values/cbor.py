@@ -111,13 +111,16 @@ class CborReader(Reader):
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise maps and lists that are not empty; a map whose names are all text is likely."""
+    """Recognise maps and lists that are not empty, and these and text with a tag; maps named by text are likely."""
     if source.data.startswith(SELF_DESCRIBED):
         return CERTAIN
-    first = source.data[0]
-    if first >> 5 not in (_LIST, _MAP) or not first & 0x1F:
+    major, is_empty = source.data[0] >> 5, not source.data[0] & 0x1F
+    if major not in (_LIST, _MAP, _TAG) or (is_empty and major != _TAG):
         return None
-    found = is_record(CborReader(source, budget.probe()), source)
+    reader = CborReader(source, budget.probe())
+    found = is_record(reader, source)
+    if major == _TAG and reader.root is not None and reader.root.kind not in (Kind.MAP, Kind.LIST, Kind.TEXT):
+        return None
     return None if found is None else LIKELY if found else POSSIBLE
 
 

@@ -31,6 +31,7 @@ from rtui.values import (
     prefixed,
     protobuf,
     ruby,
+    signed,
     snappy,
 )
 from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
@@ -57,6 +58,7 @@ BUILT_IN: Final = (
     *msgpack.FORMATS,
     *cbor.FORMATS,
     *encoded.FORMATS,
+    *signed.FORMATS,
     *snappy.FORMATS,
     *plain.FORMATS,
     *protobuf.FORMATS,

@@ -1,4 +1,4 @@
-"""Decompression in bounded steps: gzip, zlib, deflate, bzip2 and xz of the standard library, zstd, LZ4 and brotli.
+"""Decompression in bounded steps: gzip, zlib, deflate, bzip2, lzma, xz of the standard library, zstd, LZ4, brotli.
 
 Each library here hands out at most as many bytes as it is asked for and keeps its state, so a bomb costs no more than
 `Limits.output_bytes`, and the beginning of a stream gives the beginning of what is in it.
@@ -23,6 +23,9 @@ from rtui.values.tree import Form, Kind, Node, Step
 
 _BZIP2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
 """The header of a stream, and that of its first block or its end; `BZh` alone may be a word."""
+
+_LZMA: Final = re.compile(rb"\x5d\0[\0-\xff]{3}(?:\xff{8}|[\0-\xff]{5}\0{3})")
+"""The usual settings, the size of the dictionary, and that of the content, where it is known."""
 
 INPUT_STEP: Final = 8 * 1024
 """How much is handed to a library at once; damage behind that costs nothing of what came before."""
@@ -217,8 +220,13 @@ def _sniff_zlib(source: Source, budget: Budget) -> float | None:
     head = source.data[:2]
     if len(source.data) < 8 or head[0] != 0x78 or int.from_bytes(head, "big") % 31:
         return None
+    return _likely(read_zlib, source, budget)
+
+
+def _likely(read: Callable[[Source, Budget], Step], source: Source, budget: Budget) -> float | None:
+    """Recognise a stream by its header, of which something can be decompressed without damage."""
     try:
-        step = read_zlib(source, budget.probe())
+        step = read(source, budget.probe())
     except Invalid:
         return None
     return LIKELY if step.content and not any("damaged" in note for note in step.notes) else None
@@ -259,6 +267,17 @@ def _read_lz4(source: Source, budget: Budget) -> Step:
     return Step(data, step.notes if before else (), truncated=True)
 
 
+def _sniff_lzma(source: Source, budget: Budget) -> float | None:
+    return _likely(_read_lzma, source, budget) if _LZMA.match(source.data) else None
+
+
+def _read_lzma(source: Source, budget: Budget) -> Step:
+    """Decompress a stream of LZMA in its format before xz, which lzma.FORMAT_ALONE and `xz --format=lzma` write."""
+    return unpacked(
+        "lzma", b"", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=LZMA_MEMORY_BYTES), source, budget
+    )
+
+
 def _read_bzip2(source: Source, budget: Budget) -> Step:
     """Decompress a bzip2 stream."""
     return unpacked("bzip2", b"BZh", bz2.BZ2Decompressor, source, budget)
@@ -280,6 +299,7 @@ FORMATS: Final = (
     Format("LZ4", lambda source, _: CERTAIN if source.data.startswith(LZ4_MAGIC) else None, _read_lz4),
     Format("bzip2", lambda source, _: CERTAIN if _BZIP2.match(source.data) else None, _read_bzip2),
     _magic_format("xz", b"\xfd7zXZ\x00", _xz),
+    Format("lzma", _sniff_lzma, _read_lzma),
     Format("zlib", _sniff_zlib, read_zlib),
     Format("deflate", _sniff_deflate, read_deflate, needs_proof=True),
     Format("brotli", _sniff_brotli, _read_brotli, needs_proof=True),

@@ -1,6 +1,7 @@
 """MessagePack (github.com/msgpack/msgpack/blob/master/spec.md).
 
-It is recognised where a map or a list, of which something is in it, takes up the bytes from the first to the last.
+It is recognised where a map or a list of which something is in it, or a text, takes up the bytes from the first to
+the last. Records of msgpackr, whose names stand only before the first of them, are maps.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import Final, Literal
 from rtui.values.formats import LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import date_text
-from rtui.values.source import Reader, Source, is_record, read_tree
-from rtui.values.tree import Kind, Step
+from rtui.values.source import MIN_RECORD_BYTES, Reader, Source, is_record, read_tree
+from rtui.values.tree import Kind, Node, Step
 
 _SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
 _UNSIGNED: Final = {0xCC: 1, 0xCD: 2, 0xCE: 4, 0xCF: 8}
@@ -25,15 +26,26 @@ _LISTS: Final = {0xDC: 2, 0xDD: 4}
 _MAPS: Final = {0xDE: 2, 0xDF: 4}
 _CONSTANTS: Final = {0xC0: "null", 0xC2: "false", 0xC3: "true"}
 _TIMESTAMP: Final = -1
+_RECORD: Final = 0x72
+"""The extension of msgpackr that says the names of a record."""
+
+_RECORD_HEAD: Final = bytes((0xD4, _RECORD))
 
 
 class MsgpackReader(Reader):
     """Reads one MessagePack value."""
 
+    def __init__(self, source: Source, budget: Budget) -> None:
+        super().__init__(source, budget)
+        self._records: dict[int, list[Node]] = {}
+        """The names of each kind of record, by the byte that begins one."""
+
     def read(self) -> None:
         """Read the value at the cursor."""
         tag = self.byte()
-        if tag < 0x80 or tag >= 0xE0:
+        if tag in self._records:
+            self._record(self._records[tag])
+        elif tag < 0x80 or tag >= 0xE0:
             self.add_number(tag if tag < 0x80 else tag - 256)
         elif tag < 0xA0:
             self._items(Kind.MAP if tag < 0x90 else Kind.LIST, tag & 0x0F)
@@ -81,6 +93,9 @@ class MsgpackReader(Reader):
     def _extension(self, size: int) -> None:
         """Read an extension: a timestamp as a date, any other as bytes with its number."""
         code = self.integer(1, signed=True)
+        if code == _RECORD and size == 1:
+            self._first_record(self.byte())
+            return
         if code != _TIMESTAMP or size not in (4, 8, 12):
             self.add_string(size, is_text=False, type_name=f"extension {code}")
             return
@@ -90,10 +105,61 @@ class MsgpackReader(Reader):
             nanoseconds, number = number >> 34, number & ((1 << 34) - 1)
         self.add(Kind.TEXT, date_text(number + nanoseconds / 1e9), "timestamp")
 
+    def _first_record(self, kind: int) -> None:
+        """Read the names of a kind of record, and the first of this kind."""
+        if not 0x40 <= kind < 0x80:
+            raise Invalid(f"has no record that begins with {kind:02x}")
+        name, holder = self.name, self.add(Kind.LIST)
+        self.enter(holder)
+        self.read()
+        self.leave()
+        names = holder.children[0]
+        if names.kind is not Kind.LIST or any(one.kind is not Kind.TEXT for one in names.children):
+            raise Invalid("has a record whose names are no texts")
+        self._records[kind] = names.children
+        holder.kind, holder.name, holder.children, holder.total = Kind.MAP, name, [], len(names.children)
+        self._members(holder, names.children)
+
+    def _record(self, names: list[Node]) -> None:
+        self._members(self.add(Kind.MAP, total=len(names)), names)
+
+    def _members(self, node: Node, names: list[Node]) -> None:
+        self.enter(node)
+        for one in names:
+            self.name = Node(Kind.TEXT, one.value)
+            self.read()
+        self.leave()
+
+
+def _is_text(source: Source) -> bool:
+    """Tell whether the bytes are one text with its length before it.
+
+    Between 128 and 191 bytes that length is UTF-8 too, of an Arabic letter; one alone before other letters is none.
+    """
+    header = _text_header(source.data)
+    if not header or not source.is_whole:
+        return False
+    content = Source(source.data[header:])
+    if not content.is_text or not any(one.isalpha() for one in content.text):
+        return False
+    return not source.is_text or (content.data[0] < 0x80 and content.data[:1].isalpha())
+
+
+def _text_header(data: bytes) -> int:
+    """Return how many bytes stand before a text that is as long as they say; 0 where none does."""
+    size = _TEXTS.get(data[0], 0)
+    is_short = 0xA0 < data[0] < 0xC0
+    count = data[0] & 0x1F if is_short else int.from_bytes(data[1 : 1 + size], "big")
+    return 1 + size if (is_short or size) and len(data) == 1 + size + count > MIN_RECORD_BYTES - 1 else 0
+
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise maps and lists; a map whose names are all text is likely, anything else only possible."""
+    """Recognise maps, lists and text; a map whose names are all text is likely, anything else only possible."""
     head = source.data[0]
+    if _is_text(source):
+        return LIKELY if source.is_text else POSSIBLE
+    if source.data[:2] == _RECORD_HEAD:
+        return LIKELY if is_record(MsgpackReader(source, budget.probe()), source) else None
     if not (0x80 < head < 0xA0 and head != 0x90) and head not in (*_LISTS, *_MAPS):
         return None
     reader = MsgpackReader(source, budget.probe())

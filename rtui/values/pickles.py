@@ -11,7 +11,7 @@ import re
 from contextlib import suppress
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
+from rtui.values.formats import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, Stopped
 from rtui.values.pickle_classes import is_known, known_object, uuid_text
 from rtui.values.pickle_instructions import Instruction, instructions
@@ -30,12 +30,17 @@ _UNMARKED: Final = re.compile(
 MIN_CUT: Final = 3
 """How many instructions a value that is cut has to have at its beginning."""
 
+MIN_DAMAGED: Final = 8
+"""How many instructions have to stand before damage, or before the bytes of arrays that joblib writes between them."""
+
 MAX_GLOBALS: Final = 20
 MAX_REPEATED: Final = 256
 """How many characters a text may have that is shown again wherever the memo repeats it."""
 
 _MAX_PLACE_NAME: Final = 40
 _DISASSEMBLED: Final = "a pickle is a program: this is its disassembly, nothing of it was run"
+_JOBLIB: Final = b"joblib.numpy_pickle"
+_ARRAY: Final = "joblib writes the elements of arrays between the instructions: nothing behind the first array is read"
 _NOT_RUN: Final = "nothing of it was run"
 
 
@@ -201,7 +206,9 @@ def _sniff(source: Source, budget: Budget) -> float | None:
         if machine.count < MIN_CUT or (source.is_whole and not is_marked):
             return None
     except Invalid:
-        return None
+        if not is_marked or machine.count < MIN_DAMAGED:
+            return None
+        return POSSIBLE
     else:
         if machine.end != len(source.data):
             return None
@@ -234,7 +241,8 @@ def _read(source: Source, budget: Budget) -> Step:
     except Stopped as stopped:
         unfinished, truncated = machine.unfinished(), True
         if isinstance(stopped, Invalid):
-            notes = (f"damaged behind {machine.count:,} instructions: it {stopped}",)
+            is_joblib = _JOBLIB in source.data
+            notes = (_ARRAY if is_joblib else f"damaged behind {machine.count:,} instructions: it {stopped}",)
         elif isinstance(stopped, Exceeded):
             notes = (str(stopped),)
         elif source.is_whole:

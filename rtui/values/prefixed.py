@@ -1,7 +1,8 @@
 """Values behind a few bytes of their own: versions, flags and headers that caches put before what they store.
 
-Rails 7.1 has a header with a mark, whose fields are said in notes. For all others, of which only their writer knows
-what they mean, decoders with a mark are tried at the first few offsets, and the bytes before are shown.
+Rails 7.1 and dogpile.cache have headers with a mark, whose fields are said in notes. For all others, of which only
+their writer knows what they mean, decoders with a mark are tried at the first few offsets, and the bytes before are
+shown.
 """
 
 from __future__ import annotations
@@ -83,8 +84,27 @@ def _read_rails(source: Source, _budget: Budget) -> Step:
     return Step(source.data[start:], (f"Rails cache entry: {', '.join(notes)}",), not source.is_whole)
 
 
-FORMATS: Final = (Format("Rails cache", _sniff_rails, _read_rails),)
-"""The decoder of this module that recognises something."""
+_DOGPILE: Final = re.compile(rb'\{"ct": ([0-9]{1,12}(?:\.[0-9]{1,9})?), "v": ([0-9]{1,4})\}\|')
+
+
+def _sniff_dogpile(source: Source, _budget: Budget) -> float | None:
+    return CERTAIN if _DOGPILE.match(source.data) else None
+
+
+def _read_dogpile(source: Source, _budget: Budget) -> Step:
+    """Return what is behind the time of creation and the version that dogpile.cache writes as JSON from 1.1 on."""
+    header = _DOGPILE.match(source.data)
+    if header is None:
+        raise Invalid('begins with {"ct": …, "v": …}|')
+    note = f"dogpile.cache entry: created at {date_text(float(header[1]))}, version {header[2].decode()}"
+    return Step(source.data[header.end() :], (note,), not source.is_whole)
+
+
+FORMATS: Final = (
+    Format("Rails cache", _sniff_rails, _read_rails),
+    Format("dogpile.cache", _sniff_dogpile, _read_dogpile),
+)
+"""The decoders of this module that recognise something."""
 
 PREFIXES: Final = tuple(after(count) for count in range(1, MAX_PREFIX + 1))
 """Those that leave out bytes."""

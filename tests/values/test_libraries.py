@@ -37,6 +37,7 @@ COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
     "zlib": zlib.compress,
     "bzip2": bz2.compress,
     "xz": lzma.compress,
+    "lzma": lambda data: lzma.compress(data, lzma.FORMAT_ALONE),
     "zstd": zstd.compress,
     "LZ4": lz4.frame.compress,
     "brotli": brotli.compress,
@@ -183,6 +184,65 @@ def test_dates_and_extensions_of_msgpack() -> None:
         ("2026-01-02 03:04:05 UTC", "timestamp"),
         (b"abc", "extension 7"),
     ]
+
+
+@pytest.mark.parametrize("length", [3, 8, 31, 32, 100, 129, 160, 191, 192, 255, 256, 3_000, 70_000])
+def test_a_text_alone_is_msgpack_where_its_length_fits(length: int) -> None:
+    text = ("Zoë reads pages " * 5_000)[: length - 1]
+    data = msgpack.packb(text)
+    found = decode(data)
+    assert found.chain == ("msgpack",)
+    assert found.root.value == text
+    assert decode(zlib.compress(data)).chain == ("zlib", "msgpack")
+    assert decode(data + b"\n").chain != ("msgpack",)
+
+
+@pytest.mark.parametrize("first", "فقكلمنهوي")
+def test_arabic_text_is_text_whatever_its_length(first: str) -> None:
+    for words in ("مرحبا بكم ", "ي و "):
+        for length in range(60, 110):
+            assert decode((first + words * 20)[:length].encode()).chain == ("text",)
+
+
+@pytest.mark.parametrize("text", ["£500", "¥12345", "©", "§ 1"])
+def test_signs_of_latin_1_before_numbers_are_no_msgpack(text: str) -> None:
+    assert decode(text.encode("latin-1")).chain != ("msgpack",)
+
+
+# What msgpackr 2 has packed for Node.js with useRecords.
+RECORDS = bytes.fromhex(
+    "92d4724095a475736572a463617274a3766970a47365656ea5746f74616ca341646192d4724192a3736b75a16ea3412d300041a3412d3101c3c0cb402900000000000040a34164619241a3412d300041a3412d3101c3c0cb4029000000000000"
+)
+
+
+def test_records_of_msgpackr_are_maps() -> None:
+    found = decode(RECORDS)
+    assert found.chain == ("msgpack",)
+    cart = [{"sku": "A-0", "n": 0}, {"sku": "A-1", "n": 1}]
+    record = {"user": "Ada", "cart": cart, "vip": True, "seen": None, "total": 12.5}
+    assert value_of(found.root) == [record, record]
+    assert not found.truncated
+    for length in range(len(RECORDS)):
+        assert decode(RECORDS[:length], is_whole=False).truncated
+
+
+@given(st.binary(max_size=60))
+def test_what_follows_the_mark_of_a_record_may_be_anything(rest: bytes) -> None:
+    for head in (b"\xd4r@", b"\x92\xd4r@\x91\xa1a\x01", b"\xd4r"):
+        assert decode(head + rest, choose="msgpack").chain[0] == "msgpack"
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        datetime.datetime(2026, 1, 2, tzinfo=datetime.UTC),
+        cbor2.CBORTag(28, [1, 2]),
+        cbor2.CBORTag(256, {"a": 1}),
+        cbor2.CBORTag(32, "https://example.com/"),
+    ],
+)
+def test_cbor_may_begin_with_a_tag(value: object) -> None:
+    assert decode(cbor2.dumps(value)).chain == ("CBOR",)
 
 
 def test_tags_and_pieces_of_cbor() -> None:

@@ -448,3 +448,17 @@ def test_what_copyreg_makes_is_an_object_of_its_class() -> None:
         found: Decoded = decode(pickle.dumps(Items([1]), protocol))
         assert found.root.type_name == f"{HERE}.Items"
         assert not any("copyreg" in note for note in found.notes)
+
+
+def test_what_stands_before_the_bytes_of_an_array_of_joblib_is_read() -> None:
+    # joblib writes the elements of an array behind the object that describes it, and goes on behind them.
+    written = pickle.dumps({"kind": "weights", "shape": (4,), "layers": [1, 2, 3], "next": None})
+    for raw in (b"\xff" + bytes(32), bytes(range(200, 255))):
+        found = decode(written[:-2] + raw + written[-2:])
+        assert found.chain == ("pickle",)
+        assert found.truncated
+        assert any(note.startswith("damaged behind") for note in found.notes)
+        assert {one.value for row in outline(found.root) if (one := row.node).kind is Kind.TEXT} >= {"weights"}
+    described = pickle.dumps(["joblib.numpy_pickle", "NumpyArrayWrapper", (4,), [1, 2, 3]])
+    notes = decode(described[:-2] + b"\xff" + bytes(32) + described[-2:]).notes
+    assert notes[-1].startswith("joblib writes the elements of arrays")

@@ -183,6 +183,28 @@ def test_entries_of_the_cache_of_rails(
     assert "expires at 2023-11-14 22:13:20 UTC" in soon.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("payload", "chain"),
+    [
+        (pickle.dumps(DOCUMENT), ("pickle",)),
+        (JSON, ("JSON",)),
+        (zlib.compress(JSON), ("zlib", "JSON")),
+        (b"a|b", ("text",)),
+    ],
+)
+def test_entries_of_dogpile_cache(payload: bytes, chain: tuple[str, ...]) -> None:
+    # The header is as dogpile.cache 1.5.0 has written it.
+    found = decode(b'{"ct": 1795769239.2937062, "v": 2}|' + payload)
+    assert found.chain == ("dogpile.cache", *chain)
+    assert found.data == decode(payload).data
+    assert found.notes[0] == "dogpile.cache entry: created at 2026-11-27 08:47:19.293 UTC, version 2"
+
+
+@pytest.mark.parametrize("text", [b'{"ct": 1, "v": 2}', b'{"ct": "x", "v": 2}|abc', b'{"v": 2}|abc'])
+def test_json_with_such_members_is_no_entry_of_dogpile_cache(text: bytes) -> None:
+    assert decode(text).chain[0] != "dogpile.cache"
+
+
 def test_entries_of_the_cache_of_older_rails() -> None:
     entry = b"\x04\x08[\x07i\x06i\x07"
     assert decode(b"\x00" + entry).chain == ("after 1 byte", "Ruby Marshal")
