@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import sys
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -91,7 +92,7 @@ class _Pipe:
             self._writer.write(data if cut is None else data[:cut])
             await self._writer.drain()
             if cut is not None:
-                proxy.cut_softly()
+                proxy.act()
                 return
 
 
@@ -121,6 +122,8 @@ class DelayProxy:
         self.most_bytes: int | None = None
         """Each connection is cut before it would have passed on more bytes of replies than this; None for no bound."""
         self._left_bytes: int | None = None
+        self.act: Callable[[], object] = self.cut_softly
+        """Done when the bytes of `cut_after` have been passed on."""
         self._flow = asyncio.Event()
         self._flow.set()
 
@@ -162,6 +165,13 @@ class DelayProxy:
             writer.close()
         for task in self._tasks:
             task.cancel()
+
+    def cut_for_good(self) -> None:
+        """Do what `cut_softly` does, and refuse new connections."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        self.cut_softly()
 
     def cut_after(self, reply_bytes: int) -> None:
         """Drop all connections when this many more bytes of replies have been passed on: in the middle of one."""

@@ -186,8 +186,8 @@ def summary(run: FindRun) -> SafeText:
         more = "there are more" if count > listed else "there may be more"
         return SafeText(f"{humanize.keys(listed)} shown; {more} (--limit {limit}).")
     text = f"{humanize.keys(count, run.mark)}"
-    if run.options.order is not None and count > limit:
-        text += f"; the first {humanize.count(limit)} of them are shown (--limit {limit})"
+    if count > limit > 0:
+        text += f"; {'' if run.options.order is None else 'the first '}{limit:,} of them are shown (--limit {limit})"
     if progress.state in {ScanState.STOPPED, ScanState.FAILED}:
         text += "; the search is incomplete" + ("" if why is None else f", since {why}")
     return SafeText(f"{text}.")

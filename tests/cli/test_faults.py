@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
+import csv
+import json
 import os
 import socket
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from threading import Thread
+from xml.etree import ElementTree
 
 import pytest
 
 from rtui.server.wire.errors import ExitCode
+from tests.proxy import DelayProxy
 from tests.servers import CHECKOUT, Server
 
 FULL = Path("/dev/full")
@@ -41,6 +49,72 @@ PRINTING = {
     "version": ["--version"],
 }
 """Commands that print."""
+
+MACHINE = {
+    "find": ["find", "-p", "PORT", "type:string", "--format", "csv", "--timeout", "0.1"],
+    "json": ["find", "-p", "PORT", "ttl:none", "--format", "json", "--timeout", "0.1"],
+    "report": ["report", "-p", "PORT", "--no-keep", "--no-registry", "--format", "json", "--timeout", "0.1"],
+    "csv": ["report", "-p", "PORT", "--no-keep", "--no-registry", "--format", "csv", "--timeout", "0.1"],
+    "check": ["check", "-p", "PORT", "--no-registry", "--format", "sarif", "--timeout", "0.1"],
+    "junit": ["check", "-p", "PORT", "--no-registry", "--format", "junit", "--timeout", "0.1"],
+    "patterns": ["patterns", "-p", "PORT", "--format", "json", "--timeout", "0.1"],
+    "toml": ["patterns", "-p", "PORT", "--format", "toml", "--timeout", "0.1"],
+    "health": ["health", "-p", "PORT", "--report", "none", "--no-registry", "--format", "json"],
+    "prom": ["health", "-p", "PORT", "--report", "none", "--no-registry", "--format", "prom"],
+}
+"""Commands that write for machines."""
+
+UNTIL = {"health": 6_000, "prom": 6_000}
+"""Bytes of replies after which a server is gone, where commands do not ask about all keys."""
+
+
+def check_failed(command: str, written: bytes) -> None:
+    """Check that who reads an output finds in it that the command has failed, or was not done."""
+    text = written.decode()
+    match command:
+        case "find" | "csv":
+            last = list(csv.DictReader(StringIO(text, newline="")))[-1]
+            assert last["coverage"] in ("partial", "failed")
+        case "json":
+            found = json.loads(text)
+            assert "error" in found or (found["complete"] is False and found["keys"])
+        case "report":
+            found = json.loads(text)
+            assert "error" in found or found["head"]["coverage"]["kind"] == "partial"
+        case "check":
+            (one_run,) = json.loads(text)["runs"]
+            assert not one_run["invocations"][0]["executionSuccessful"]
+        case "junit":
+            found = ElementTree.fromstring(text)  # noqa: S314 - it is rtui's own
+            skipped = found.findall(".//skipped")
+            assert found.findall(".//error") or any("partial" in one.attrib["message"] for one in skipped)
+        case "toml":
+            assert tomllib.loads(text)["error"]["exit_code"] == ExitCode.SERVER
+        case "prom":
+            assert text.startswith("# rtui health has failed. ")
+        case _:
+            assert json.loads(text)["error"]["exit_code"] == ExitCode.SERVER
+
+
+async def started(words: list[str], port: int) -> asyncio.subprocess.Process:
+    """Start a command on a server that is on a port."""
+    arguments = ["-c", RUN, *(str(port) if one == "PORT" else one for one in words)]
+    pipe = subprocess.PIPE
+    return await asyncio.create_subprocess_exec(sys.executable, *arguments, cwd=CHECKOUT, stdout=pipe, stderr=pipe)
+
+
+def plant(server: Server) -> None:
+    server.admin.mset({f"key:{number}": "x" for number in range(20_000)})
+
+
+async def check_gone(command: str, proxy: DelayProxy) -> None:
+    """Run a command through a proxy; check how it ends when its server is gone in the middle."""
+    proxy.cut_after(UNTIL.get(command, 120_000))
+    process = await started(MACHINE[command], proxy.port)
+    out, said = await process.communicate()
+    assert process.returncode == ExitCode.SERVER, said
+    check_said(said.decode())
+    check_failed(command, out)
 
 
 def ended(words: list[str], port: int = 0, **streams: object) -> tuple[int, str]:
@@ -95,6 +169,67 @@ def test_a_server_that_can_not_be_asked(command: str, valkey: Server) -> None:
     check_said(said)
     code, said = ended([*ASKING[command], "--user", "nobody", "-a", "wrong"], valkey.port)
     assert code == ExitCode.SERVER
+    check_said(said)
+
+
+@pytest.mark.slow
+async def test_a_server_that_accepts_and_never_answers() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as mute:
+
+        async def check(command: str) -> None:
+            process = await started(MACHINE[command], mute.getsockname()[1])
+            out, said = await process.communicate()
+            assert (process.returncode, b"did not answer within 5 s" in said) == (ExitCode.SERVER, True)
+            check_said(said.decode())
+            check_failed(command, out)
+
+        await asyncio.gather(*map(check, MACHINE))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", MACHINE)
+async def test_a_connection_that_is_cut_in_the_middle_for_good(command: str, valkey: Server) -> None:
+    plant(valkey)
+    async with DelayProxy(valkey.port) as proxy:
+        proxy.act = proxy.cut_for_good
+        await check_gone(command, proxy)
+
+
+@pytest.mark.slow
+async def test_a_server_that_is_stopped_in_the_middle(valkey: Server) -> None:
+    plant(valkey)
+
+    async def check(command: str) -> None:
+        async with DelayProxy(valkey.port) as proxy:
+            proxy.act = partial(stopped, proxy)
+            await check_gone(command, proxy)
+
+    left = len(MACHINE)
+
+    def stopped(proxy: DelayProxy) -> None:
+        """Keep the replies of this command back, and stop the server when all commands are in the middle."""
+        nonlocal left
+        proxy.hold_replies()
+        left -= 1
+        if not left:
+            valkey.freeze()
+
+    await asyncio.gather(*map(check, MACHINE))
+    assert not left
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("content", [None, b"", b"junk", b"\x1f\x8b\x08\0\0\0", b"[" * 100_000, b"{}", "folder"])
+@pytest.mark.parametrize("words", [["open"], ["replay", "--to", "-"], ["diff", "FILE"], ["health"]])
+def test_files_that_can_not_be_read(words: list[str], content: bytes | str | None, tmp_path: Path) -> None:
+    path = tmp_path / "file.json"
+    if content == "folder":
+        path.mkdir()
+    elif isinstance(content, bytes):
+        path.write_bytes(content)
+    code, said = ended([*(str(path) if word == "FILE" else word for word in words), str(path)])
+    is_taken_for_a_server = words == ["health"] and not isinstance(content, bytes)
+    assert code == (ExitCode.SERVER if is_taken_for_a_server else ExitCode.USAGE), said
     check_said(said)
 
 
