@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import socket
 import subprocess
@@ -39,6 +40,22 @@ def test_the_exit_status_says_which_signal_it_was(sent: signal.Signals, command:
     assert process.returncode == 128 + sent
     assert out == b""
     assert b"Traceback" not in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ["report", "find", "patterns", "health"])
+def test_json_says_that_a_signal_has_ended_it(command: str) -> None:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as mute,
+        started(command, mute.getsockname()[1], "--format", "json") as process,
+    ):
+        connection, _ = mute.accept()
+        with connection:
+            process.send_signal(signal.SIGTERM)
+            out, _said = process.communicate(timeout=30)
+    error = json.loads(out)["error"]
+    assert (error["title"], error["exit_code"]) == ("Interrupted", process.returncode)
+    assert process.returncode == 128 + signal.SIGTERM
 
 
 def test_what_nohup_ignores_stays_ignored() -> None:
