@@ -36,7 +36,7 @@ class Sort(Enum):
     """What rows are ordered by, among the children of one namespace."""
 
     COUNT = "keys"
-    """Namespaces by their number of keys, most first, then by name; keys by name, a great many in order of arrival."""
+    """Namespaces by their number of keys, most first, then by name; keys by name."""
     NAME = "name"
     """Namespaces and keys by their names, see `keyspace/text/natural.py`."""
     NAME_BYTES = "name-bytes"
@@ -68,9 +68,6 @@ BATCH = 256
 PER_BUCKET = 1024
 PER_BORDER = 4
 """About the number of names in a bucket, and of sampled names for each border between buckets."""
-
-MAX_KEYS_UNASKED = 250_000
-"""More keys of one namespace than this are sorted by name only if the user asks for it, since it takes seconds."""
 
 K = TypeVar("K", bytes, float)
 
@@ -108,9 +105,8 @@ def orders_of(
             name_order = yield from _order(total, names_at, weights_at, slicer, is_reversed=is_reversed)
         if keys is not None and len(keys) > 1:
             weights_at = None if weigher is None else weigher.keys(node, sort)
-            if weights_at is not None or sort in BY_NAME or len(keys) <= MAX_KEYS_UNASKED:
-                names_at = _key_names(keys, sort)
-                key_order = yield from _order(len(keys), names_at, weights_at, slicer, is_reversed=is_reversed)
+            names_at = _key_names(keys, sort)
+            key_order = yield from _order(len(keys), names_at, weights_at, slicer, is_reversed=is_reversed)
         if node.labels is labels and (key_order is ARRIVAL or node.keys is keys):
             return name_order, key_order
 

@@ -6,7 +6,7 @@ loop, and the rest in a worker between other things.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -58,14 +58,21 @@ class RowsPane(Vertical):
         self.names, self.key_tree = names, tree
         self.ranking = KeyRanking(session, weights, self._spawn, self._keys_arranged)
         self._session, self._weights = session, weights
-        self._sorted_at_end: WeakKeyDictionary[VisibleRows, Namespace] = WeakKeyDictionary()
-        """By rows that were sorted at the end of a scan the root of their store at that time."""
+        self._sorted_at_end: WeakKeyDictionary[VisibleRows, tuple[Namespace, int]] = WeakKeyDictionary()
+        """By rows that were sorted at the end of a scan the root of their store, and its last revision seen."""
+        self._sorts = 0
+        """How many sorts are under way."""
         self._reopening: Reopening | None = None
         """Opens again what was open before the scan began anew."""
 
     def show_header(self) -> None:
         """Show over the rows what they are now."""
         raise NotImplementedError
+
+    @property
+    def is_sorting(self) -> bool:
+        """Whether rows are being listed or sorted in slices."""
+        return self._sorts > 0
 
     @property
     def is_schema(self) -> bool:
@@ -92,19 +99,14 @@ class RowsPane(Vertical):
             self._begin(self.names.rows.expand(node))
 
     def _begin(self, work: Slices[Any]) -> None:
-        """Do the first slice now and the rest in a worker."""
+        """List children, sorted as the others."""
 
-        async def finish() -> None:
-            await drive(work)
+        def listed() -> None:
             self.refresh_rows()
             self._rank_opened()
 
         with self.key_tree.keeping_position():
-            has_more = next(work, _DONE) is not _DONE
-        if has_more:
-            self._spawn(finish)
-        else:
-            self._rank_opened()
+            self._go_through(work, listed)
 
     def _is_current(self, node: Namespace) -> bool:
         """Return whether a namespace belongs to the rows that are shown, not to those of an earlier scan."""
@@ -251,35 +253,37 @@ class RowsPane(Vertical):
             self._sort(only_while(lambda: not tree.is_touched, work))
 
     def sort_at_end(self) -> None:
-        """Sort all rows once no more names come, what was opened meanwhile included."""
-        rows, root = self.names.rows, self.names.rows.store.root
+        """Sort all rows once no more names come, what was opened meanwhile too, and again if keys are numbered anew."""
+        rows, store = self.names.rows, self.names.rows.store
+        before = self._sorted_at_end.pop(rows, None)
         if not self._session.status.progress.state.is_over or self.names.is_searching:
-            self._sorted_at_end.pop(rows, None)
             return
-        if self._sorted_at_end.get(rows) is root:
+        now = self._sorted_at_end[rows] = store.root, store.revision
+        is_sorted = before is not None and before[0] is store.root
+        if is_sorted and (before != now or self.is_sorting or rows.is_in_order):
             return
-        self._sorted_at_end[rows] = root
         self._remember_open()
         work = self.key_tree.holding(rows.sort(rows.sort_order, is_reversed=rows.is_reversed))
-
-        async def finish() -> None:
-            await drive(work)
-            self._rank_opened()
-
-        if next(work, _DONE) is _DONE:
-            self._rank_opened()
-        else:
-            self._spawn(finish)
+        self._go_through(work, self._rank_opened)
 
     def _sort(self, work: Slices[None]) -> None:
         """Sort all rows; they move together, and the cursor stays with its row, or on the first while untouched."""
+        self._go_through(work, self._keys_arranged)
+
+    def _go_through(self, work: Slices[Any], then: Callable[[], None]) -> None:
+        """List or sort: do the first slice now and the rest in a worker, then call `then`."""
 
         async def finish() -> None:
-            await drive(work)
-            self.key_tree.rearranged()
+            self._sorts += 1
+            self.show_header()
+            try:
+                await drive(work)
+            finally:
+                self._sorts -= 1
+            then()
 
         if next(work, _DONE) is _DONE:
-            self.key_tree.rearranged()
+            then()
         else:
             self._spawn(finish)
 

@@ -237,6 +237,8 @@ class TreePane(RowsPane):
         rows, tree, note = self.names.rows, self.key_tree, self._age_note()
         if self.ranking.is_under_way:
             note = self.ranking.note
+        elif self.is_sorting:
+            note = literal("sorting…")
         elif self.ranking.missing(rows):
             note = literal("keys by name, s asks them")
         elif not rows.is_in_order:

@@ -10,6 +10,9 @@ from random import Random
 import pytest
 
 from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.rows import VisibleRows
+from rtui.keyspace.slices import finish
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.natural import natural
 from rtui.server.scan.progress import Progress, ScanState
 from tests.server.targets import target_of
@@ -79,6 +82,31 @@ async def test_what_was_opened_meanwhile_is_sorted_at_the_end(state: ScanState, 
         assert user.cursor.key() == here
         assert tree.cursor_line - tree.scroll_offset.y == line
         assert "unsorted" not in header(user)
+
+
+async def test_keys_that_are_numbered_anew_after_the_end_are_sorted_again() -> None:
+    keys = shuffled([f"job:{number}" for number in range(3_000)])
+    async with browsing(FixedSession()) as user:
+        begin(user.session, keys[:40])
+        await user.until(lambda: user.listed == [b"job:"])
+        await user.press("home", "enter", "down")
+        add(user.session, keys[40:] + keys[1_000:1_500], ScanState.DONE)
+        await user.until(lambda: len(below(user, b"job:")) == 3_500 and user.screen.tree_pane.names.rows.is_in_order)
+        user.session.store.repeats_possible = True
+        assert finish(user.session.store.settle()) == 500
+        user.session.revision += 1
+        await user.until(lambda: below(user, b"job:") == sorted(keys, key=natural))
+        await user.until(lambda: "unsorted" not in header(user))
+
+
+@pytest.mark.slow
+def test_a_great_many_keys_of_one_namespace_are_sorted() -> None:
+    store = NamespaceStore()
+    store.add(shuffled([f"page:{number}" for number in range(260_000)]))
+    rows = VisibleRows(store)
+    finish(rows.expand(store.root.child(b"page:")))
+    assert rows.is_in_order
+    assert [row.name for row in rows.window(1, len(rows))] == [b"%d" % number for number in range(260_000)]
 
 
 async def test_the_rows_of_a_filter_are_sorted_at_the_end_and_all_rows_when_they_are_back() -> None:

@@ -54,8 +54,8 @@ def test_plain_terminals_get_ascii_of_the_same_width(text: str) -> None:
 
 
 def test_marks_keep_their_meaning() -> None:
-    segments = AsciiFilter().apply([Segment("▾ shop  ≥ 1,204  ≈ 1.2k  ██▌ · –")], BLACK)
-    assert segments[0].text == "v shop  >=1,204  ~ 1.2k  ### - -"
+    segments = AsciiFilter().apply([Segment("▾ shop  ≥ 1,204  ≈ 1.2k  ██▌ · – ≠")], BLACK)
+    assert segments[0].text == "v shop  >=1,204  ~ 1.2k  ### - - !"
 
 
 CONSOLE_GLYPHS = "☺☻♥♦♣♠•◘○◙♂♀♪♫☼►◄↕‼¶§▬↨↑↓→←∟↔▲▼⌂"
