@@ -354,7 +354,7 @@ PARTS = 5
 """Without `--thorough` each command is answered with every fifth fault, and each fault answers every fifth command."""
 
 
-ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"COMMAND INFO", b"READONLY", b"SRANDMEMBER", b"ZLEXCOUNT"))
+ELSEWHERE = frozenset((b"CLUSTER SLOTS", b"COMMAND INFO", b"READONLY", b"SRANDMEMBER", b"VRANDMEMBER", b"ZLEXCOUNT"))
 """Commands that only other servers, names, policies, replicas and values are sent, with tests of their own."""
 
 

@@ -89,7 +89,7 @@ def test_sessions(variables: dict[str, object]) -> None:
     found = decode(data)
     assert found.chain == ("PHP session",)
     assert php_value(found.root) == variables
-    assert decode(data + b"loose").chain == ("text",)
+    assert "PHP session" not in decode(data + b"loose").chain
 
 
 @given(st.dictionaries(st.text("abcXYZ_", min_size=1, max_size=20), VALUES, min_size=1, max_size=4))

@@ -198,6 +198,7 @@ class HeavyTags:
 
     def heaviest(self, most: int) -> tuple[SlotTag, ...]:
         """Return the tags with most keys first, ties by tag; a count that may be too low is marked so."""
+        missed = self._missed  # another thread may add: of a tag that came just now it is not known what was missed
         ranked = sorted(self._keys.items(), key=lambda pair: (-pair[1], pair[0]))[:most]
         return tuple(
             SlotTag(
@@ -205,7 +206,7 @@ class HeavyTags:
                 tag=tag,
                 keys=count,
                 memory_bytes=self._memory.get(tag),
-                at_least=self._missed[tag] > 0,
+                at_least=missed.get(tag, 1) > 0,
             )
             for tag, count in ranked
         )

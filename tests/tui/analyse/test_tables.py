@@ -70,13 +70,13 @@ def without(report: Report, fact: str, why: str) -> Report:
 
 def test_an_empty_table_says_why_and_nothing_of_other_facts() -> None:
     report = without(made_report(), "frequency", "no counters")
-    assert "No cliffs" in nothing(report, "expiry", "cliffs")
+    assert "No minutes stand out" in nothing(report, "expiry", "cliffs")
     assert "no counters" not in nothing(report, "expiry", "cliffs")
     denied = nothing(without(report, "ttl", "NOPERM PTTL"), "expiry", "cliffs")
     assert "Nothing to list" in denied
     assert "time to live denied: NOPERM PTTL" in denied
     assert "counters" not in denied
-    assert "Every key that was seen expires" in nothing(report, "expiry", "no_ttl")
+    assert "No key without TTL" in nothing(report, "expiry", "no_ttl")
     assert "encoding denied: no" in nothing(without(report, "encoding", "no"), "types", "encodings")
 
 
