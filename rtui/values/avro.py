@@ -165,7 +165,7 @@ class AvroReader(_AvroReader):
         sync = self.take(_SYNC_BYTES)
         schema, named = parsed_schema(metadata.get(b"avro.schema", b""))
         codec = metadata.get(b"avro.codec", b"null").decode("ascii", "replace")
-        self.enter(self.add(Kind.LIST, "", f"Avro, {codec}" if codec != "null" else "Avro"))
+        self.enter(self.add(Kind.LIST, "", codec if codec != "null" else ""))
         while self.at < self.end:
             count, size = self.long(), self.size()
             block = self.data[self.at : self.at + size]
