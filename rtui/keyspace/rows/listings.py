@@ -103,7 +103,7 @@ class Listings:
         for node in reshaped:
             listing = self._by_node.get(node)
             if listing is None:
-                self._check_chain(node)
+                self.check_chain(node)
                 continue
             were_sorted = listing.key_order is not ARRIVAL
             self._forget(listing.renumber())
@@ -165,7 +165,7 @@ class Listings:
             if listing is not None:
                 listing.list_new()
             else:
-                self._check_chain(node)
+                self.check_chain(node)
 
     @until_reset
     def open(self, listing: Listing) -> Slices[None]:
@@ -231,7 +231,7 @@ class Listings:
             listing.list_new()
             yield from slicer.pause()
 
-    def _check_chain(self, namespace: Namespace) -> None:
+    def check_chain(self, namespace: Namespace) -> None:
         """Part the chain that a namespace is in where a namespace of it holds more than the next one by now."""
         while (parted := self.chains.check(namespace)) is not None:
             upper, lower = parted
@@ -249,9 +249,9 @@ class Listings:
             self._by_node[lower[-1]] = listing
             listing.parent, listing.head = between, lower[0]
             self._set_depths(listing)
+            between.attach()  # also where the chain was collapsed: its row stands for the lower part, and stays
             if was_attached:
-                between.attach()
-            listing.attach()
+                listing.attach()
 
     def _set_depths(self, top: Listing) -> None:
         """Set how deep the rows of a listing, and of all that hang below it, are."""

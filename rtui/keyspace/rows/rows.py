@@ -186,6 +186,7 @@ class VisibleRows:
         the namespace that it is in was never expanded.
         """
         self._listings.follow()
+        self._listings.check_chain(namespace)
         namespace = self._listings.end(namespace)
         if namespace is self._listings.root.node:
             return self._listings.open(self._listings.root)

@@ -700,6 +700,28 @@ def test_a_chain_parts_where_something_else_comes(more: bytes, is_open: bool) ->
     assert len({one.key() for one in shown}) == len(shown)
 
 
+@pytest.mark.parametrize("more", [b"a:x", b"a:b:x"])
+def test_a_key_that_comes_into_a_chain_is_revealed_before_the_next_refresh(more: bytes) -> None:
+    rows = chained(DEEP)
+    finish(rows.expand(rows.row(1).namespace))
+    rows.store.add([more])
+    row = finish(rows.reveal(more))
+    assert row is not None
+    assert row.key() == more
+
+
+@pytest.mark.parametrize("more", [b"a:x", b"a:b:x"])
+def test_the_row_of_a_collapsed_chain_stays_where_it_parts(more: bytes) -> None:
+    rows = chained(DEEP)
+    finish(rows.expand(rows.row(1).namespace))
+    rows.collapse(rows.row(1).namespace)
+    row = rows.row(1)
+    rows.store.add([more])
+    rows.refresh()
+    assert rows.row(rows.index_of(row) or 0).key() == b"a:b:c:"
+    assert not rows.is_expanded(row.namespace)
+
+
 def test_a_namespace_that_goes_takes_the_rest_of_its_chain_with_it() -> None:
     rows = chained(DEEP)
     finish(rows.expand(rows.row(1).namespace))
