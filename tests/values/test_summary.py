@@ -26,7 +26,7 @@ DOCUMENT = json.dumps({f"field {at}": at for at in range(12)}).encode()
 def avro(codec: str) -> bytes:
     file = io.BytesIO()
     schema = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
-    fastavro.writer(file, schema, [{"x": 1}, {"x": 2}], codec=codec)
+    fastavro.writer(file, schema, [{"x": 1}, {"x": 2}], codec=codec, sync_marker=bytes(16))
     return file.getvalue()
 
 
