@@ -53,6 +53,7 @@ async def open_key(visitor: Visitor, key: bytes) -> None:
     await visitor.settled()
     await visitor.until(lambda: visitor.detail.key == key and visitor.detail.preview is not None, "the value")
     await visitor.press("enter")
+    await visitor.until(lambda: visitor.browse.focused is visitor.pane.body, "the keyboard at the value")
     await visitor.settled()
 
 
