@@ -16,7 +16,7 @@ import rtui
 
 SOURCE = Path(rtui.__file__).parent
 
-LAYERS = ("keyspace", "registry", "values", "analysis", "server", "tui", "cli")
+LAYERS = ("keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli")
 """Lowest first: a package may use those before it."""
 
 DEMO = "demo"
@@ -28,12 +28,13 @@ FREE = frozenset({"", "__init__", "__main__"})
 ALLOWED = {
     "keyspace": {"keyspace"},
     "registry": {"keyspace", "registry"},
+    "table": {"keyspace", "table"},
     "values": {"keyspace", "values"},
-    "analysis": {"keyspace", "registry", "analysis"},
-    "server": {"keyspace", "registry", "values", "analysis", "server"},
-    "tui": {"keyspace", "registry", "values", "analysis", "server", "tui", DEMO},
-    "cli": {"keyspace", "registry", "values", "analysis", "server", "tui", "cli", DEMO},
-    DEMO: {"keyspace", "registry", "values", "analysis", "server", DEMO},
+    "analysis": {"keyspace", "registry", "table", "analysis"},
+    "server": {"keyspace", "registry", "table", "values", "analysis", "server"},
+    "tui": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", DEMO},
+    "cli": {"keyspace", "registry", "table", "values", "analysis", "server", "tui", "cli", DEMO},
+    DEMO: {"keyspace", "registry", "table", "values", "analysis", "server", DEMO},
 }
 """What each package may import of rtui."""
 
@@ -58,6 +59,7 @@ THIRD_PARTY = frozenset({"textual", "rich", "redis", "hiredis", "click", "platfo
 FORBIDDEN = {
     "keyspace": THIRD_PARTY | {"asyncio"},
     "registry": THIRD_PARTY | {"asyncio"},
+    "table": THIRD_PARTY,
     "values": THIRD_PARTY | {"asyncio"},
     "analysis": THIRD_PARTY | {"asyncio"},
     "server": {"textual", "rich", "click"},

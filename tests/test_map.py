@@ -12,7 +12,7 @@ import rtui
 
 ROOT = Path(rtui.__file__).parent
 MAP = (ROOT / "README.md").read_text("utf-8")
-ROOMS = "keyspace|registry|values|analysis|server|tui|cli|demo|tests|themes"
+ROOMS = "keyspace|registry|table|values|analysis|server|tui|cli|demo|tests|themes"
 NAMED = sorted(set(re.findall(rf"`((?:{ROOMS})/[\w/.-]*)`", MAP)))
 
 
