@@ -93,7 +93,8 @@ class _Pipe:
             await self._writer.drain()
             if cut is not None:
                 proxy.act()
-                return
+                if not proxy.goes_on:
+                    return
 
 
 class DelayProxy:
@@ -124,6 +125,8 @@ class DelayProxy:
         self._left_bytes: int | None = None
         self.act: Callable[[], object] = self.cut_softly
         """Done when the bytes of `cut_after` have been passed on."""
+        self.goes_on = False
+        """Whether the connection is open after that."""
         self._flow = asyncio.Event()
         self._flow.set()
 

@@ -13,6 +13,7 @@ import click
 
 from rtui.cli.options import (
     ConnectionOptions,
+    budget_option,
     connection_options,
     demo_options,
     log_option,
@@ -21,7 +22,6 @@ from rtui.cli.options import (
     registry_options,
     scope_options,
     take_separators,
-    time_options,
 )
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
@@ -133,7 +133,7 @@ Exit codes
     default="error",
     help="From which severity on the exit code is 1 (error).",
 )
-@time_options
+@budget_option
 @click.option(
     "--references",
     "followed",
@@ -232,8 +232,7 @@ def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow |
 
     asked["pace"] = Pace(asked["pace"])
     with command_log(asked.pop("log_file")) as log:
-        patience_s = asked.pop("patience_s")
-        result = analyse(target, AnalysisOptions(**asked), patience_s=patience_s, log=log)
+        result = analyse(target, AnalysisOptions(**asked), log=log)
         is_whole = result.report is not None and result.ended_by is None and result.failure is None
         references = follow(target, log) if follow is not None and is_whole else None
     if result.report is None or result.is_interrupted:

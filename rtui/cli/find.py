@@ -15,6 +15,7 @@ import click
 from rtui.cli.arguments import WholeNumber, in_shell, is_term
 from rtui.cli.options import (
     ConnectionOptions,
+    budget_option,
     connection_options,
     demo_options,
     grouped,
@@ -22,7 +23,6 @@ from rtui.cli.options import (
     output_option,
     pace_option,
     separator_option,
-    time_options,
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server.ending_signals import exit_status
@@ -114,7 +114,7 @@ Formats
 )
 @click.option("--limit", metavar="N", type=WholeNumber(1), help="End with so many keys; after --sort (1000).")
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
-@time_options
+@budget_option
 @log_option
 @click.option("--demo", is_flag=True, help="Search sample keyspaces on an embedded server.")
 @demo_options
@@ -128,7 +128,6 @@ def command(
     demo_keys: int,
     demo_day: DemoDay,
     log_file: Path | None,
-    patience_s: float,
     **asked: Any,
 ) -> None:
     """Find keys by terms about their names and facts.
@@ -161,7 +160,6 @@ def command(
         form=form,
         counts_only=counts_only,
         log_file=log_file,
-        patience_s=patience_s,
     )
     if not demo:
         try:
@@ -317,7 +315,6 @@ def _find(
     form: str,
     counts_only: bool,
     log_file: Path | None,
-    patience_s: float,
 ) -> int:
     """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
     from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
@@ -333,7 +330,7 @@ def _find(
         file.opened() as send,
     ):
         output = FoundKeys(send, form, query, facts, counts_only=counts_only, is_terminal=file.is_terminal)
-        result = find(target, query, options, output, patience_s=patience_s, log=log)
+        result = find(target, query, options, output, log=log)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)
     if result.failure is not None:

@@ -95,7 +95,6 @@ def find(
     options: FindOptions,
     output: FoundKeys,
     *,
-    patience_s: float,
     log: CommandLog | None = None,
 ) -> Result:
     """Connect, search, write and disconnect; what is sent is kept in `log`.
@@ -103,7 +102,7 @@ def find(
     Raises ConnectFailure, ReaderGone, OutputError, EndedBySignal before anything was asked, and KeyboardInterrupt
     after the second Ctrl-C.
     """
-    return asyncio.run(run_find(target, query, options, output, patience_s=patience_s, log=log))
+    return asyncio.run(run_find(target, query, options, output, log=log))
 
 
 async def run_find(
@@ -112,7 +111,6 @@ async def run_find(
     options: FindOptions,
     output: FoundKeys,
     *,
-    patience_s: float,
     log: CommandLog | None = None,
 ) -> Result:
     """Do what `find` does within a running event loop."""
@@ -129,7 +127,7 @@ async def run_find(
             await run.prepare()
             _say_cost(run)
             interrupts.stop = partial(run.control.stop, SafeText("it was interrupted"))
-            watch = ConnectionWatch(deployment.home, run.control.stop, patience_s)
+            watch = ConnectionWatch(deployment.home, run.control.stop)
             await _write_while_running(run, output, interrupts)
         except asyncio.CancelledError:
             if interrupts.sent is None:

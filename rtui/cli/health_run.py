@@ -137,7 +137,8 @@ async def take_samples(
     def say_failures() -> None:
         for node in watch.nodes:
             if node.failure is not None and said.get(node.label) != node.failure:
-                click.echo(f"rtui: {node.label}: {node.failure}", err=True)
+                of_node = "" if node.failure.startswith(node.label) else f"{node.label}: "
+                click.echo(f"rtui: {of_node}{node.failure}", err=True)
             said[node.label] = node.failure or ""
 
     say_why_it_waits(deployment.home, partial(click.echo, err=True))

@@ -22,7 +22,7 @@ from rtui.server.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
+from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
@@ -41,6 +41,9 @@ SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the nam
 
 KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
 """Holds the passphrase of the client key."""
+
+_USUAL: Final = Timeouts()
+"""How long servers are waited for without --timeout."""
 
 _TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
 
@@ -146,6 +149,7 @@ class ConnectionOptions:
     via: tuple[str, ...]
     address_map: tuple[str, ...]
     proxy: str | None
+    timeout_s: float | None
 
     def __repr__(self) -> str:
         return "<connection options>"
@@ -217,6 +221,8 @@ class ConnectionOptions:
             way = replace(
                 way, via=tuple(map(checked_host, self.via)), proxy=checked_proxy(self.proxy) if self.proxy else None
             )
+        if self.timeout_s is not None:
+            way = replace(way, timeouts=Timeouts.within(self.timeout_s))
         return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
 
     def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:
@@ -280,7 +286,7 @@ class ConnectionOptions:
             raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
 
 
-_OPTION_OF: Final = {"password": "pass", "address_map": "map"}
+_OPTION_OF: Final = {"password": "pass", "address_map": "map", "timeout_s": "timeout"}
 """Options of the connection that are not named like their parameters."""
 
 
@@ -365,6 +371,15 @@ _connection_options: Final = grouped(
         help="Where servers are reached that say they are elsewhere: '10.0.0.*:6379=localhost:70xx'.",
     ),
     click.option("--proxy", metavar="URL", help="SOCKS proxy: socks5://user:password@host:port."),
+    click.option(
+        "--timeout",
+        "timeout_s",
+        metavar="S",
+        type=Number(min=0, min_open=True),
+        help=f"Give up when nothing was answered for so long ({_USUAL.lost_s:g}); browsing and --watch go on "
+        f"trying. A first connection is given up after {_USUAL.direct_s:g} s, and one that owes an answer is made "
+        f"anew after {_USUAL.reply_s:g} s, or both after S if that is less.",
+    ),
     click.option("-2", "protocol", flag_value="2", help="Speak protocol 2 (the default)."),
     click.option("-3", "protocol", flag_value="3", help="Speak protocol 3 where the server knows it."),
 )
@@ -509,28 +524,14 @@ appearance_options: Final = grouped(
     click.option("--theme", metavar="NAME", callback=_theme, help="Colours; NO_COLOR in the environment means none."),
 )
 
-PATIENCE_S: Final = 60.0
-"""How long a lost connection is awaited: long enough for a restart or failover. Loading a data set may take longer."""
-
-time_options: Final = grouped(
-    click.option(
-        "--budget-seconds",
-        "budget_s",
-        metavar="S",
-        type=Number(min=0, min_open=True),
-        help="End after so long with what there is.",
-    ),
-    click.option(
-        "--timeout",
-        "patience_s",
-        metavar="S",
-        type=Number(min=0),
-        default=PATIENCE_S,
-        help="How long a lost connection is awaited (60). It is lost when an answer is owed for 20 s. The first "
-        "one has to be made within 5 s.",
-    ),
+budget_option: Final = click.option(
+    "--budget-seconds",
+    "budget_s",
+    metavar="S",
+    type=Number(min=0, min_open=True),
+    help="End after so long with what there is.",
 )
-"""Decorate a command: it gets `budget_s`, None for no end, and `patience_s`."""
+"""Decorate a command: it gets `budget_s`, None for no end."""
 
 output_option: Final = click.option(
     "-o", "--output", metavar="FILE", default="-", help="Where to; - is standard output (-)."

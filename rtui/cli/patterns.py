@@ -13,12 +13,12 @@ import click
 from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import (
     ConnectionOptions,
+    budget_option,
     connection_options,
     demo_options,
     log_option,
     output_option,
     scope_options,
-    time_options,
 )
 from rtui.server.ending_signals import EndedBySignal, exit_status
 
@@ -69,7 +69,7 @@ Exit codes
     help="Single keys side by side that get a pattern each; more become one (32).",
 )
 @click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
-@time_options
+@budget_option
 @log_option
 @click.option("--demo", is_flag=True, help="Those of sample keyspaces on an embedded server.")
 @demo_options
@@ -123,9 +123,8 @@ def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_
     asked |= {"pace": Pace(asked["pace"]), "registry": _naming_rules(asked["separators"])}
     log_file = asked.pop("log_file")
     with command_log(log_file) as log:
-        patience_s = asked.pop("patience_s")
         options = AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory"))
-        result = analyse(target, options, patience_s=patience_s, log=log)
+        result = analyse(target, options, log=log)
     if result.failure is not None:
         raise RtuiError("The analysis broke off", result.failure)
     if result.report is None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import click
 
 from rtui.analysis.report.references import ReferenceChecks
-from rtui.cli.report_run import Interrupts
+from rtui.cli.report_run import ConnectionWatch, Interrupts
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
@@ -50,6 +50,7 @@ async def _run(
         await deployment.open()
         deployment.require_replicas()
         check = ReferenceCheck(deployment, registry, options)
+        ConnectionWatch(deployment.home, check.control.stop)
         with Interrupts(partial(check.control.stop, SafeText("it was interrupted"))) as interrupts:
             await check.run()
         if interrupts.sent is not None:

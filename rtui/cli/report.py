@@ -16,6 +16,7 @@ from rtui.cli.arguments import WholeNumber
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import (
     ConnectionOptions,
+    budget_option,
     columns_option,
     connection_options,
     demo_options,
@@ -26,7 +27,6 @@ from rtui.cli.options import (
     registry_options,
     scope_options,
     take_separators,
-    time_options,
 )
 from rtui.server.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.target import Target
@@ -101,7 +101,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     type=WholeNumber(100, 10_000_000),
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
-@time_options
+@budget_option
 @click.option(
     "--resume",
     is_flag=True,
@@ -173,8 +173,7 @@ def _report(
     log_file: Path | None = asked.pop("log_file")
     with command_log(log_file) as log:
         saved_in = AnalysisFile(target.label, target.db) if resume else None
-        patience_s = asked.pop("patience_s")
-        result = analyse(target, AnalysisOptions(**asked), patience_s=patience_s, log=log, file=saved_in)
+        result = analyse(target, AnalysisOptions(**asked), log=log, file=saved_in)
     for note in result.notes:
         click.echo(f"rtui: {note}", err=True)
     if result.is_saved:

@@ -27,7 +27,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
-from rtui.server.wire.errors import ConnectFailure, FailureKind
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -74,7 +74,6 @@ def analyse(
     target: Target,
     options: AnalysisOptions,
     *,
-    patience_s: float,
     log: CommandLog | None = None,
     file: AnalysisFile | None = None,
 ) -> Result:
@@ -83,14 +82,13 @@ def analyse(
     With a file the analysis goes on that was left in it, and is left in it when the user ends it. Raises
     ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
     """
-    return asyncio.run(run_analysis(target, options, patience_s=patience_s, log=log, file=file))
+    return asyncio.run(run_analysis(target, options, log=log, file=file))
 
 
 async def run_analysis(
     target: Target,
     options: AnalysisOptions,
     *,
-    patience_s: float,
     log: CommandLog | None = None,
     file: AnalysisFile | None = None,
 ) -> Result:
@@ -114,7 +112,7 @@ async def run_analysis(
             if file is not None and deployment.is_cluster:
                 click.echo(f"rtui: this analysis can't be saved to go on later. {NOT_IN_A_CLUSTER}", err=True)
             interrupts.stop = partial(end_analysis, analysis, file)
-            watch = ConnectionWatch(connection, analysis.control.stop, patience_s)
+            watch = ConnectionWatch(connection, analysis.control.stop)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
             try:
                 while bar.is_shown and not running.done():
@@ -203,15 +201,15 @@ def say_why_it_waits(connection: Connection, say: Callable[[str], object]) -> No
 
 
 class ConnectionWatch:
-    """Watches a connection within a running event loop, and gives up when it stays lost for `patience_s`."""
+    """Watches a connection within a running event loop, and gives up when the server has answered nothing for long."""
 
-    def __init__(self, connection: Connection, give_up: Callable[[SafeText], object], patience_s: float) -> None:
+    def __init__(self, connection: Connection, give_up: Callable[[SafeText], object]) -> None:
         """`give_up` is called with the reason, without a full stop."""
         self.failure: SafeText | None = None
         """Why it gave up, a sentence."""
         self._connection = connection
         self._give_up = give_up
-        self._patience_s = patience_s
+        self._timeouts = connection.target.way.timeouts
         self._timer: asyncio.TimerHandle | None = None
         connection.on_change.append(self._changed)
 
@@ -221,7 +219,10 @@ class ConnectionWatch:
                 self._timer.cancel()
                 self._timer = None
         elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._patience_s, self._timed_out)
+            lost = self._connection.state.reason
+            was_silent = isinstance(lost, ConnectionLost) and lost.kind is FailureKind.TIMEOUT
+            left_s = self._timeouts.lost_s - (self._timeouts.reply_s if was_silent else 0.0)
+            self._timer = asyncio.get_running_loop().call_later(left_s, self._timed_out)
 
     def _timed_out(self) -> None:
         self._timer = None
@@ -230,7 +231,7 @@ class ConnectionWatch:
         if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
             self._changed()
             return
-        why = f"the connection was lost and did not come back within {self._patience_s:g} s"
+        why = f"the connection was lost and did not come back within {self._timeouts.lost_s:g} s"
         self.failure = SafeText(f"T{why[1:]}.{f' {reason.happened}' if reason else ''}")
         self._give_up(SafeText(why))
 

@@ -38,7 +38,7 @@ from rtui.server.wire.target import Target, parse_target
 from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
 from tests.proxy import DelayProxy
-from tests.server.targets import PASS_SENDS, eventually, target_of
+from tests.server.targets import PASS_SENDS, eventually, impatient, target_of
 from tests.servers import Server
 
 MANY = 150_000
@@ -217,7 +217,7 @@ def test_who_may_not_scan_gets_no_estimate_either(
 
 async def test_without_room_for_another_connection_what_was_seen_is_reported(valkey: Server) -> None:
     plant_many(valkey)
-    reporting = asyncio.create_task(run_analysis(target_of(valkey), AnalysisOptions(pace=Pace.GENTLE), patience_s=60))
+    reporting = asyncio.create_task(run_analysis(target_of(valkey), AnalysisOptions(pace=Pace.GENTLE)))
     await eventually(lambda: valkey.admin.info("commandstats").get("cmdstat_pttl", {}).get("calls", 0) >= 2_000)
     scanning = None
     while scanning is None:  # its last command may have been the one that measures the server's time
@@ -357,8 +357,8 @@ def test_a_full_disk_after_the_work(
 async def test_a_connection_that_stays_lost_is_given_up(valkey: Server) -> None:
     plant_many(valkey)
     async with DelayProxy(valkey.port) as proxy:
-        target = Target(port=proxy.port)
-        ending = asyncio.create_task(run_analysis(target, AnalysisOptions(), patience_s=0.2))
+        target = impatient(Target(port=proxy.port), lost_s=0.2)
+        ending = asyncio.create_task(run_analysis(target, AnalysisOptions()))
         await proxy.wait_accepted(2)
         await proxy.refuse()
         proxy.cut()

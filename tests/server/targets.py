@@ -14,6 +14,7 @@ from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target, Tls, parse_target
+from rtui.server.wire.ways import Timeouts
 from tests.servers import Server
 
 PASS_SENDS = frozenset(("scan", "type", "pttl", "memory|usage", "strlen", "object|idletime", "object|encoding"))
@@ -33,6 +34,11 @@ def target_of(server: Server, **changes: Any) -> Target:
     if server.tls is not None:
         found = replace(found, tls=Tls(cacert=str(server.tls.ca)))
     return replace(found, **{"replicas": "never", **changes})
+
+
+def impatient(target: Target, **timeouts: float) -> Target:
+    """The same target with other times that a server is waited for."""
+    return replace(target, way=replace(target.way, timeouts=Timeouts(**timeouts)))
 
 
 @asynccontextmanager

@@ -47,7 +47,7 @@ from tests.fakes.servers import (
 )
 from tests.proxy import DelayProxy
 from tests.server.scanned import Seen, numbered, plant
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import connected, eventually, impatient, target_of
 from tests.servers import Server
 
 TYPES = (b"string", b"hash", b"set", b"zset", b"list")
@@ -292,7 +292,7 @@ async def test_a_report_says_first_what_it_costs_where_commands_are_billed(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     async with Upstash(KEYS) as server:
-        result = await run_analysis(server.target, AnalysisOptions(pace=Pace.FULL), patience_s=1)
+        result = await run_analysis(impatient(server.target, lost_s=1), AnalysisOptions(pace=Pace.FULL))
         said = capsys.readouterr().err
         most = re.search(r"Upstash bills each command: this takes up to ([0-9,]+), about 0\.[0-9]{2} USD\.", said)
         assert most is not None

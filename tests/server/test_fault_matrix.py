@@ -48,7 +48,7 @@ from tests.faults import FAULTS, Fault, FaultProxy, Words
 from tests.server import every_type
 from tests.server.hot.summaries import summary_of
 from tests.server.scanned import numbered, plant
-from tests.server.targets import target_of
+from tests.server.targets import impatient, target_of
 from tests.servers import ADMIN, Server
 
 KEYS = 120
@@ -80,7 +80,7 @@ def opening_s(proxy: FaultProxy) -> float:
 
 def connection_to(proxy: FaultProxy, server: Server) -> Connection:
     """A connection that is not open yet and soon gives up."""
-    return Connection(target_of(server, port=proxy.port), connect_timeout_s=0.3, reply_timeout_s=0.3)
+    return Connection(impatient(target_of(server, port=proxy.port), direct_s=0.3, reply_s=0.3))
 
 
 @asynccontextmanager
@@ -323,7 +323,7 @@ async def connect(proxy: FaultProxy, server: Server) -> None:
     """With all that a handshake may hold, in both protocols."""
     for protocol in (2, 3):
         target = target_of(server, port=proxy.port, db=1, user=ADMIN, password=Secret(server.password))
-        connection = Connection(replace(target, protocol=protocol), connect_timeout_s=0.3, reply_timeout_s=0.3)
+        connection = Connection(impatient(replace(target, protocol=protocol), direct_s=0.3, reply_s=0.3))
         try:
             async with asyncio.timeout(opening_s(proxy)):
                 await connection.open()

@@ -20,7 +20,7 @@ from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
 from rtui.server.wire.failures import refusal
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_control_lane
+from rtui.server.wire.opening import Logins, open_control_lane
 from rtui.server.wire.replies import ServerError
 from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Address
@@ -32,21 +32,14 @@ MOST_ASKED: Final = 3
 class ClusterWatch:
     """A cluster as it was when it was last looked at; `look` looks again, `close` ends it."""
 
-    def __init__(
-        self,
-        seeds: Sequence[Target],
-        log: CommandLog,
-        *,
-        logins: Logins | None = None,
-        timeout_s: float = CONNECT_TIMEOUT_S,
-    ) -> None:
+    def __init__(self, seeds: Sequence[Target], log: CommandLog, *, logins: Logins | None = None) -> None:
         """`seeds` are nodes of one cluster, and the way to the first one is that to all nodes.
 
         `logins` makes the passwords where those expire; it is closed with the watch.
         """
         self.topology = Topology()
         self._seeds = seeds
-        self._log, self._logins, self._timeout_s = log, logins, timeout_s
+        self._log, self._logins = log, logins
         self._lanes: dict[Target, Lane] = {}
         """Open connections, by where they lead; some may have ended since."""
         self._lock = asyncio.Lock()
@@ -86,7 +79,7 @@ class ClusterWatch:
         """Ask one node; raises ConnectFailure and ConnectionLost."""
         lane = self._lanes.get(target)
         if lane is None:
-            lane = await open_control_lane(target, self._log, self._logins, timeout_s=self._timeout_s)
+            lane = await open_control_lane(target, self._log, self._logins)
             self._lanes[target] = lane
         with sent_for(Purpose.SERVER):
             nodes, slots = await lane.run(guard.cluster_nodes(), guard.cluster_slots())

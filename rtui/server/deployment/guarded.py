@@ -21,7 +21,7 @@ from rtui.server.guard.command import build_command
 from rtui.server.wire.command_log import CommandLog, Purpose, sent_for
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
 from rtui.server.wire.lane import Lane
-from rtui.server.wire.opening import CONNECT_TIMEOUT_S, Logins, open_control_lane
+from rtui.server.wire.opening import Logins, open_control_lane
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
 
@@ -38,7 +38,6 @@ class GuardedConnection(RedisConnection):
         host: str,
         port: int,
         logins: Logins | None = None,
-        timeout_s: float = CONNECT_TIMEOUT_S,
         **options: Any,
     ) -> None:
         """`target` says how to connect, `host` and `port` where to; `options` are what redis-py passes on.
@@ -55,7 +54,6 @@ class GuardedConnection(RedisConnection):
         self._target = replace(target, host=self.host, port=self.port)
         self._log, self._purpose = log, purpose
         self._logins = logins
-        self._timeout_s = timeout_s
         self._lane: Lane | None = None
         self._owed: deque[asyncio.Future[list[Reply]]] = deque()
 
@@ -67,7 +65,7 @@ class GuardedConnection(RedisConnection):
     async def _connect(self) -> None:
         """Open a lane and make it ready."""
         try:
-            self._lane = await open_control_lane(self._target, self._log, self._logins, timeout_s=self._timeout_s)
+            self._lane = await open_control_lane(self._target, self._log, self._logins)
         except (ConnectFailure, ConnectionLost) as failed:
             raise RedisConnectionError(str(failed)) from failed
 

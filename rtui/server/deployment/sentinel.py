@@ -24,7 +24,6 @@ from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind, TargetError
 from rtui.server.wire.failures import MOST_SERVICES, demoted_failure
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.opening import CONNECT_TIMEOUT_S
 from rtui.server.wire.target import MAX_PORT, Sentinels, Target, address_text
 
 ANSWER_TIMEOUT_S: Final = 1.0
@@ -38,9 +37,7 @@ MAX_TEXT: Final = 300
 class PrimaryFinder:
     """Finds the primary of a service; `close` it at the end."""
 
-    def __init__(
-        self, target: Target, sentinels: Sentinels, log: CommandLog, *, timeout_s: float = CONNECT_TIMEOUT_S
-    ) -> None:
+    def __init__(self, target: Target, sentinels: Sentinels, log: CommandLog) -> None:
         """`target` says how to connect to the primary."""
         self.said: Mapping[SafeText, SafeText] = {}
         """What each Sentinel said last: an address, or why there is none."""
@@ -50,7 +47,7 @@ class PrimaryFinder:
         self._found = target
         """Where the primary was said to be last."""
         way = Target(user=sentinels.user, password=sentinels.password, tls=sentinels.tls, way=target.way)
-        options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER, "timeout_s": timeout_s}
+        options: dict[str, Any] = {"target": way, "log": log, "purpose": Purpose.SERVER}
         self._clients = {
             address_text(host, port): Redis(
                 connection_pool=ConnectionPool(GuardedConnection, host=host, port=port, protocol=2, **options)

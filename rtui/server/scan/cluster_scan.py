@@ -31,7 +31,7 @@ WATCH_EVERY_S: Final = 0.1
 """How often it is looked whether a node has something to do."""
 
 SETTLE_S: Final = 30.0
-"""Where nothing more was covered for so long, the scan ends without the slots that are left."""
+"""Where nothing more was covered for so long, the scan ends without the slots that are left; or after --timeout."""
 
 GIVEN_UP_S: Final = 5.0
 """The same where the cluster itself has given up every node that could serve them, or all of them were visited."""
@@ -75,6 +75,7 @@ class ClusterScan:
         self._nodes, self._new_scan = nodes, new_scan
         self._absent = AbsentKeys(slots.ledger, nodes)
         self._loop = asyncio.get_running_loop()
+        self._settle_s = min([SETTLE_S, *(one.node.connection.target.way.timeouts.lost_s for one in nodes)])
         self._wanted: dict[NodeScan, asyncio.Event] = {}
         """The nodes that wait for something to do."""
         self._all_wait = asyncio.Event()
@@ -196,7 +197,7 @@ class ClusterScan:
             before, seen = seen, (self.slots.revision, listed, waiting)
             if seen != before or self._control.is_held:
                 progress_at = now
-            elif now - progress_at > SETTLE_S or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
+            elif now - progress_at > self._settle_s or (now - progress_at > GIVEN_UP_S and self._is_given_up()):
                 self.slots.cover_without_lost()
                 return
 
@@ -205,7 +206,7 @@ class ClusterScan:
         for waiting in self._wanted.values():
             waiting.set()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=SETTLE_S)
+            await asyncio.wait(self._tasks, timeout=self._settle_s)
 
     def _is_given_up(self) -> bool:
         """Whether nobody is there for what is left: all was visited, but slots of primaries that are given up."""

@@ -23,8 +23,8 @@ from rtui.server.wire.command_log import CommandLog, Purpose, SentCounts, for_pu
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, RtuiError
 from rtui.server.wire.handshake import identify
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.lane import REPLY_TIMEOUT_S, Lane
-from rtui.server.wire.opening import CONNECT_TIMEOUT_S, BulkLane, LaneOpener, Locator, Logins
+from rtui.server.wire.lane import Lane
+from rtui.server.wire.opening import BulkLane, LaneOpener, Locator, Logins
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret
@@ -83,8 +83,6 @@ class Connection:
         self,
         target: Target,
         *,
-        connect_timeout_s: float = CONNECT_TIMEOUT_S,
-        reply_timeout_s: float = REPLY_TIMEOUT_S,
         heartbeat_s: float = HEARTBEAT_S,
         healthy_s: float = HEALTHY_S,
         rng: Random | None = None,
@@ -97,11 +95,7 @@ class Connection:
         """All that is sent."""
         self.sent = SentCounts()
         """What was sent to the server on both lanes."""
-        self._opener = LaneOpener(
-            *(target, self.log, self.sent, locator, logins),
-            connect_timeout_s=connect_timeout_s,
-            reply_timeout_s=reply_timeout_s,
-        )
+        self._opener = LaneOpener(target, self.log, self.sent, locator, logins)
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
         """Raised by every change of `state` or `server`."""

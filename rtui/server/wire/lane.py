@@ -34,9 +34,6 @@ from rtui.server.wire.refusals import Refusals, with_errors
 from rtui.server.wire.replies import Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
 
-REPLY_TIMEOUT_S: Final = 20.0
-"""How long a server may send nothing at all, while replies are pending, before the connection is given up."""
-
 READ_BUFFER_BYTES: Final = 256 * 1024
 """Most bytes that one read takes from the socket: large reads make parsing cheap."""
 
@@ -73,7 +70,7 @@ class Lane(asyncio.BufferedProtocol):
     """A pipelined connection, which `open_lane` makes; the callbacks of an asyncio protocol are for the event loop."""
 
     def __init__(
-        self, target: Target, dialled: Dialled, log: LaneLog, *, reply_timeout_s: float, max_reply_bytes: int
+        self, target: Target, dialled: Dialled, log: LaneLog, *, max_reply_bytes: int, reply_timeout_s: float
     ) -> None:
         """`dialled` is what carries it."""
         self.target = target
@@ -178,6 +175,11 @@ class Lane(asyncio.BufferedProtocol):
     def silent_s(self) -> float:
         """How long the server has owed a reply without sending anything; 0.0 for none, or while it is lent."""
         return self._loop.time() - self._last_data_s if self._pending and self.is_open else 0.0
+
+    @property
+    def unheard_s(self) -> float:
+        """How long nothing has arrived, whether anything is owed or not."""
+        return self._loop.time() - self._last_reply_s
 
     @property
     def is_idle(self) -> bool:

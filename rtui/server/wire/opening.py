@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final, Protocol
+from functools import partial
+from typing import Protocol
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.backoff import REFUSING_USER, Backoff
@@ -18,31 +19,29 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
 from rtui.server.wire.failures import lost_failure, os_failure, ssh_failure, ssh_timeout_failure, tls_failure
 from rtui.server.wire.handshake import HandshakeOutcome, handshake, handshake_and_identify
 from rtui.server.wire.identity import ServerIdentity
-from rtui.server.wire.lane import MAX_REPLY_BYTES, REPLY_TIMEOUT_S, Lane
+from rtui.server.wire.lane import MAX_REPLY_BYTES, Lane
 from rtui.server.wire.target import Target
-
-CONNECT_TIMEOUT_S: Final = 5.0
-"""How long resolving the name, TCP, TLS and the handshake may each take."""
 
 
 async def open_lane(
     target: Target,
     *,
-    timeout_s: float = CONNECT_TIMEOUT_S,
-    reply_timeout_s: float = REPLY_TIMEOUT_S,
+    reply_timeout_s: float | None = None,
     max_reply_bytes: int = MAX_REPLY_BYTES,
     peer: ServerAddress | None = None,
     log: LaneLog | None = None,
 ) -> Lane:
     """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`.
 
-    `peer` is tried first. Without `log` what is sent is not logged anywhere.
+    `peer` is tried first. Without `log` what is sent is not logged anywhere, and without `reply_timeout_s` the way to
+    the target says how long replies may be owed.
     """
-    log = log or CommandLog().open_lane("lane")
+    log, timeout_s = log or CommandLog().open_lane("lane"), target.way.connect_s
+    reply_timeout_s = target.way.timeouts.reply_s if reply_timeout_s is None else reply_timeout_s
     tls = target.tls if target.socket_path is None else None
     secured = None if tls is None else tls_context(tls)
     dialled = await dial(target, timeout_s, peer)
-    lane = Lane(target, dialled, log, reply_timeout_s=reply_timeout_s, max_reply_bytes=max_reply_bytes)
+    lane = Lane(target, dialled, log, max_reply_bytes=max_reply_bytes, reply_timeout_s=reply_timeout_s)
     try:
         async with asyncio.timeout(timeout_s):
             name = None if tls is None else tls.sni or target.host
@@ -66,20 +65,17 @@ async def open_lane(
     return lane
 
 
-async def open_control_lane(
-    target: Target, log: CommandLog, logins: Logins | None, *, timeout_s: float = CONNECT_TIMEOUT_S
-) -> Lane:
+async def open_control_lane(target: Target, log: CommandLog, logins: Logins | None) -> Lane:
     """Open a lane for questions about the deployment, ready for them; raises `ConnectFailure` and `ConnectionLost`.
 
-    `timeout_s` is for connecting, and for each reply. `logins` makes the password if it expires.
+    A reply may take as long as connecting. `logins` makes the password if it expires.
     """
-    timeout_s = target.way.connect_s(timeout_s)
     lane: Lane | None = None
     with sent_for(Purpose.HANDSHAKE):
         try:
             target = target if logins is None else await logins.logged_in(target)
             lane_log = log.open_lane("control")
-            lane = await open_lane(target, timeout_s=timeout_s, reply_timeout_s=timeout_s, log=lane_log)
+            lane = await open_lane(target, reply_timeout_s=target.way.connect_s, log=lane_log)
             await handshake(lane, target, HandshakeOutcome())
         except BaseException as failed:  # also when cancelled: nobody else would close the lane
             if logins is not None and isinstance(failed, ConnectFailure) and failed.kind in REFUSING_USER:
@@ -137,18 +133,14 @@ class LaneOpener:
         sent: SentCounts,
         locator: Locator | None,
         logins: Logins | None,
-        *,
-        connect_timeout_s: float,
-        reply_timeout_s: float,
     ) -> None:
-        """All that is sent is written into `log` and counted in `sent`; for the timeouts see `open_lane`."""
+        """All that is sent is written into `log` and counted in `sent`."""
         self.target = target
         """Where lanes lead; of a service where its locator said last that its primary is."""
         self.logins = logins
         """What makes the passwords, if they expire."""
         self._locator = locator
         self._log, self._sent = log, sent
-        self._connect_timeout_s, self._reply_timeout_s = connect_timeout_s, reply_timeout_s
         self._outcome = HandshakeOutcome()
         self._openings: set[asyncio.Task[Lane]] = set()
         self._given_up: tuple[asyncio.Task[Lane], ...] = ()
@@ -194,14 +186,8 @@ class LaneOpener:
             if self._locator is not None:
                 self.target = await self._locator.locate()
         target = self.target if self.logins is None else await self.logins.logged_in(self.target)
-        timeout_s = target.way.connect_s(self._connect_timeout_s)
-        lane = await open_lane(
-            target,
-            timeout_s=timeout_s,
-            reply_timeout_s=self._reply_timeout_s,
-            peer=peer,
-            log=log,
-        )
+        timeout_s = target.way.connect_s
+        lane = await open_lane(target, peer=peer, log=log)
         try:
             async with asyncio.timeout(timeout_s):
                 lane.server = await handshake_and_identify(lane, self._outcome, before)
@@ -254,6 +240,13 @@ def _close_abandoned(opening: asyncio.Task[Lane]) -> None:
         opening.result().close()
 
 
+def _end_silent(interactive: Lane, closed: asyncio.Future[ConnectionLost]) -> None:
+    """End the interactive lane with the one for bulk work where the server has been silent on both."""
+    reason = closed.result()
+    if reason.kind is FailureKind.TIMEOUT and interactive.unheard_s >= interactive.reply_timeout_s:
+        interactive.fail(reason)
+
+
 class BulkLane:
     """The lane for bulk work: opened when it is asked for, and again after a loss.
 
@@ -296,6 +289,7 @@ class BulkLane:
                 return self.lane if self.lane.is_open else None
             try:
                 self.lane = await self._opener.open(interactive.peer, interactive.server)
+                self.lane.closed.add_done_callback(partial(_end_silent, interactive))
             except ConnectFailure as failed:
                 self._backoff.ended()
                 self._due_at = asyncio.get_running_loop().time() + self._backoff.pause_s()

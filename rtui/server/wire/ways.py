@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import Final
+from typing import Final, Self
 from urllib.parse import urlsplit
 
 from rtui.server.wire.errors import TargetError
@@ -66,6 +66,27 @@ class AddressMap:
 
 
 @dataclass(frozen=True, slots=True)
+class Timeouts:
+    """How long a server is waited for, in seconds."""
+
+    direct_s: float = 5.0
+    """Resolving the name, TCP, TLS and the handshake may each take so long where the server is reached directly."""
+    ssh_s: float = SSH_S
+    """The same through SSH hosts."""
+    reply_s: float = 20.0
+    """A server that owes replies may send nothing for so long, then the connection is made anew."""
+    lost_s: float = 80.0
+    """So long after its last answer a command gives up: a minute is enough for most restarts and failovers."""
+
+    @classmethod
+    def within(cls, longest_s: float) -> Self:
+        """Return those where a command gives up after so long, and nothing takes longer."""
+        usual = cls()
+        direct_s, ssh_s, reply_s = (min(one, longest_s) for one in (usual.direct_s, usual.ssh_s, usual.reply_s))
+        return cls(direct_s, ssh_s, reply_s, longest_s)
+
+
+@dataclass(frozen=True, slots=True)
 class Way:
     """How sockets get to servers."""
 
@@ -74,10 +95,12 @@ class Way:
     addresses: AddressMap = field(default_factory=AddressMap)
     proxy: Secret | None = None
     """`socks5://user:password@host:port`: it may hold a password."""
+    timeouts: Timeouts = field(default_factory=Timeouts)
 
-    def connect_s(self, timeout_s: float) -> float:
-        """Return how long a server may take to answer at first that has `timeout_s` where it is reached directly."""
-        return max(timeout_s, SSH_S) if self.via else timeout_s
+    @property
+    def connect_s(self) -> float:
+        """How long resolving the name, TCP, TLS and the handshake may each take."""
+        return self.timeouts.ssh_s if self.via else self.timeouts.direct_s
 
 
 def checked_host(host: str) -> str:

@@ -31,6 +31,7 @@ from rtui.server.recording.player import Player
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
+from rtui.server.wire.ways import Timeouts, Way
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.session import Session
@@ -40,7 +41,7 @@ from rtui.tui.kit.themes import Palette
 from rtui.tui.replay.replay_line import REPLAY_KEYS, replay_line
 from rtui.tui.server.screen import ServerScreen
 
-FOREVER_S: Final = 1e7
+NEVER_LATE: Final = Way(timeouts=Timeouts(direct_s=1e7, reply_s=1e7))
 """A replay may be paused: no reply is late."""
 
 LINE_S: Final = 0.1
@@ -91,7 +92,7 @@ class ReplayApp(RtuiApp):
             self._line_timer = self.set_interval(LINE_S, self._write_line)
 
     def _new_session(self) -> Session:
-        connection = Connection(self.options.target, connect_timeout_s=FOREVER_S, reply_timeout_s=FOREVER_S)
+        connection = Connection(self.options.target)
         began_s = self.recording.header.began_ms / 1000
         deployment = Deployment.over(connection)
         return BrowsingSession(self.options, deployment=deployment, clock=lambda: began_s + self.clock.now_ms() / 1000)
@@ -271,7 +272,7 @@ def replay_options(header: Header) -> BrowseOptions:
     except ValueError:
         raise RecordingError("Its options are none of this version.") from None
     return BrowseOptions(
-        target=Target(db=header.db, protocol=header.protocol),
+        target=Target(db=header.db, protocol=header.protocol, way=NEVER_LATE),
         separators=separators,
         match=match,
         key_type=key_type,

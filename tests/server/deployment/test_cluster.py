@@ -76,7 +76,7 @@ async def test_a_wrong_password_is_that_of_the_cluster(valkey: Server) -> None:
 
 
 async def test_without_any_node_the_reason_is_that_of_the_last_one() -> None:
-    watch = ClusterWatch([Target(port=free_port()), Target(port=free_port())], CommandLog(), timeout_s=1)
+    watch = ClusterWatch([Target(port=free_port()), Target(port=free_port())], CommandLog())
     with pytest.raises(ConnectFailure) as failed:
         await watch.look()
     assert failed.value.kind is FailureKind.REFUSED

@@ -24,7 +24,7 @@ from rtui.server.wire.ways import AddressMap, Way
 from tests.conftest import require
 from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.deployment.test_nodes import deployed
-from tests.server.targets import eventually
+from tests.server.targets import eventually, impatient
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children
 
@@ -131,10 +131,10 @@ async def test_sentinels_that_hang_or_are_down_hold_nobody_up(monkeypatch: pytes
     monkeypatch.setattr("rtui.server.deployment.sentinel.ANSWER_TIMEOUT_S", 0.5)
     with watched(require("redis-7.0")) as service:
         dead = free_port()
-        target = parse_target(service.url.replace("//", f"//127.0.0.1:{dead},"))
+        target = impatient(parse_target(service.url.replace("//", f"//127.0.0.1:{dead},")), direct_s=600, reply_s=600)
         assert target.sentinels is not None
         hanging = [sentinel.info("server")["process_id"] for sentinel in service.sentinels[:2]]
-        finder = PrimaryFinder(target, target.sentinels, CommandLog(), timeout_s=600)
+        finder = PrimaryFinder(target, target.sentinels, CommandLog())
         try:
             for pid in hanging:
                 os.kill(pid, signal.SIGSTOP)

@@ -26,7 +26,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
 from tests.server.scan.kinds import IS_BUILT
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import connected, eventually, impatient, target_of
 from tests.servers import Server
 
 if not IS_BUILT:
@@ -131,9 +131,9 @@ async def pure_report(server: Server) -> Report:
 
 
 @asynccontextmanager
-async def analysing(server: Server, pace: Pace = Pace.NORMAL, **options: Any) -> AsyncIterator[AnalysisRun]:
+async def analysing(server: Server, pace: Pace = Pace.NORMAL, **timeouts: float) -> AsyncIterator[AnalysisRun]:
     """An analysis that runs by the compiled engine; it has to end in the block."""
-    async with connected(target_of(server), **options) as connection:
+    async with connected(impatient(target_of(server), **timeouts)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=pace, columns=COLUMNS))
         running = asyncio.create_task(analysis.run())
         yield analysis
@@ -250,7 +250,7 @@ def connections_received(server: Server) -> int:
 @pytest.mark.slow
 async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Server) -> None:
     pure = await pure_report(filled)
-    async with analysing(filled, reply_timeout_s=0.2, connect_timeout_s=0.2) as analysis:
+    async with analysing(filled, reply_s=0.2, direct_s=0.2) as analysis:
         await until_typed(filled, KEYS // 4)
         filled.freeze()
         try:

@@ -20,7 +20,7 @@ from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Target, parse_target
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
-from tests.server.targets import ask, connected, eventually, lane_to, target_of, until
+from tests.server.targets import ask, connected, eventually, impatient, lane_to, target_of, until
 from tests.servers import Server
 
 
@@ -148,12 +148,22 @@ async def test_a_pause_can_be_cut_short(valkey: Server) -> None:
 
 
 async def test_a_server_that_hangs_is_noticed_without_a_question(valkey: Server) -> None:
-    async with connected(target_of(valkey), heartbeat_s=0.02, reply_timeout_s=0.1, sleep=soon) as connection:
+    async with connected(impatient(target_of(valkey), reply_s=0.1), heartbeat_s=0.02, sleep=soon) as connection:
         valkey.freeze()
         await until(connection, lambda: isinstance(connection.state, Lost))
         assert isinstance(connection.state, Lost)
         assert isinstance(connection.state.reason, ConnectionLost)
         assert connection.state.reason.kind is FailureKind.TIMEOUT
+        valkey.thaw()
+        await connection.online()
+
+
+async def test_silence_on_the_bulk_lane_tells_of_an_idle_one(valkey: Server) -> None:
+    async with connected(impatient(target_of(valkey), reply_s=0.1), heartbeat_s=600, sleep=soon) as connection:
+        lane = await connection.bulk()
+        valkey.freeze()
+        lane.run(guard.ping())
+        await until(connection, lambda: isinstance(connection.state, Lost))
         valkey.thaw()
         await connection.online()
 

@@ -25,7 +25,7 @@ from rtui.server.wire.target import ProtocolVersion, Sentinels, Target, Tls, par
 from rtui.server.wire.ways import AddressMap, Way
 from tests.certificates import certificates
 from tests.conftest import require
-from tests.server.targets import connected, target_of
+from tests.server.targets import connected, impatient, target_of
 from tests.servers import Server, free_port
 
 KEY_OF_NOBODY = "/nowhere/key.pem"
@@ -35,8 +35,8 @@ PROTOCOLS: tuple[ProtocolVersion, ...] = (2, 3)
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
 
-async def failing(target: Target, connect_timeout_s: float = 5.0) -> ConnectFailure:
-    connection = Connection(target, connect_timeout_s=connect_timeout_s)
+async def failing(target: Target, within_s: float = 5.0) -> ConnectFailure:
+    connection = Connection(impatient(target, direct_s=within_s))
     with pytest.raises(ConnectFailure) as caught:
         await connection.open()
     assert not connection.is_online
@@ -101,7 +101,7 @@ async def test_a_server_that_accepts_nobody() -> None:
         for one in crowd:
             one.setblocking(False)
             one.connect_ex(("127.0.0.1", port))
-        failed = await failing(Target(port=port), connect_timeout_s=0.2)
+        failed = await failing(Target(port=port), within_s=0.2)
         for one in crowd:
             one.close()
     assert failed.kind is FailureKind.TIMEOUT
@@ -113,14 +113,14 @@ async def test_a_server_that_says_nothing() -> None:
         await reader.read()
 
     async with listener(silent) as target:
-        failed = await failing(target, connect_timeout_s=0.2)
+        failed = await failing(target, within_s=0.2)
     assert failed.kind is FailureKind.TIMEOUT
     assert "--tls" in failed.remedy
 
 
 async def test_a_server_that_hangs(valkey: Server) -> None:
     valkey.freeze()
-    failed = await failing(target_of(valkey), connect_timeout_s=0.2)
+    failed = await failing(target_of(valkey), within_s=0.2)
     assert failed.kind is FailureKind.TIMEOUT
 
 
@@ -307,13 +307,13 @@ async def test_tls_by_an_address_that_is_not_in_the_certificate() -> None:
 
 
 async def test_tls_where_there_is_none(valkey: Server) -> None:
-    failed = await failing(target_of(valkey, tls=Tls()), connect_timeout_s=0.5)
+    failed = await failing(target_of(valkey, tls=Tls()), within_s=0.5)
     assert failed.kind is FailureKind.TLS
     assert "--tls" in failed.remedy
 
 
 async def test_none_where_there_is_tls(tls_server: Server) -> None:
-    failed = await failing(target_of(tls_server, tls=None), connect_timeout_s=0.5)
+    failed = await failing(target_of(tls_server, tls=None), within_s=0.5)
     assert failed.kind in {FailureKind.PROTOCOL, FailureKind.CLOSED, FailureKind.TIMEOUT}
     assert "--tls" in failed.remedy
 

@@ -135,9 +135,9 @@ async def test_a_slow_answer_in_pieces_is_not_silence() -> None:
 
 
 async def test_an_idle_lane_is_not_silent(valkey: Server) -> None:
-    async with lane_to(target_of(valkey), reply_timeout_s=0.02) as lane:
+    async with lane_to(target_of(valkey), reply_timeout_s=0.5) as lane:
         await lane.run(guard.ping())
-        await asyncio.wait([lane.closed], timeout=0.1)
+        await asyncio.wait([lane.closed], timeout=0.7)
         assert lane.is_open
         assert await ask(lane, guard.ping()) == b"PONG"
 

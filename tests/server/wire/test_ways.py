@@ -20,7 +20,7 @@ from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.ways import AddressMap, Way, checked_host, checked_proxy
+from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
 from tests.server.targets import eventually
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost
@@ -125,7 +125,7 @@ async def test_ssh_may_take_longer_than_a_server(
     bastion: SshHost, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     instead_of_ssh(f'sleep 0.3\nexec {bastion.path / "ssh"} "$@"', tmp_path, monkeypatch)
-    connection = Connection(Target(port=valkey.port, way=Way(("bastion",))), connect_timeout_s=0.01)
+    connection = Connection(Target(port=valkey.port, way=Way(("bastion",), timeouts=Timeouts(direct_s=0.01))))
     await connection.open()
     assert await connection.run(guard.ping()) == [b"PONG"]
     await connection.close()
@@ -134,9 +134,8 @@ async def test_ssh_may_take_longer_than_a_server(
 async def test_ssh_that_hangs_is_not_said_to_be_a_server_that_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.wire.ways.SSH_S", 0.1)
     instead_of_ssh("exec sleep 60", tmp_path, monkeypatch)
-    connection = Connection(Target(port=1, way=Way(("bastion",))), connect_timeout_s=0.01)
+    connection = Connection(Target(port=1, way=Way(("bastion",), timeouts=Timeouts(direct_s=0.01, ssh_s=0.1))))
     with pytest.raises(ConnectFailure) as failed:
         await connection.open()
     await connection.close()
