@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -233,10 +233,10 @@ class _Run:
         from rtui.server.recording.sanitised_samples import SampleSanitiser  # noqa: PLC0415
 
         self._judged, self._write = judged, write
-        self._is_sanitised = is_sanitised
+        self._sanitiser = SampleSanitiser() if is_sanitised else None
         self._change: Callable[[Sample], Sample] | None = None
-        if is_sanitised:
-            self._change = SampleSanitiser().sanitised
+        if self._sanitiser is not None:
+            self._change = self._sanitiser.sanitised
         elif is_masked:
             self._change = Masker().masked
         self._header: Header | None = None
@@ -249,13 +249,18 @@ class _Run:
             self._write(sample_line(sample, self._header))
         self._judged.add(sample)
 
+    def _fail(self, failures: Mapping[str, str]) -> None:
+        if self._sanitiser is not None:
+            failures = {self._sanitiser.node(label): "It has not answered." for label in failures}
+        self._judged.failures = failures
+
     def _begin(self, header: Header) -> None:
         from msgspec.structs import replace  # noqa: PLC0415 - as above
 
         from rtui.analysis.formats.samples import header_line  # noqa: PLC0415 - as above
 
         is_masked = header.masked or self._change is not None
-        header = replace(header, masked=is_masked, **({"server": "a server"} if self._is_sanitised else {}))
+        header = replace(header, masked=is_masked, **({"server": "a server"} if self._sanitiser is not None else {}))
         self._header = header
         if self._write is not None:
             self._write(header_line(header))
@@ -282,5 +287,7 @@ class _Run:
 
         self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
         with command_log(log_file) as log:
-            taking = take_samples(target, self._add, every_s=every_s, rounds=rounds, log=log, after_each=after_each)
+            taking = take_samples(
+                target, self._add, self._fail, every_s=every_s, rounds=rounds, log=log, after_each=after_each
+            )
             return asyncio.run(taking)

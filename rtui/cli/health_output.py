@@ -48,15 +48,15 @@ def written(form: str, judged: Judged) -> str:
     if not views:
         return ""
     if form == "prom":
-        return health_prometheus(views)
+        return health_prometheus(views, judged.failures)
     if form == "sarif":
-        return servers_sarif({view.latest.node: server_findings(view) for view in views})
+        return servers_sarif({view.latest.node: server_findings(view) for view in views}, judged.failures)
     if form == "junit":
         found = {view.latest.node: (view.latest.at_ms / 1000, server_findings(view)) for view in views}
-        return servers_junit(found, judged.severity or Severity.ERROR)
+        return servers_junit(found, judged.severity or Severity.ERROR, judged.failures)
     comparison = judged.comparison(views)
     write = {"text": health_text, "json": health_json, "md": health_markdown, "html": health_html}[form]
-    return write(views, comparison, judged.judgements(views, comparison))
+    return write(views, comparison, judged.judgements(views, comparison), judged.failures)
 
 
 @contextmanager

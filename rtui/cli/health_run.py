@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -48,6 +48,8 @@ class Judged:
     severity: Severity | None = None
     """From which severity of findings on the exit code is 1; None for none."""
     thresholds: Sequence[HealthThreshold] = ()
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Why nodes have not answered when they were asked last, sentences by the nodes of their samples."""
     _nodes: dict[str, SampleHistory] = field(default_factory=dict)
 
     def add(self, sample: Sample) -> None:
@@ -113,6 +115,7 @@ def views_of(
 async def take_samples(
     target: Target,
     add: Callable[[Sample], object],
+    fail: Callable[[Mapping[str, str]], object],
     *,
     every_s: float | None = None,
     rounds: int = 1,
@@ -121,7 +124,8 @@ async def take_samples(
 ) -> int:
     """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
 
-    Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been asked.
+    Why a node has given none is said on standard error, once, and `fail` gets all such nodes with the reasons.
+    `after_each` is called when all nodes have been asked.
     Raises ConnectFailure, and RtuiError and EndedBySignal where no node has given any.
     """
     from rtui.cli.report_run import Interrupts, say_why_it_waits  # noqa: PLC0415 - the help must not wait for it
@@ -130,16 +134,17 @@ async def take_samples(
 
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
-    deployment, said = Deployment(target, log), dict[str, str]()
+    deployment, failures = Deployment(target, log), dict[str, str]()
     watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
     watch.on_sample.append(add)
 
     def say_failures() -> None:
-        for node in watch.nodes:
-            if node.failure is not None and said.get(node.label) != node.failure:
-                of_node = "" if node.failure.startswith(node.label) else f"{node.label}: "
-                click.echo(f"rtui: {of_node}{node.failure}", err=True)
-            said[node.label] = node.failure or ""
+        nonlocal failures
+        before, failures = failures, {node.label: node.failure for node in watch.nodes if node.failure is not None}
+        for node, why in failures.items():
+            if before.get(node) != why:
+                click.echo(f"rtui: {why if why.startswith(node) else f'{node}: {why}'}", err=True)
+        fail(failures)
 
     say_why_it_waits(deployment.home, partial(click.echo, err=True))
     with Interrupts(task.cancel) as interrupts:

@@ -9,9 +9,12 @@ from typing import Any
 from xml.etree.ElementTree import fromstring
 
 import pytest
+from msgspec.structs import replace
 
 from rtui.analysis.formats.json import write_json
+from rtui.cli.check import CHECKED
 from rtui.cli.main import run
+from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.errors import ExitCode
 from tests.analysis.formats.ci_documents import junit_violations, sarif_violations
 from tests.made_report import partial_report
@@ -227,8 +230,36 @@ def test_no_test_passes_by_a_part_of_the_keys(tmp_path: Path, capsys: pytest.Cap
     run(["check", "--report", str(path), "--no-registry", "--format", "junit"])
     cases = list(fromstring(capsys.readouterr().out).iter("testcase"))  # noqa: S314 - of our own
     assert all(len(case) for case in cases)
-    messages = [one.get("message") for case in cases for one in case.findall("skipped")]
-    assert "the report is partial: it was interrupted" in messages
+    for kind in ("skipped", "error"):
+        messages = [one.get("message") for case in cases for one in case.findall(kind)]
+        assert "the report is partial: it was interrupted" in messages
+
+
+@pytest.mark.parametrize("reason", ["it was interrupted", "the budget of 5 s is spent", "", "<&\x1b]0;x\x07\ufffe"])
+@pytest.mark.parametrize("found", [True, False])
+def test_a_partial_report_is_no_green_run_for_a_machine(
+    *, found: bool, reason: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    partial = partial_report()
+    coverage = replace(partial.head.coverage, reason=SafeText(reason))
+    head = replace(partial.head, coverage=coverage)
+    path = tmp_path / "partial.json"
+    path.write_text(write_json(replace(partial, head=head)))
+    team = registry(tmp_path, "" if found else "[rules]\n" + "".join(f'{rule.id} = "off"\n' for rule in CHECKED))
+    words = ["check", "--report", str(path), "--registry", team, "--format"]
+    code = ExitCode.FOUND if found else ExitCode.UNKNOWN
+    assert run([*words, "junit"]) == code
+    root = fromstring(capsys.readouterr().out)  # noqa: S314 - of our own
+    assert junit_violations(root) == []
+    assert root.get("errors") == "1"
+    (error,) = root.iter("error")
+    assert "the report is partial: " in (error.get("message") or "")
+    assert run([*words, "sarif"]) == code
+    log = json.loads(capsys.readouterr().out)
+    assert sarif_violations(log) == []
+    (invocation,) = log["runs"][0]["invocations"]
+    assert invocation["executionSuccessful"] is False
+    assert [one["level"] for one in invocation["toolExecutionNotifications"]] == ["error"]
 
 
 def test_how_long_it_may_take(valkey: Server) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
+from types import MappingProxyType
 from typing import Final
 
 from rtui.analysis import humanize
@@ -31,6 +32,9 @@ _CHANGE: Final = Column("change", "change", Unit.COUNT, 9, "From then to now")
 _STATE: Final = Column("state", "state", Unit.TEXT, 7, "Whether the value is normal, by the threshold beside it")
 _NORMAL: Final = Column("normal", "normal", Unit.TEXT, 20)
 _SAID: Final = Column("said", "what it means here", Unit.TEXT)
+
+NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
+"""All nodes have answered when they were asked last; of others a sentence says why not."""
 
 _LEAST_ROOM: Final = 32
 """Characters that an explanation has at least."""
@@ -96,6 +100,12 @@ def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None 
     return pages
 
 
+def page_notes(comparison: HealthComparison | None, failures: Mapping[str, str]) -> list[SafeText]:
+    """Return what is to be known of the nodes: which could not be compared, and which have not answered last."""
+    notes = [] if comparison is None else list(comparison.notes)
+    return [*notes, *(display_text(f"{node} has not answered last: {why}") for node, why in failures.items())]
+
+
 def figures_table(page: NodePage, panel: Panel) -> Table:
     """Return the lines of a panel as a table."""
     values = (_VALUE,) if page.compared is None else (_THEN, _NOW, _CHANGE)
@@ -113,11 +123,14 @@ def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
 
 
 def health_text(
-    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+    views: Sequence[HealthView],
+    comparison: HealthComparison | None = None,
+    judgements: Sequence[Judgement] = (),
+    failures: Mapping[str, str] = NO_FAILURES,
 ) -> str:
     """Return all about each node, in lines; ends with a newline."""
     lines = [line for page in node_pages(views, comparison) for line in _node_text(page)]
-    notes = () if comparison is None else comparison.notes
+    notes = page_notes(comparison, failures)
     for group in (notes, judgement_lines(judgements)):
         lines += [*group, ""] if group else []
     return "\n".join(lines) + "\n"
@@ -164,11 +177,14 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def health_markdown(
-    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+    views: Sequence[HealthView],
+    comparison: HealthComparison | None = None,
+    judgements: Sequence[Judgement] = (),
+    failures: Mapping[str, str] = NO_FAILURES,
 ) -> str:
     """Return a section for each node; nothing that came from a server can become markup. Ends with a newline."""
     lines = ["# rtui health", "", *(line for page in node_pages(views, comparison) for line in _node_markdown(page))]
-    notes = () if comparison is None else comparison.notes
+    notes = page_notes(comparison, failures)
     for heading, group in (("Notes", notes), ("Thresholds", judgement_lines(judgements))):
         lines += [f"## {heading}", "", *(f"- {escaped(line)}" for line in group), ""] if group else []
     return "\n".join(lines) + "\n"

@@ -7,7 +7,7 @@ less than half of the highest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
@@ -18,7 +18,7 @@ from rtui.analysis.findings.table import doubts
 from rtui.analysis.formats.compared_health import cell_of, change_of
 from rtui.analysis.formats.comparison import judgement_lines
 from rtui.analysis.formats.findings import summary
-from rtui.analysis.formats.health import NodePage, node_pages
+from rtui.analysis.formats.health import NO_FAILURES, NodePage, node_pages, page_notes
 from rtui.analysis.formats.html_parts import Markup, element, page, section
 from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.nodes import nodes_table
@@ -43,11 +43,14 @@ _TEXT: Final = Column("value", "value", Unit.TEXT)
 
 
 def health_html(
-    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+    views: Sequence[HealthView],
+    comparison: HealthComparison | None = None,
+    judgements: Sequence[Judgement] = (),
+    failures: Mapping[str, str] = NO_FAILURES,
 ) -> str:
     """Return the page; it ends with a line feed."""
     pages = node_pages(views, comparison)
-    notes = () if comparison is None else comparison.notes
+    notes = page_notes(comparison, failures)
     title = pages[0].view.latest.node if len(pages) == 1 else humanize.counted(len(pages), "node")
     parts: list[Markup] = [_list_section("Thresholds", judgement_lines(judgements)), _list_section("Notes", notes)]
     if len(pages) == 1:

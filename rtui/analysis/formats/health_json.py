@@ -8,7 +8,7 @@ samples a figure has `then` and `change`, a node `compared`.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import isfinite
 from typing import Any, Final, Literal
@@ -24,7 +24,7 @@ from rtui.analysis.formats.compared_health import compared_record
 from rtui.analysis.formats.comparison import head_record
 from rtui.analysis.formats.csv_and_json import cell_value, table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
-from rtui.analysis.formats.health import NodePage, node_pages
+from rtui.analysis.formats.health import NO_FAILURES, NodePage, node_pages
 from rtui.analysis.health.panel import Panel
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, cell_reason
@@ -111,6 +111,13 @@ class NodeEntry(Struct, frozen=True, kw_only=True):
     """What became of findings since the earlier samples; null where there are none."""
 
 
+class FailureEntry(Struct, frozen=True, kw_only=True):
+    """A node that has not answered."""
+
+    node: str
+    happened: str
+
+
 class HealthDocument(Struct, frozen=True, kw_only=True):
     """What is written."""
 
@@ -118,6 +125,8 @@ class HealthDocument(Struct, frozen=True, kw_only=True):
     schema: Literal[1] = SCHEMA
     rtui: str = __version__
     nodes: list[NodeEntry]
+    failures: list[FailureEntry]
+    """Nodes that have not answered when they were asked last; what is known of them is of before."""
     notes: list[str]
     """Nodes that could not be compared."""
     fail_on: list[dict[str, Any]]
@@ -125,11 +134,15 @@ class HealthDocument(Struct, frozen=True, kw_only=True):
 
 
 def health_json(
-    views: Sequence[HealthView], comparison: HealthComparison | None = None, judgements: Sequence[Judgement] = ()
+    views: Sequence[HealthView],
+    comparison: HealthComparison | None = None,
+    judgements: Sequence[Judgement] = (),
+    failures: Mapping[str, str] = NO_FAILURES,
 ) -> str:
-    """Return the document, in ASCII; ends with a newline."""
+    """Return the document, in ASCII; ends with a newline. `failures` say why nodes have not answered last."""
     document = HealthDocument(
         nodes=list(map(_node, node_pages(views, comparison))),
+        failures=[FailureEntry(node=node, happened=why) for node, why in failures.items()],
         notes=[] if comparison is None else list(comparison.notes),
         fail_on=[asdict(one) for one in judgements],
     )

@@ -1,7 +1,8 @@
 """Findings as a JUnit report, which CI systems show as tests: one test for each rule and place.
 
 A finding that `--fail-on` makes the command fail for is a failed test; one below that passes and says what was found.
-A rule that could not be judged is a skipped test, one that found nothing a test that passed.
+A rule that could not be judged is a skipped test, one that found nothing a test that passed. Keys that were not
+inspected, and nodes that have not answered, are a test with an error: nobody may take the rest for all there is.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Final
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
@@ -37,20 +39,28 @@ def findings_junit(report: Report, found: Found, fail_on: Severity) -> str:
     return _document("rtui check", [suite])
 
 
-def servers_junit(nodes: Mapping[str, tuple[float, Found]], fail_on: Severity) -> str:
-    """Return the document of what is found at nodes, a suite for each; by their names, with the time in seconds."""
+def servers_junit(
+    nodes: Mapping[str, tuple[float, Found]], fail_on: Severity, failures: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """Return the document of what is found at nodes, a suite for each; by their names, with the time in seconds.
+
+    `failures` are sentences that say why nodes have not answered last.
+    """
     suites = [
         _suite(f"rtui health {node}", {"node": node}, found, fail_on, made_at_s=made_at_s)
         for node, (made_at_s, found) in nodes.items()
     ]
+    for node, why in failures.items():
+        suite = Element("testsuite", name=_text(f"rtui health {node}"), package="rtui")
+        _error_case(suite, "rtui.answers", "The node answers", why)
+        suites.append(_counted(suite, 0.0, max((at_s for at_s, _ in nodes.values()), default=0.0)))
     return _document("rtui health", suites)
 
 
 def failure_junit(command: str, title: str, happened: str, at_s: float) -> str:
     """Return the document of a command that has failed before it had findings, as a test with an error."""
     suite = Element("testsuite", name=f"rtui {command}", package="rtui")
-    case = SubElement(suite, "testcase", classname="rtui", name=f"rtui {command}", time="0")
-    SubElement(case, "error", type="error", message=_text(title)).text = _text(happened)
+    _error_case(suite, "rtui", f"rtui {command}", title, happened)
     return _document(f"rtui {command}", [_counted(suite, 0.0, at_s)])
 
 
@@ -68,6 +78,8 @@ def _suite(
     listed = SubElement(suite, "properties")
     for name, value in properties.items():
         SubElement(listed, "property", name=name, value=_text(str(value)))
+    if unfinished:
+        _error_case(suite, "rtui.coverage", "Every key is inspected", unfinished)
     for one in found.findings:
         _finding_case(suite, one, is_failure=reaches(one.severity, fail_on))
     _quiet_cases(suite, found, unfinished)
@@ -97,6 +109,11 @@ def _document(title: str, suites: Sequence[Element]) -> str:
     indent(root)
     written: bytes = tostring(root, "us-ascii")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{written.decode()}\n'
+
+
+def _error_case(suite: Element, classname: str, name: str, message: str, more: str = "") -> None:
+    case = SubElement(suite, "testcase", classname=classname, name=_text(name), time="0")
+    SubElement(case, "error", type="error", message=_text(message)).text = _text(more or message)
 
 
 def _finding_case(suite: Element, one: Finding, *, is_failure: bool) -> None:

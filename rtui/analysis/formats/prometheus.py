@@ -3,13 +3,13 @@
 Every field of INFO that is a number becomes a metric, in base units as Prometheus asks for: seconds, bytes, ratios;
 counters end in `_total`. A figure that is not known has no sample, since 0 would be a value. What rules find is
 `rtui_finding`, one sample for each that is broken; `rtui_health_rule_checked` says which were looked at, 0 for those
-that could not be judged.
+that could not be judged. `rtui_up` is 0 for a node that has not answered last: its other metrics are of before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from rtui.analysis.findings.server import server_findings
@@ -47,10 +47,13 @@ class Metric(NamedTuple):
     """Labels and values."""
 
 
-def health_prometheus(views: Sequence[HealthView]) -> str:
-    """Return all metrics of the latest sample of each node; ends with a newline."""
+def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ()) -> str:
+    """Return all metrics of the latest sample of each node; ends with a newline. `failed` nodes gave no answer last."""
     lines: list[str] = []
-    for metric in (*_fields(views), *_lists(views), *_rules(views)):
+    nodes = dict.fromkeys([*(view.latest.node for view in views), *failed])
+    answers = [({"node": node}, float(node not in failed)) for node in nodes]
+    up = Metric("rtui_up", "gauge", "Whether the node has answered when it was asked last.", answers)
+    for metric in (up, *_fields(views), *_lists(views), *_rules(views)):
         if metric.samples:
             lines += [f"# HELP {metric.name} {_help(metric.help)}", f"# TYPE {metric.name} {metric.kind}"]
             lines += [f"{metric.name}{{{_labels(labels)}}} {value!r}" for labels, value in metric.samples]

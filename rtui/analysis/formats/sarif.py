@@ -14,6 +14,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -52,30 +53,31 @@ def findings_sarif(report: Report, found: Found, places: Mapping[str, SourcePlac
     server = SourcePlace(server_path(head))
     results = _results(found, found.checked, server, lines)
     properties = {"server": head.server.label, "db": head.server.db}
-    return _log(found.checked, head.rtui_version, _invocation(report, found), results, properties)
+    failures = []
+    if head.coverage.kind is CoverageKind.PARTIAL:
+        failures = [f"The report is partial: {head.coverage.reason or 'not every key was inspected'}."]
+    invocation = _invocation(failures, _notifications(found, found.checked))
+    return _log(found.checked, head.rtui_version, invocation, results, properties)
 
 
-def servers_sarif(nodes: Mapping[str, Found]) -> str:
-    """Return one log with one run for what is found at nodes, by their names: GitHub takes no more than 20 runs."""
+def servers_sarif(nodes: Mapping[str, Found], failures: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return one log with one run for what is found at nodes, by their names: GitHub takes no more than 20 runs.
+
+    `failures` are sentences that say why nodes have not answered last.
+    """
     checked = tuple(dict.fromkeys(rule for found in nodes.values() for rule in found.checked))
     results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     for node, found in nodes.items():
         results += _results(found, checked, SourcePlace(node_path(node)), {}, kind="server")
         notes += _notifications(found, checked, f"{node}: " if len(nodes) > 1 else "")
-    invocation = {"executionSuccessful": True, "toolConfigurationNotifications": notes}
+    invocation = _invocation([f"{node}: {why}" for node, why in failures.items()], notes)
     return _log(checked, __version__, invocation, results, {"nodes": list(nodes)})
 
 
 def failure_sarif(text: str, exit_code: int) -> str:
     """Return the log of a run that has failed before it had results."""
-    notification = {"level": "error", "message": {"text": display_text(text, limit=MOST_CHARACTERS)}}
-    invocation = {
-        "executionSuccessful": False,
-        "exitCode": exit_code,
-        "toolExecutionNotifications": [notification],
-    }
-    return _log((), __version__, invocation, [], {})
+    return _log((), __version__, {**_invocation([text], []), "exitCode": exit_code}, [], {})
 
 
 def _log(
@@ -162,15 +164,13 @@ def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, ki
     }
 
 
-def _invocation(report: Report, found: Found) -> dict[str, Any]:
-    """Return whether all could be judged, and what could not."""
-    coverage, notifications = report.head.coverage, _notifications(found, found.checked)
-    if coverage.kind is CoverageKind.PARTIAL:
-        reason = coverage.reason or "not every key was inspected"
-        notifications.append({"level": "warning", "message": {"text": f"The report is partial: {reason}."}})
+def _invocation(failures: Sequence[str], notes: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return whether all went well, why not, and what else could not be judged."""
+    texts = [display_text(one, limit=MOST_CHARACTERS) for one in failures]
     return {
-        "executionSuccessful": coverage.kind is not CoverageKind.PARTIAL,
-        "toolConfigurationNotifications": notifications,
+        "executionSuccessful": not failures,
+        "toolExecutionNotifications": [{"level": "error", "message": {"text": text}} for text in texts],
+        "toolConfigurationNotifications": list(notes),
     }
 
 

@@ -18,6 +18,10 @@ class SampleSanitiser:
         self._stand_ins = StandIns() if stand_ins is None else stand_ins
         self._addresses: dict[tuple[str, bytes], bytes] = {}
 
+    def node(self, label: str) -> str:
+        """Return the stand-in of a node."""
+        return self._address("node", label.encode()).decode()
+
     def sanitised(self, sample: Sample) -> Sample:
         """Return a sample without names and addresses."""
         logs: dict[str, Any] = {
@@ -30,7 +34,7 @@ class SampleSanitiser:
             info["run_id"] = self._stand_ins.text(run_id)
         return replace(
             sample,
-            node=self._address("node", sample.node.encode()).decode(),
+            node=self.node(sample.node),
             info=info,
             replicas=tuple(replace(one, address=self._address("replica", one.address)) for one in sample.replicas),
             clients=tuple(map(self._of_client, sample.clients)),

@@ -124,7 +124,7 @@ def test_names_of_metrics_are_of_one_field_each() -> None:
 
 def test_what_is_not_known_has_no_metric() -> None:
     assert "rtui_used_memory_bytes" not in health_prometheus([HealthView((made_sample(used_memory=None),))])
-    assert not re.search("^rtui_(?!health_rule)", health_prometheus([HealthView((Sample(0, "x"),))]), re.MULTILINE)
+    assert not re.search("^rtui_(?!health_rule|up)", health_prometheus([HealthView((Sample(0, "x"),))]), re.MULTILINE)
 
 
 def test_nothing_of_a_server_becomes_markup_in_a_page() -> None:
@@ -179,3 +179,27 @@ def test_findings_of_nodes_are_one_run_and_a_suite_each(others: int) -> None:
     assert junit_violations(suites) == []
     assert len(suites) == others
     assert suites.get("failures") == str(len(log["runs"][0]["results"]))
+    assert (suites.get("errors"), log["runs"][0]["invocations"][0]["executionSuccessful"]) == ("0", True)
+
+
+@pytest.mark.parametrize("label", [BROKEN.latest.node, "10.0.0.9:7001"])
+def test_a_node_that_has_not_answered_last_is_in_every_file(label: str) -> None:
+    """Whether it has answered before or never."""
+    why = "<b>No answer\x1b[2J</b> | within 5 s."
+    failures, found = {label: why}, {BROKEN.latest.node: server_findings(BROKEN)}
+    log = json.loads(servers_sarif(found, failures))
+    assert sarif_violations(log) == []
+    assert log["runs"][0]["invocations"][0]["executionSuccessful"] is False
+    suites = fromstring(servers_junit({node: (1.0, one) for node, one in found.items()}, Severity.WARN, failures))  # noqa: S314
+    assert junit_violations(suites) == []
+    assert suites.get("errors") == "1"
+    document = msgspec.json.decode(health_json([BROKEN], failures=failures), type=HealthDocument)
+    assert [(one.node, one.happened) for one in document.failures] == [(label, why)]
+    metrics = health_prometheus([BROKEN], failures)
+    assert f'rtui_up{{node="{label}"}} 0.0' in metrics.splitlines()
+    for write in (health_text, health_markdown, health_html):
+        text = write([BROKEN], failures=failures)
+        assert "has not answered last" in text
+        assert "\x1b" not in text
+    assert "<b>No" not in health_html([BROKEN], failures=failures)
+    assert 'rtui_up{node="10.0.0.5:6379"} 1.0' in health_prometheus([BROKEN]).splitlines()
