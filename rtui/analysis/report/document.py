@@ -34,6 +34,7 @@ from rtui.analysis.report.registered import NamingReport, RegistryReport, RuleSe
 from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.identifiers import ANY_NAMES
+from rtui.keyspace.text.node_kinds import NodeKind as NodeKind  # noqa: PLC0414 - a member of the document
 
 
 class CoverageKind(StrEnum):
@@ -213,19 +214,6 @@ class Stats(Struct, frozen=True, gc=False):
     """Keys by type as the server names it, most first."""
     strings: StringReport | None = field(default=None, name="string_lengths")
     """The lengths of strings, as they were counted; None where none was asked."""
-
-
-class NodeKind(StrEnum):
-    """What a namespace in the report stands for."""
-
-    LITERAL = "literal"
-    """Keys with exactly this segment here."""
-    PATTERN = "pattern"
-    """Keys whose segment is an identifier, differs in a number or is one of too many: `{id}`, `page_{n}`, `{*}`."""
-    OTHER = "other"
-    """What was beyond the budget of nodes."""
-
-    __hash__ = str.__hash__  # that of an enumeration is a function in Python, and paths are hashed by the thousand
 
 
 class Step(NamedTuple):

@@ -1,0 +1,508 @@
+"""The nodes of a tree of patterns, by number, and what keeps them few.
+
+A node is a segment or the pattern of some, in one place. Nodes are merged into others, and keep their numbers until
+`fold` gives all nodes new ones; until then what a reader has summed by number is right, and only goes to another node.
+
+* Names that differ in their numbers only, `page_7` and `page_8`, become `page_{n}` for good when there are more than
+  MOST_NUMBERED_KEYS, as namespaces more than MOST_NUMBERED. How many there are says the keyspace, not the order.
+* A namespace with more than MOST_NAMES names keeps the heavy ones, as frequent items are counted (Misra and Gries,
+  1982; merged as by Agarwal et al., "Mergeable summaries", 2012): each pays as many keys and as many bytes as a quarter
+  of MOST_NAMES of them have left, and those that can pay neither become `{*}`. All payments together are at most
+  4 / MOST_NAMES of the keys or bytes of the namespace: whatever has more is never merged, and at most so much of any
+  name is counted in `{*}`, however the keys come. Which names have a node below this bound depends on their order.
+* Keys, which end at a name, and namespaces, which go on, are counted apart.
+* When there are more than `most` nodes, fewer names are kept in each namespace, down to MOST_CHILDREN; then the
+  lightest nodes go to one node for the rest, below their parent, keys before namespaces, names deciding among equals.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from typing import Final, Self, TypeAlias, TypeVar
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.node_kinds import NodeKind
+from rtui.table.distinct_names import DistinctNames
+from rtui.table.segments import name_hashes
+
+MOST_CHILDREN: Final = 128
+"""A report shows of a namespace with more names than this only the heavy ones."""
+
+MOST_NAMES: Final = 2_048
+"""A namespace with more names than this loses those that are light by then."""
+
+
+MOST_NUMBERED_KEYS: Final = 32
+"""More keys than this that differ in their numbers only are one pattern."""
+
+MOST_NUMBERED: Final = 1_024
+"""More namespaces than this that differ in their numbers only are one pattern."""
+
+DEEPEST_LEVEL: Final = 32
+"""At most so many levels are told apart: nobody lays out more namespaces within each other."""
+
+ROOT: Final = 0
+
+REST: Final = b""
+"""The name of the node for what is beyond the budget."""
+
+Name: TypeAlias = tuple[bytes, bytes, NodeKind]
+"""What tells siblings apart: segment or pattern, separator, kind. A key and a namespace differ by the separator."""
+
+Ints: TypeAlias = NDArray[np.int64]
+
+_LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
+
+SAVED_NODES: Final = pl.Schema(
+    {
+        "parent": pl.Int32(),
+        "segment": pl.Binary(),
+        "separator": pl.Binary(),
+        "kind": pl.String(),
+        "numbered": pl.Binary(),
+        "has_lost_keys": pl.Boolean(),
+        "has_lost_namespaces": pl.Boolean(),
+        "keys": pl.Int64(),
+        "bytes": pl.Int64(),
+        "paid_keys": pl.Int64(),
+        "paid_bytes": pl.Int64(),
+    }
+)
+"""The columns of nodes in files, a row a node in the order of their numbers."""
+
+
+def is_generic(name: Name) -> bool:
+    """Whether this is the empty name or one of the few patterns that any namespace has room for."""
+    text, _, kind = name
+    if kind is _LITERAL:
+        return not text
+    return kind is _OTHER or text in ANY_NAMES or text in PLACEHOLDERS
+
+
+T = TypeVar("T")
+
+
+def _chosen(values: list[T], places: list[int]) -> list[T]:
+    return [values[place] for place in places]
+
+
+class PatternNodes:
+    """The nodes of a tree, from the root, which is 0."""
+
+    def __init__(self, separators: tuple[bytes, ...], most: int) -> None:
+        self.most = most
+        """Nodes beyond which some are merged, beside those for the rest."""
+        self.identifiers = Identifiers(separators)
+        self.parents = [ROOT]
+        self.segments, self.separators, self.kinds = [b""], [b""], [_LITERAL]
+        """By node: see `Name`."""
+        self.levels = [0]
+        self.numbered: list[bytes | None] = [None]
+        """By node: the pattern that a name becomes where many differ in their numbers only."""
+        self.has_lost = [[False, False]]
+        """By node: whether keys, namespaces below it have been merged since there were too many."""
+        self._counts: Ints = np.zeros((2, 64), np.int64)
+        self.distinct = DistinctNames()
+        """The names that patterns stand for."""
+        self.most_names = MOST_NAMES
+        self.most_numbered = MOST_NUMBERED
+        self._into = [ROOT]
+        """By node: itself, or the node that it was merged into."""
+        self._merged = 0
+        self._children: list[dict[Name, int] | None] = [None]
+        self._alike: defaultdict[tuple[int, bytes, bytes], dict[int, None]] = defaultdict(dict)
+        """The names below a node that differ in their numbers only, by their pattern and separator."""
+        self.paid: dict[int, tuple[int, int]] = {}
+        """By node: how many of its keys and bytes count no more in favour of it."""
+        self._crowded: dict[int, None] = {}
+        """Nodes that may have too many names."""
+        self._lost_names: list[tuple[int, bytes]] = []
+        """Patterns and the names that were merged into them, which wait to be counted."""
+
+    @property
+    def size(self) -> int:
+        """How many nodes there are that were not merged."""
+        return len(self.parents) - self._merged
+
+    def __len__(self) -> int:
+        """How many numbers of nodes there are."""
+        return len(self.parents)
+
+    @property
+    def keys(self) -> Ints:
+        """By node: the keys that end here, or are not followed further."""
+        return self._column(0)
+
+    @property
+    def memory(self) -> Ints:
+        """By node: their memory, as far as it is known."""
+        return self._column(1)
+
+    def _column(self, which: int) -> Ints:
+        if (size := self._counts.shape[1]) < len(self.parents):
+            self._counts = np.pad(self._counts, ((0, 0), (0, max(size, len(self.parents) - size))))
+        return self._counts[which, : len(self.parents)]
+
+    def name(self, node: int) -> Name:
+        """Return what tells a node from its siblings."""
+        return self.segments[node], self.separators[node], self.kinds[node]
+
+    def children(self, node: int) -> dict[Name, int]:
+        """Return the nodes below a node; not to be changed."""
+        return self._children[node] or {}
+
+    def live(self) -> list[int]:
+        """Return all nodes that were not merged, parents first."""
+        found = [ROOT]
+        for node in found:  # grows while it is walked
+            found += self.children(node).values()
+        return found
+
+    def own(self) -> NDArray[np.int32]:
+        """Return the node that is in the place of each by now."""
+        into = np.array(self._into, np.int32)
+        while not np.array_equal(into, again := into[into]):
+            into = again
+        return into
+
+    def totals(self, values: Ints) -> Ints:
+        """Return what is at and below each node, of values at each node; what was merged goes to its new node."""
+        summed = np.zeros(len(self), np.int64)
+        np.add.at(summed, self.own(), values)
+        live = np.array(self.live(), np.int64)
+        parents, levels = np.array(self.parents)[live], np.array(self.levels)[live]
+        for level in range(int(levels.max()), 0, -1):
+            here = levels == level
+            np.add.at(summed, parents[here], summed[live[here]])
+        return summed
+
+    def make(self, parent: int, name: Name, numbered: bytes | None = None) -> int:
+        """Add a node below another one, which has none of this name."""
+        made = len(self.parents)
+        self.parents.append(parent)
+        for column, value in zip((self.segments, self.separators, self.kinds), name, strict=True):
+            column.append(value)  # type: ignore[attr-defined]
+        self.levels.append(self.levels[parent] + 1)
+        self.numbered.append(numbered)
+        self.has_lost.append([False, False])
+        self._into.append(made)
+        self._children.append(None)
+        self._hang(parent, made, name)
+        return made
+
+    def child(self, parent: int, name: Name, numbered: bytes | None = None) -> int:
+        """Return the node below another one for a segment or pattern, a new one if need be."""
+        found = self.children(parent).get(name)
+        if found is None and numbered is not None:
+            found = self.children(parent).get((numbered, name[1], _PATTERN))
+        return self.make(parent, name, numbered) if found is None else found
+
+    def count(self, nodes: NDArray[np.int32], sizes: NDArray[np.float64] | None) -> None:
+        """Count keys that end at these nodes, and their memory, which is a whole number or NaN."""
+        keys, total = self.keys, self.memory
+        keys += np.bincount(nodes, minlength=len(self))
+        if sizes is not None:
+            total += np.bincount(nodes, np.nan_to_num(sizes), len(self)).astype(np.int64)
+
+    def settle(self) -> None:
+        """Merge names and nodes where there are too many."""
+        self._merge_crowds()
+        while self.size > self.most and max(self.most_names, self.most_numbered) > MOST_CHILDREN:
+            self.most_names = max(MOST_CHILDREN, self.most_names // 2)
+            self.most_numbered = max(MOST_CHILDREN, self.most_numbered // 2)
+            self._crowded.update(dict.fromkeys(self.live()))
+            self._merge_crowds()
+        if self.size > self.most:
+            self.trim(self.most // 2, self.totals(self.keys), self.totals(self.memory))
+        self._count_lost_names()
+
+    def trim(self, budget: int, keys: Ints, sizes: Ints) -> None:
+        """Keep so many of the heaviest nodes, and merge all others into those for the rest of their parents.
+
+        `keys` and `sizes` are by node, at and below it.
+        """
+        live = [node for node in self.live() if self.kinds[node] is not _OTHER]
+        if len(live) <= budget:
+            return
+        hashes = self._path_hashes(live)
+        all_keys, all_sizes = max(1, int(keys[ROOT])), max(1, int(sizes[ROOT]))
+
+        def rank(node: int) -> tuple[bool, float, int, int]:
+            weight = max(int(keys[node]) / all_keys, int(sizes[node]) / all_sizes)
+            is_light = self.kinds[node] is _LITERAL and not self.separators[node] and node != ROOT and weight < 0.01
+            return is_light, -weight, self.levels[node], hashes[node]
+
+        kept = set(sorted(live, key=rank)[:budget])
+        for parent in self.live():
+            if parent not in kept:
+                continue
+            for name, child in list(self.children(parent).items()):
+                if child not in kept and self.kinds[child] is not _OTHER and (name[0] or name[1]):
+                    self.replace(parent, name, (REST, b"", _OTHER))
+
+    def replace(self, parent: int, name: Name, target: Name, numbered: bytes | None = None) -> None:
+        """Merge the child of this name into the one of another name, which is made if need be."""
+        child = self._take(parent, name)
+        into = self.children(parent).get(target)
+        self.merge_into(self.make(parent, target, numbered) if into is None else into, child)
+
+    def any_name(self, name: Name) -> Name:
+        """Return what a name becomes that is one of too many."""
+        text, separator, kind = name
+        return self.identifiers.any_name(text, is_pattern=kind is _PATTERN), separator, _PATTERN
+
+    def merge_into(self, target: int, node: int) -> None:
+        """Count all that is at and below a node, which has been taken out of the tree, in another one."""
+        self._into[node] = target
+        self._merged += 1
+        for column in (self.keys, self.memory):
+            column[target] += column[node]
+            column[node] = 0
+        if (paid := self.paid.pop(node, None)) is not None:
+            self._pay(target, *paid)
+        self._crowded.pop(node, None)
+        self.has_lost[target] = [a or b for a, b in zip(self.has_lost[target], self.has_lost[node], strict=True)]
+        if self.kinds[target] is _PATTERN and self.kinds[node] is _LITERAL:
+            self._lost_names.append((target, self.segments[node]))
+        below, self._children[node] = self.children(node), None
+        for name, child in below.items():
+            self._unlist(node, child)
+            if self.kinds[target] is _OTHER:
+                self.merge_into(target, child)
+            else:
+                self._adopt(target, name, child)
+
+    def _adopt(self, parent: int, name: Name, child: int) -> None:
+        numbered = self.numbered[child]
+        found = self.children(parent).get(name)
+        if found is None and numbered is not None:
+            found = self.children(parent).get((numbered, name[1], _PATTERN))
+        if found is None:
+            self.parents[child] = parent
+            self._hang(parent, child, name)
+        else:
+            self.merge_into(found, child)
+
+    def _hang(self, parent: int, child: int, name: Name) -> None:
+        """Enter a node below its parent."""
+        children = self._children[parent]
+        if children is None:
+            children = self._children[parent] = {}
+        children[name] = child
+        numbered = self.numbered[child]
+        if numbered is not None:
+            alike = self._alike[parent, numbered, name[1]]
+            alike[child] = None
+            if len(alike) > (self.most_numbered if name[1] else MOST_NUMBERED_KEYS):
+                self._crowded[parent] = None
+        elif name[2] is _PATTERN and (parent, name[0], name[1]) in self._alike:
+            self._crowded[parent] = None
+        if len(children) > self.most_names:
+            self._crowded[parent] = None
+
+    def _take(self, parent: int, name: Name) -> int:
+        """Take a node out of the tree."""
+        children = self._children[parent] or {}
+        child = children.pop(name)
+        self._unlist(parent, child)
+        return child
+
+    def _unlist(self, parent: int, child: int) -> None:
+        numbered = self.numbered[child]
+        if numbered is not None:
+            alike = self._alike[parent, numbered, self.separators[child]]
+            alike.pop(child, None)
+            if not alike:
+                del self._alike[parent, numbered, self.separators[child]]
+
+    def _merge_crowds(self) -> None:
+        while self._crowded:
+            crowded, self._crowded = list(self._crowded), {}
+            for node in crowded:
+                if self._into[node] == node:
+                    self._fold_numbers(node)
+            if any(len(self.children(node)) > self.most_names for node in crowded):
+                keys, sizes = self.totals(self.keys), self.totals(self.memory)
+                for node in crowded:
+                    if self._into[node] == node and len(self.children(node)) > self.most_names:
+                        for is_space in (False, True):
+                            self._merge_light(node, keys, sizes, is_space=is_space)
+
+    def _fold_numbers(self, parent: int) -> None:
+        """Merge names that differ in their numbers only, where there are many or their pattern is there by itself."""
+        counted: defaultdict[tuple[bytes, bytes], list[Name]] = defaultdict(list)
+        for name, child in self.children(parent).items():
+            numbered = self.numbered[child]
+            if numbered is not None:
+                counted[numbered, name[1]].append(name)
+        for (numbered, separator), names in counted.items():
+            wanted: Name = (numbered, separator, _PATTERN)
+            most = self.most_numbered if separator else min(self.most_numbered, MOST_NUMBERED_KEYS)
+            if len(names) > most or wanted in self.children(parent):
+                for name in names:
+                    self.replace(parent, name, wanted)
+
+    def units(self, parent: int, *, is_space: bool) -> dict[Name, list[Name]]:
+        """Return the names below a node that may be too many; those that differ in their numbers only are one."""
+        found: dict[Name, list[Name]] = {}
+        for name, child in self.children(parent).items():
+            if bool(name[1]) is is_space and not is_generic(name):
+                numbered = self.numbered[child]
+                unit: Name = name if numbered is None else (numbered, name[1], _PATTERN)
+                found.setdefault(unit, []).append(name)
+        return found
+
+    def _merge_light(self, parent: int, keys: Ints, sizes: Ints, *, is_space: bool) -> None:
+        """Have all names of a node pay where there are too many, and merge those that can't."""
+        units = self.units(parent, is_space=is_space)
+        if len(units) <= self.most_names:
+            return
+        children = self.children(parent)
+        members = [[children[name] for name in names] for names in units.values()]
+        paid = [self.paid.get(some[0], (0, 0)) for some in members]
+        left = np.array(
+            [[sum(int(keys[one]) for one in some), sum(int(sizes[one]) for one in some)] for some in members]
+        )
+        left = np.maximum(left - np.array(paid), 0)
+        cut = np.partition(left, -self.most_names // 4, axis=0)[-self.most_names // 4]
+        self.has_lost[parent][is_space] = True
+        for names, some, has in zip(units.values(), members, left, strict=True):
+            if (has > cut).any():
+                self._pay(some[0], *(int(one) for one in np.minimum(has, cut)))
+            else:
+                for name in names:
+                    self.replace(parent, name, self.any_name(name))
+
+    def _path_hashes(self, nodes: Iterable[int]) -> dict[int, int]:
+        """Return a hash of the path of each of these nodes, parents first: the same in any process."""
+        found: dict[int, int] = {}
+        for node in nodes:
+            above = found.get(self.parents[node], 0)
+            found[node] = crc32(self.segments[node] + b"\0" + self.separators[node], above)
+        return found
+
+    def _count_lost_names(self) -> None:
+        if self._merged:
+            self.distinct.move(self.own())
+        if self._lost_names:
+            nodes, names = zip(*self._lost_names, strict=True)
+            self.distinct.add(self.own()[list(nodes)], name_hashes(names))
+            self._lost_names = []
+
+    def fold(self, weights: Ints | None = None) -> NDArray[np.int32]:
+        """Merge where there are too many nodes, by what they weigh, and number them anew; returns new ids by old id.
+
+        `weights` are by node, without what is below it; as many as there were before.
+        """
+        self.settle()
+        if weights is not None and self.size > self.most:
+            totals = self.totals(weights)
+            self.trim(self.most // 2, totals, totals)
+        own, live = self.own(), self.live()
+        new = np.zeros(len(self), np.int32)
+        new[live] = np.arange(len(live), dtype=np.int32)
+        renumbered = new[own]
+        self._counts = self._counts[:, live]
+        self.distinct.move(renumbered)
+        self.parents = [int(new[self.parents[node]]) for node in live]
+        self.segments, self.separators, self.kinds, self.levels, self.numbered, self.has_lost = (
+            _chosen(self.segments, live),
+            _chosen(self.separators, live),
+            _chosen(self.kinds, live),
+            _chosen(self.levels, live),
+            _chosen(self.numbered, live),
+            _chosen(self.has_lost, live),
+        )
+        below = [self._children[node] for node in live]
+        self._children = [some and {name: int(new[child]) for name, child in some.items()} for some in below]
+        self.paid = {int(new[node]): paid for node, paid in self.paid.items()}
+        self._into, self._merged = list(range(len(live))), 0
+        self._alike.clear()
+        for node, numbered in enumerate(self.numbered):
+            if numbered is not None:
+                self._alike[self.parents[node], numbered, self.separators[node]][node] = None
+        return renumbered
+
+    def merge(self, other: PatternNodes) -> NDArray[np.int32]:
+        """Add the nodes of another tree with the same separators; returns the own id of each of its ids."""
+        found = np.zeros(len(other), np.int32)
+        for node in other.live():
+            parent, name = int(found[other.parents[node]]), other.name(node)
+            target = ROOT if node == ROOT else parent
+            if node != ROOT and self.kinds[parent] is not _OTHER:
+                target = self.child(parent, name, other.numbered[node])
+                if self.kinds[target] is _PATTERN and name[2] is _LITERAL:
+                    self._lost_names.append((target, name[0]))
+            found[node] = target
+            self.has_lost[target] = [a or b for a, b in zip(self.has_lost[target], other.has_lost[node], strict=True)]
+            if (paid := other.paid.get(node)) is not None:
+                self._pay(target, *paid)
+        found = found[other.own()]
+        for column, added in ((self.keys, other.keys), (self.memory, other.memory)):
+            np.add.at(column, found, added)
+        self.distinct.add(found[other.distinct.nodes], other.distinct.hashes)
+        self.settle()
+        return self.own()[found]
+
+    def copy(self) -> Self:
+        """Return a tree with the same nodes, which can be merged without this one."""
+        return deepcopy(self)
+
+    def _pay(self, node: int, keys: int, sizes: int) -> None:
+        before = self.paid.get(node, (0, 0))
+        self.paid[node] = before[0] + keys, before[1] + sizes
+
+    def saved(self) -> dict[str, pl.DataFrame]:
+        """Return all of it as tables, for files and other processes; nodes must have been numbered anew by `fold`."""
+        if self._merged:
+            raise ValueError("nodes were merged since they were numbered")
+        paid = np.array([self.paid.get(node, (0, 0)) for node in range(len(self))], np.int64)
+        nodes = pl.DataFrame(
+            {
+                "parent": self.parents,
+                "segment": self.segments,
+                "separator": self.separators,
+                "kind": [kind.value for kind in self.kinds],
+                "numbered": self.numbered,
+                "has_lost_keys": [lost for lost, _ in self.has_lost],
+                "has_lost_namespaces": [lost for _, lost in self.has_lost],
+                "keys": self.keys,
+                "bytes": self.memory,
+                "paid_keys": paid[:, 0],
+                "paid_bytes": paid[:, 1],
+            },
+            SAVED_NODES,
+        )
+        names = pl.DataFrame({"node": self.distinct.nodes, "hash": self.distinct.hashes})
+        limits = pl.DataFrame({"names": [self.most_names], "numbered": [self.most_numbered]})
+        return {"nodes": nodes, "distinct": names, "limits": limits}
+
+    def restore(self, saved: Mapping[str, pl.DataFrame]) -> None:
+        """Take back what was saved, before anything else; raises ValueError where it is no tree."""
+        nodes, names = saved["nodes"], saved["distinct"]
+        rows = nodes.match_to_schema(SAVED_NODES).rows()
+        if not rows or rows[0][:4] != (ROOT, b"", b"", _LITERAL.value):
+            raise ValueError("the first node is not the root")
+        self.most_names, self.most_numbered = saved["limits"].row(0)
+        for made, (parent, segment, separator, kind, numbered, *_) in enumerate(rows[1:], 1):
+            name: Name = segment, separator, NodeKind(kind)
+            if not 0 <= parent < made or name in self.children(parent) or self.levels[parent] >= DEEPEST_LEVEL:
+                raise ValueError(f"node {made} is not below another one")
+            self.make(parent, name, numbered)
+        for node, (lost_keys, lost_namespaces, keys, size, *paid) in enumerate(row[5:] for row in rows):
+            self.has_lost[node] = [lost_keys, lost_namespaces]
+            self.keys[node], self.memory[node] = keys, size
+            if any(paid):
+                self.paid[node] = paid[0], paid[1]
+        of_names = names["node"].to_numpy()
+        if len(of_names) and not 0 <= of_names.min() <= of_names.max() < len(self):
+            raise ValueError("names of a node that is not there")
+        self.distinct.add(of_names.astype(np.int32), names["hash"].cast(pl.UInt32).to_numpy())
+        self._crowded.clear()
