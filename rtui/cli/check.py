@@ -87,7 +87,7 @@ Rules
 
 \b
   sarif is for code scanning (SARIF 2.1.0), junit for CI systems that show tests: what
-  --fail-on fails for is a failed test.
+  --fail-on fails for is a failed test, and keys that were not inspected are an error.
 
 \b
   queue-growing needs --since, cross-slot a cluster, and hot-key-expiring a server that

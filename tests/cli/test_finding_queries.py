@@ -95,3 +95,33 @@ def test_queries_of_findings(valkey: Server, tmp_path: Path, capfd: pytest.Captu
     assert queries["ttl-too-long", "sess:{id}"] == "sess:* ttl>2h"
     assert queries["size-out-of-range", "tiny:{id}"] == "tiny:* size<200"
     assert queries["length-out-of-range", "sess:{id}"] == "sess:* len>3"
+
+
+@pytest.mark.slow
+def test_queries_about_names_are_of_their_place_alone(
+    valkey: Server, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Where a glob tells who breaks the rule, the keys of the namespace that do not are left out."""
+    bad = {"name-control": b"\x1b[2J", "name-encoding": b"\xff", "name-whitespace": b" ", "name-quotes": b"'"}
+    names: list[bytes] = []
+    for wrong in bad.values():
+        for at in range(3):
+            names += [b"team:a:%d%s" % (at, wrong), b"[x]*:%d%s" % (at, wrong), b"%d%s" % (at, wrong)]
+            names += [b"w%s:%d" % (wrong, at)]
+    fine = [b"team:a:1", b"team:b:1", b"[x]*:1", b"1", b"xx:1"]
+    valkey.admin.mset(dict.fromkeys([*names, *fine], "x"))
+    team = tmp_path / "team.toml"
+    team.write_text("")
+    run(["check", valkey.url, "--registry", str(team), "--format", "json"])
+    findings = [one for one in json.loads(capfd.readouterr().out)["findings"] if one["rule"] in bad]
+    assert {(one["rule"], one["where"]) for one in findings} >= {
+        (rule, where) for rule in bad for where in ("team:a:", "[x]*:", "no namespace")
+    }
+    for one in findings:
+        assert run(["find", valkey.url, "--format", "json", one["query"]]) == 0
+        found = json.loads(capfd.readouterr().out)["keys"]
+        assert len(found) >= one["keys"], one
+        if one["rule"] != "name-control":  # of which a glob finds names that are not printable otherwise
+            assert len(found) == one["keys"], one
+        assert {key["key_quoted"] for key in found}.isdisjoint(f'"{name.decode()}"' for name in fine), one
+        assert not one["command"].endswith(("'*'", " *")), one

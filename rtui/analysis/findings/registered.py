@@ -70,8 +70,20 @@ _FACTS: Final = {"type": "type", "ttl": "ttl", "size": "memory", "length": "leng
 _SPECIAL: Final = re.compile(rb"[*?\[\\]")
 """What a glob does not take for itself."""
 
-_WITH: Final = {"name-whitespace": b"*[ \t\n\r\v\f]*", "name-quotes": b"*[\"'`]*", "tag-empty": b"*{}*"}
-"""Globs for names that break a rule, by rule."""
+_WITH: Final = {
+    "name-whitespace": b"*[ \t\n\r\v\f]*",
+    "name-quotes": b"*[\"'`]*",
+    "name-control": b"*[^ -~]*",
+    "name-encoding": b"*[\x80-\xff]*",
+    "tag-empty": b"*{}*",
+}
+"""Globs for names that break a rule, and maybe for others, by rule."""
+
+_MOST_EXCLUDED: Final = 8
+"""Namespaces that are left out of a query at most, where its keys are in none."""
+
+_OF_ONE_BYTE: Final = b"*["
+"""How a glob begins that names match by a single byte, wherever it is."""
 
 _REST_NOTE: Final = SafeText("the report does not say of every name whether it is registered, so other keys are found")
 GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
@@ -337,6 +349,16 @@ def names(rule: str, basis: Basis) -> Iterator[Draft]:
 def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, memory: Amount | None) -> Finding:
     where = _place_name(place)
     glob = glob_of_pattern(place.pattern) if place.pattern else escape_glob(place.namespace) + b"*"
+    against = _against(one.rule, place)
+    if against is not None and not place.pattern and (against.startswith(_OF_ONE_BYTE) or not place.namespace):
+        is_told = Matcher(against)(place.namespace)
+        glob, against = glob if is_told else escape_glob(place.namespace) + against, None
+    elsewhere = () if place.pattern or place.namespace else tuple(at.namespace for at in one.places if at.namespace)
+    query = query_of(
+        one_of("glob", [glob]),
+        None if against is None else one_of("glob", [against]),
+        one_of("in", elsewhere[:_MOST_EXCLUDED], is_negated=True),
+    )
     return Finding(
         rule=one.rule,
         severity=basis.severity(one.rule),
@@ -344,19 +366,17 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
         where=where,
         keys=keys,
         memory=memory,
-        find_behind=lambda: Behind(query_of(one_of("glob", [glob]), _against(one.rule, place)), GLOB_NOTE),
+        find_behind=lambda: Behind(query, GLOB_NOTE),
         find_command=lambda: scan_line(glob),
         evidence=tuple(_examples(place.examples, place.long_names)),
         pattern=place.pattern,
     )
 
 
-def _against(rule: str, place: NamePlace) -> Term | None:
-    """Return the term for names that break a rule, where a glob can tell and tells so of all examples."""
+def _against(rule: str, place: NamePlace) -> bytes | None:
+    """Return the glob for names that break a rule, where one can tell and tells so of all examples."""
     glob = _WITH.get(rule)
-    if glob is None or not place.examples or not all(map(Matcher(glob), place.examples)):
-        return None
-    return one_of("glob", [glob])
+    return glob if glob is not None and place.examples and all(map(Matcher(glob), place.examples)) else None
 
 
 def _place_name(place: NamePlace) -> SafeText:
