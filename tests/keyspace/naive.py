@@ -173,13 +173,8 @@ def check_same(one: NamespaceStore, other: NamespaceStore) -> None:
 
 def split_names(keys: list[bytes], separators: Separators) -> SplitNames:
     """Keys split at separators of one byte each, as the compiled engine hands them over."""
-    flat: list[bytes] = []
-    groups: dict[bytes, list[bytes]] = {}
-    for head, separator, rest in separators.split_batch(keys):
-        if separator:
-            groups.setdefault(head + separator, []).append(rest)
-        else:
-            flat.append(head)
+    flat, divided_names = separators.group_batch(keys)
+    groups = {label: rests for label, _, rests in divided_names}
     inline = {label: packed for label, names in groups.items() if (packed := pack_inline(names)) is not None}
     others = [(label, chunk) for label, names in groups.items() if label not in inline for chunk in chunks_of(names)]
     return SplitNames(len(keys), chunks_of(flat), list(inline), list(inline.values()), others)

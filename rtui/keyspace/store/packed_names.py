@@ -32,24 +32,26 @@ INLINE_START = [bytes((1, length)) for length in range(MAX_INLINE_BYTES + 1)]
 _BYTE = [bytes((value,)) for value in range(256)]
 
 
-def pack_inline(names: Sequence[bytes]) -> bytes | None:
-    """Pack at least one name inline; None if they are too many or one is too long."""
-    if len(names) == 1:
+def pack_inline(names: Sequence[bytes], kept: bytes | None = None) -> bytes | None:
+    """Pack at least one name inline, after those kept so; None if they are too many or one is too long."""
+    count = len(names)
+    if count == 1:
         name = names[0]
-        return INLINE_START[len(name)] + name if len(name) <= MAX_INLINE_BYTES else None
-    if len(names) > MAX_INLINE_NAMES or max(map(len, names)) > MAX_INLINE_BYTES:
+        if len(name) > MAX_INLINE_BYTES:
+            return None
+        if kept is None:
+            return INLINE_START[len(name)] + name
+        if kept[0] >= MAX_INLINE_NAMES:
+            return None
+        return _BYTE[kept[0] + 1] + kept[1:] + _BYTE[len(name)] + name
+    if kept is None:
+        kept = _BYTE[0]
+    if count + kept[0] > MAX_INLINE_NAMES or max(map(len, names)) > MAX_INLINE_BYTES:
         return None
-    parts = [_BYTE[len(names)]]
+    parts = [_BYTE[count + kept[0]], kept[1:]]
     for name in names:
         parts += (_BYTE[len(name)], name)
     return b"".join(parts)
-
-
-def append_inline(inline: bytes, name: bytes) -> bytes | None:
-    """Return inline names with one more; None if there is no room or it is too long."""
-    if inline[0] >= MAX_INLINE_NAMES or len(name) > MAX_INLINE_BYTES:
-        return None
-    return _BYTE[inline[0] + 1] + inline[1:] + _BYTE[len(name)] + name
 
 
 def join_inline(inline: bytes, more: bytes) -> bytes | None:
@@ -219,9 +221,15 @@ class PackedNames:
 
     def extend(self, names: Sequence[bytes]) -> None:
         """Append names."""
+        bounds, base = self._bounds, len(self._tail)
+        if len(names) == 1:  # where namespaces are many
+            name = names[0]
+            if base + len(name) <= CHUNK_BYTES and len(bounds) <= CHUNK_NAMES:
+                bounds.append(base + len(name))
+                self._tail += name
+                self.size_bytes += len(name) + 2
+                return
         joined = b"".join(names)
-        base = len(self._tail)
-        bounds = self._bounds
         if base + len(joined) > CHUNK_BYTES or len(bounds) + len(names) > CHUNK_NAMES + 1:
             self._overflow(names)
             return

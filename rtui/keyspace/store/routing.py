@@ -13,18 +13,17 @@ everything else for seconds.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 
-from rtui.keyspace.store.namespace import Child, Namespace, ShardedDict
+from rtui.keyspace.store.namespace import Namespace, ShardedDict
 from rtui.keyspace.store.packed_names import (
     INLINE_START,
     MAX_INLINE_BYTES,
     Chunk,
     PackedNames,
-    append_inline,
     count_inline,
     join_inline,
     pack_inline,
@@ -35,12 +34,6 @@ from rtui.keyspace.text.segments import Separators
 
 BATCH_LEVELS = 16
 """Below this many levels, suffixes are routed one by one: to copy the rest of each at every level is quadratic."""
-
-ChildSuffixes = tuple[bytes, bytes, list[bytes]]
-"""What goes to one child: label, separator, suffixes."""
-
-Triple = tuple[bytes, bytes, bytes]
-"""A suffix split at its first separator, as `bytes.partition` does."""
 
 
 class Router:
@@ -55,39 +48,25 @@ class Router:
         self._on_grown = on_grown
         self._single = separators.values[0] if len(separators.values) == 1 else None
 
-    def route(self, top: Namespace, suffixes: Sequence[bytes], *, are_moved: bool = False) -> None:
+    def route(self, top: Namespace, suffixes: Sequence[bytes] | Chunk, *, are_moved: bool = False) -> None:
         """Keep suffixes below the listed namespace `top`, which has counted them already.
 
         Where memory is full they are only counted, unless they `are_moved`: kept at `top` before.
         """
         self._memory.count_only = self._memory.full and not are_moved
-        waiting = [(top, suffixes, 0)]
+        waiting: list[tuple[Namespace, Sequence[bytes] | Chunk, int]] = [(top, suffixes, 0)]
         while waiting:
-            node, items, depth = waiting.pop()
+            node, found, depth = waiting.pop()
+            items = found.names() if isinstance(found, Chunk) else found
             if depth >= BATCH_LEVELS:
                 self._route_each(node, items)
                 continue
-            listed, sharded = len(node.labels), node.sharded_children()
-            triples = self._separators.split_batch(items, brace_before=node.brace_before)
-            if self._single is None:
-                keys, groups = _by_segment(triples)
-            elif sharded is not None and not self._memory.count_only:
-                keys, groups = self._keep_inline(sharded, node.labels, self._single, triples)
-            else:
-                keys = []
-                by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
-                for head, found, rest in triples:
-                    if found:
-                        by_head[head].append(rest)
-                    else:
-                        keys.append(head)
-                groups = [(head + self._single, self._single, rests) for head, rests in by_head.items()]
+            listed = len(node.labels)
+            keys, groups = self._separators.group_batch(items, brace_before=node.brace_before)
             if keys:
                 self._memory.keep_keys(node, keys)
-            for label, separator, rests in groups:
-                below = self._add_to_child(node, label, separator, rests)
-                if below is not None:
-                    waiting.append((below, rests, depth + 1))
+            for below, rests in self._add_to_children(node, groups):
+                waiting.append((below, rests, depth + 1))
             if keys or len(node.labels) > listed:
                 self._on_grown(node)
 
@@ -98,20 +77,13 @@ class Router:
         listed = len(top.labels)
         for chunk in split.flat:
             memory.keep_keys(top, chunk)
-        below: list[tuple[Namespace, list[bytes]]] = []
-        for label, inline in self._keep_inlines(top, split):
-            names = unpack_inline(inline)
-            child = self._add_to_child(top, label, label[-1:], names)
-            if child is not None:
-                below.append((child, names))
-        for label, chunk in split.chunks:
-            child = self._add_to_child(top, label, label[-1:], chunk)
-            if child is not None:
-                below.append((child, chunk.names()))
+        others = ((label, label[-1:], unpack_inline(inline)) for label, inline in self._keep_inlines(top, split))
+        chunks = ((label, label[-1:], chunk) for label, chunk in split.chunks)
+        below = [*self._add_to_children(top, others), *self._add_to_children(top, chunks)]
         if split.flat or len(top.labels) > listed:
             self._on_grown(top)
-        for child, names in below:
-            self.route(child, names)
+        for child, kept in below:
+            self.route(child, kept)
 
     def add_child(self, node: Namespace, label: bytes, separator: bytes) -> Namespace:
         """Append an empty namespace to the children of a listed one."""
@@ -120,36 +92,6 @@ class Router:
         node.labels.append(label)
         self._memory.held_bytes += CHILD_BYTES + NAMESPACE_BYTES
         return child
-
-    def _keep_inline(
-        self, children: ShardedDict[Child], labels: list[bytes], separator: bytes, triples: Iterable[Triple]
-    ) -> tuple[list[bytes], list[ChildSuffixes]]:
-        """Keep what can be kept inline, without grouping: where children are many, few suffixes go to the same one.
-
-        Returns (keys, groups of what is left).
-        """
-        keys: list[bytes] = []
-        others: defaultdict[bytes, list[bytes]] = defaultdict(list)
-        shards, last = children.shards, len(children.shards) - 1
-        listed, held = len(labels), 0
-        for head, found, rest in triples:
-            if not found:
-                keys.append(head)
-                continue
-            label = head + separator
-            shard = shards[hash(label) & last]
-            child = shard.get(label)
-            if child is None and len(rest) <= MAX_INLINE_BYTES:
-                shard[label] = inline = INLINE_START[len(rest)] + rest
-                labels.append(label)
-                held += len(inline)
-            elif type(child) is bytes and (more := append_inline(child, rest)) is not None:
-                shard[label] = more
-                held += len(more) - len(child)
-            else:
-                others[label].append(rest)
-        self._memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
-        return keys, [(label, separator, rests) for label, rests in others.items()]
 
     def _keep_inlines(self, top: Namespace, split: SplitNames) -> Iterable[tuple[bytes, bytes]]:
         """Keep inline suffixes inline where that is possible; returns (label, inline suffixes) of what is left."""
@@ -183,7 +125,7 @@ class Router:
                 child = node.listed_children().get(label)
                 if not isinstance(child, Namespace) or child.children is None or child.own_scan:
                     separator = suffix[cut.separator_start : cut.separator_end]
-                    self._add_to_child(node, label, separator, [suffix[cut.separator_end :]])
+                    self._add_to_children(node, [(label, separator, [suffix[cut.separator_end :]])])
                     break
                 child.count += 1
                 node, start = child, cut.separator_end
@@ -191,61 +133,73 @@ class Router:
                 self._memory.keep_keys(node, [suffix[start:]])
             self._on_grown(node)
 
-    def _add_to_child(
-        self, node: Namespace, label: bytes, separator: bytes, rests: list[bytes] | Chunk
-    ) -> Namespace | None:
-        """Count and keep suffixes at a child; return it if it is listed, so that they have to be split further."""
+    def _add_to_children(
+        self, node: Namespace, groups: Iterable[tuple[bytes, bytes, list[bytes] | Chunk]]
+    ) -> list[tuple[Namespace, list[bytes] | Chunk]]:
+        """Count and keep suffixes at children, given with labels and separators.
+
+        Returns the children that are listed with theirs, which have to be split further.
+        """
+        memory, labels = self._memory, node.labels
+        children = node.sharded_children() or node.listed_children()
+        shards = children.shards if isinstance(children, ShardedDict) else [children]
+        last, listed, held = len(shards) - 1, len(labels), 0
+        takes_inline = self._single is not None and not memory.count_only
+        below: list[tuple[Namespace, list[bytes] | Chunk]] = []
+        for group in groups:
+            label, _, rests = group
+            shard = shards[hash(label) & last]
+            child = shard.get(label)
+            if child is None and takes_inline and len(rests) == 1 and len(rest := rests[0]) <= MAX_INLINE_BYTES:
+                shard[label] = inline = INLINE_START[len(rest)] + rest
+                labels.append(label)
+                held += len(inline)
+            elif isinstance(child, Namespace):
+                if child.own_scan:
+                    node.add_count(-len(rests))
+                    child.skipped += len(rests) if child.refilling else 0
+                    continue
+                child.count += len(rests)
+                if child.children is not None:
+                    below.append((child, rests))
+                else:
+                    memory.keep_suffixes(child, rests)
+            else:
+                memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
+                self._add_apart(node, group)
+                listed, held = len(labels), 0
+        memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
+        return below
+
+    def _add_apart(self, node: Namespace, group: tuple[bytes, bytes, list[bytes] | Chunk]) -> None:
+        """Count, and keep where possible, suffixes at a child that is no object."""
+        label, separator, rests = group
         memory, children = self._memory, node.listed_children()
         child = children.get(label)
-        if isinstance(child, Namespace):
-            if child.own_scan:
-                node.add_count(-len(rests))
-                child.skipped += len(rests) if child.refilling else 0
-                return None
-            child.count += len(rests)
-            if child.children is not None:
-                return child
-            memory.keep_suffixes(child, rests)
-        elif isinstance(child, int):
+        kept = child if isinstance(child, bytes) else None
+        if isinstance(child, int):
             children[label] = child + len(rests)
         elif memory.count_only:
             memory.dropped = True
-            if child is None:
+            if kept is None:
                 node.unlisted += len(rests)
             else:
-                memory.held_bytes -= len(child)
-                children[label] = count_inline(child) + len(rests)
-        elif (
-            self._single is not None
-            and isinstance(rests, list)
-            and (inline := pack_inline(unpack_inline(child or b"") + rests)) is not None
-        ):
-            if child is None:
+                memory.held_bytes -= len(kept)
+                children[label] = count_inline(kept) + len(rests)
+        elif self._single is not None and isinstance(rests, list) and (inline := pack_inline(rests, kept)) is not None:
+            children[label] = inline
+            memory.held_bytes += len(inline) - len(kept or b"")
+            if kept is None:
                 node.labels.append(label)
                 memory.held_bytes += CHILD_BYTES
-            children[label] = inline
-            memory.held_bytes += len(inline) - len(child or b"")
         else:
             if child is None:
-                below = self.add_child(node, label, separator)
+                made = self.add_child(node, label, separator)
             else:
-                below = node.child(label)
+                made = node.child(label)
                 memory.held_bytes += NAMESPACE_BYTES
-            below.count += len(rests)
-            memory.keep_suffixes(below, rests)
-        return None
-
-
-def _by_segment(triples: Iterable[Triple]) -> tuple[list[bytes], list[ChildSuffixes]]:
-    """Group what was split at several separators: (suffixes without one, what goes to each child)."""
-    keys: list[bytes] = []
-    by_segment: defaultdict[tuple[bytes, bytes], list[bytes]] = defaultdict(list)
-    for head, separator, rest in triples:
-        if separator:
-            by_segment[head, separator].append(rest)
-        else:
-            keys.append(head)
-    return keys, [(head + separator, separator, rests) for (head, separator), rests in by_segment.items()]
+            made.count += len(rests)
+            memory.keep_suffixes(made, rests)
 
 
 CHILD_BYTES = 112
@@ -281,12 +235,11 @@ class Memory:
         if self.count_only:
             self.drop_names(node)
             return
-        kept = node.suffixes
+        kept, before = node.suffixes, node.suffix_bytes
         if kept is None and isinstance(suffixes, list) and (inline := pack_inline(suffixes)) is not None:
             node.suffixes = inline
             self.held_bytes += len(inline)
             return
-        before = 0 if kept is None else node.suffix_bytes
         if not isinstance(kept, PackedNames):
             kept = node.suffixes = PackedNames(unpack_inline(kept or b""))
         if isinstance(suffixes, list):

@@ -80,12 +80,13 @@ def count_children(node: Namespace, separators: Separators) -> Slices[ChildCount
     if node.dropped or of > MOST_KEYS or kept is None:
         return None
     counts: Counter[bytes] = Counter()
-    brace_before = node.brace_before
+    keys, brace_before = 0, node.brace_before
     batches = [unpack_inline(kept)] if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
     for names in batches:
-        cut = separators.split_batch(names, brace_before=brace_before)
-        counts.update(head + separator if separator else b"" for head, separator, _ in cut)
+        unsplit, groups = separators.group_batch(names, brace_before=brace_before)
+        keys += len(unsplit)
+        for label, _, rests in groups:
+            counts[label] += len(rests)
         yield from slicer.pause()
-    keys = counts.pop(b"", 0)
     parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
     return ChildCounts(parts, len(counts), keys, of)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,7 +103,7 @@ def test_a_separator_that_runs_into_the_tag_gives_way_to_a_shorter_one() -> None
 
 def test_without_separators_every_key_is_one_segment() -> None:
     assert names(b"a:b", ()) == [b"a:b"]
-    assert Separators(()).split_batch([b"a:b", b"{"]) == [(b"a:b", b"", b""), (b"{", b"", b"")]
+    assert Separators(()).group_batch([b"a:b", b"{"]) == ([b"a:b", b"{"], [])
 
 
 def test_cut_from_an_offset() -> None:
@@ -146,11 +148,27 @@ def test_splitting_suffix_by_suffix_gives_the_same_parts(key: bytes, values: tup
 
 
 @given(st.lists(SHARDS), SEPARATOR_SETS, st.booleans())
-def test_a_batch_splits_as_one_by_one(suffixes: list[bytes], values: tuple[bytes, ...], brace_before: bool) -> None:
+def test_a_batch_is_grouped_as_it_splits_one_by_one(
+    suffixes: list[bytes], values: tuple[bytes, ...], brace_before: bool
+) -> None:
     separators = Separators(values)
-    assert separators.split_batch(suffixes, brace_before=brace_before) == [
-        separators.split_first(suffix, brace_before=brace_before) for suffix in suffixes
-    ]
+    split = [separators.split_first(suffix, brace_before=brace_before) for suffix in suffixes]
+    expected: dict[bytes, tuple[bytes, Counter[bytes]]] = {}
+    for head, separator, rest in split:
+        if separator:
+            expected.setdefault(head + separator, (separator, Counter()))[1][rest] += 1
+    unsplit, groups = separators.group_batch(suffixes, brace_before=brace_before)
+    assert Counter(unsplit) == Counter(head for head, separator, _ in split if not separator)
+    assert {label: (separator, Counter(rests)) for label, separator, rests in groups} == expected
+    assert len(groups) == len(expected)
+
+
+def test_a_batch_keeps_its_order_but_for_names_whose_tag_holds_a_separator() -> None:
+    suffixes = [b"a:3", b"{b:c}", b"{b:c}:1", b"a:1", b"z", b"{b:2", b"y", b"{b:c}:0", b"a:2"]
+    assert COLON.group_batch(suffixes) == (
+        [b"z", b"y", b"{b:c}"],
+        [(b"a:", b":", [b"3", b"1", b"2"]), (b"{b:c}:", b":", [b"1", b"0"]), (b"{b:", b":", [b"2"])],
+    )
 
 
 @pytest.mark.parametrize("values", [(b":",), (b":", b"/"), (b"::", b":")])
@@ -163,4 +181,4 @@ def test_a_hundred_thousand_segments(values: tuple[bytes, ...], opening: bytes) 
 def test_a_megabyte_without_a_separator() -> None:
     key = b"x" * 1_000_000
     assert names(key) == [key]
-    assert Separators((b"::", b":")).split_batch([key]) == [(key, b"", b"")]
+    assert Separators((b"::", b":")).group_batch([key]) == ([key], [])
