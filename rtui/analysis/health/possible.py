@@ -124,6 +124,15 @@ _EXCEPTIONS: Final[dict[str, Range]] = {
     **dict.fromkeys((one.name for one in FIELDS.values() if one.is_counter and one.unit is FieldUnit.BYTES), _STREAM),
 }
 
+_WORDS: Final[dict[str, frozenset[object]]] = {
+    **dict.fromkeys(
+        ("rdb_last_bgsave_status", "aof_last_bgrewrite_status", "aof_last_write_status"), frozenset({"ok", "err"})
+    ),
+    "master_link_status": frozenset({"up", "down"}),
+    "cluster_state": frozenset({"ok", "fail"}),
+}
+"""What fields can say that are texts and that rules judge; another word is neither good nor bad."""
+
 _OF_LISTS: Final[dict[type[Struct], dict[str, Range]]] = {
     Database: {"keys": _COUNT, "expires": _COUNT, "avg_ttl_ms": Range(0, 10**18)},
     CommandStats: {
@@ -199,12 +208,16 @@ class _Checked:
         kept: dict[str, int | float | str] = {}
         for name, value in self._sample.info.items():
             field = FIELDS.get(name)
-            is_figure = field is not None and field.unit is not FieldUnit.TEXT
-            if field is None or not is_figure or self._is_possible(value, range_of(field)):
+            if field is None or self._can_say(field, value):
                 kept[name] = value
             else:
                 self._note(field.source, name, value)
         return kept
+
+    def _can_say(self, field: InfoField, value: object) -> bool:
+        if field.unit is FieldUnit.TEXT:
+            return field.name not in _WORDS or value in _WORDS[field.name]
+        return self._is_possible(value, range_of(field))
 
     def listed(self, source: Source, name: str, values: Any) -> Any:
         """Return a list of structs, or what maps to structs or counts, without what can't be."""

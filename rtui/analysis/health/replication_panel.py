@@ -95,7 +95,8 @@ def _lines(view: HealthView) -> Iterator[Line]:
         lag = humanize.seconds(view.levels.number(LAGGING, "lag") / 1000)
         lags = [one.lag_s for one in view.latest.replicas if one.lag_s is not None and one.lag_s >= 0]
         lagging = About("of the replica that is most behind", f"up to {lag}", LAGGING)
-        yield lines.given("replica_lag", "lag", Unit.DURATION, max(lags, default=None), lagging)
+        longest = max(lags) if lags else view.unknown(Source.INFO_REPLICATION)
+        yield lines.given("replica_lag", "lag", Unit.DURATION, longest, lagging)
         yield lines.computed("replica_behind", "not acknowledged", Unit.BYTES, most_behind, _behind_about(view))
     if view.number("repl_backlog_active"):
         yield lines.gauge("repl_backlog_size", "backlog", Unit.BYTES)

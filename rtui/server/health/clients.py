@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.possible import range_of
 from rtui.analysis.health.sample import ClientFigures
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import CLIENT_NAME
@@ -26,7 +28,7 @@ MAX_WORD: Final = 64
 
 def too_many(connected: int | None) -> Unknown:
     """Return why clients are not listed."""
-    if connected is None:
+    if connected is None or connected not in range_of(FIELDS["connected_clients"]):
         return Unknown(Reason.UNSUPPORTED, "INFO does not say how many clients are connected")
     why = f"{connected:,} clients are connected: CLIENT LIST has no pages, and is not sent beyond {MAX_CLIENTS:,}"
     return Unknown(Reason.TOO_LARGE, SafeText(why))

@@ -19,12 +19,13 @@ from rtui.analysis.formats.health_json import health_json
 from rtui.analysis.formats.prometheus import health_prometheus
 from rtui.analysis.formats.samples import Header, header_line, read_samples, sample_line
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField
-from rtui.analysis.health.possible import _OF_LISTS, range_of, with_possible
+from rtui.analysis.health.panel import State
+from rtui.analysis.health.possible import _OF_LISTS, _WORDS, range_of, with_possible
 from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import AtLeast, Unit
 from rtui.server.health import info
-from rtui.server.health.clients import parse_clients
+from rtui.server.health.clients import parse_clients, too_many
 from rtui.server.health.slow_log import parse_latency_latest, parse_slow_log
 from tests.examples import examples
 
@@ -197,6 +198,35 @@ def test_what_means_never_is_no_nonsense() -> None:
     text = health_text([view])
     assert re.search(r"primary last heard of +never", text)
     assert "-1" not in health_prometheus([view])
+
+
+@pytest.mark.parametrize("said", [*HOSTILE, "OK", "okay", "\x1b[2J"])
+@pytest.mark.parametrize("name", _WORDS)
+def test_a_status_that_is_no_known_word_is_neither_good_nor_bad(name: str, said: str) -> None:
+    role = {"role": "slave"} if name.startswith("master") else {"cluster_enabled": "1"}
+    view = views({**role, name: said})
+    assert view.text(name) == ""
+    assert isinstance(view.cell(name, FIELDS[name].source), Unknown)
+    health = server_health(view)
+    rules = {"master_link_status": "replication-broken", "cluster_state": "cluster-failing"}
+    rule = rules.get(name, "persistence-failing")
+    assert rule not in [one.rule for one in health.found.findings]
+    assert name.startswith("aof") or rule in [one.rule for one in health.found.unjudged]
+
+
+def test_a_lag_of_replicas_that_are_not_listed_is_not_normal() -> None:
+    (replication,) = (
+        one for one in server_health(views({"connected_slaves": "250"})).panels if one.id == "replication"
+    )
+    (lag,) = (line for line in replication.lines if line.id == "replica_lag")
+    assert isinstance(lag.value, Unknown)
+    assert lag.state is State.UNKNOWN
+
+
+def test_a_number_of_clients_that_can_not_be_is_not_told() -> None:
+    for connected in (-3, 10**29, None):
+        assert too_many(connected).detail == "INFO does not say how many clients are connected"
+    assert "1,500 clients are connected" in too_many(1_500).detail
 
 
 def test_a_text_says_what_the_server_says() -> None:
