@@ -62,7 +62,7 @@ def name_test(term: Term, separators: Separators) -> Test:
             return _has_tag(frozenset(term.names))
         case "slot":
             return _in_slots(frozenset(slots_in(term.values)))
-    names = tuple(_named(name, separators) for name in term.names)
+    names = tuple(typed_name(name, separators) for name in term.names)
     test, java_separator = _test(term.name, names, separators), separators.java_separator
     is_raw = any(HEADER in name for name in names)
 
@@ -91,7 +91,7 @@ def _test(kind: str, names: tuple[bytes, ...], separators: Separators) -> Test:
     raise ValueError(f"{kind} is not about names")
 
 
-def _named(typed: bytes, separators: Separators) -> bytes:
+def typed_name(typed: bytes, separators: Separators) -> bytes:
     """Return a name as it is split; one with the sign of Java in front is typed as it is shown."""
     sign = SIGN.encode()
     return MARK + separators.java_separator + typed.removeprefix(sign) if typed.startswith(sign) else typed
@@ -199,7 +199,7 @@ def _glob_of(term: Term, separators: Separators) -> bytes | None:
     value = term.sole_name
     if value is None:
         return None
-    value = _named(value, separators)
+    value = typed_name(value, separators)
     match term.name:
         case "glob":
             found = value

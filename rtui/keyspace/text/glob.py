@@ -79,7 +79,7 @@ class Matcher:
         """
         self._matches_empty = pattern in (b"", b"*")
         pieces = [b""]
-        for members in _tokens(pattern):
+        for members in tokens(pattern):
             if members is None:
                 pieces.append(b"")
             else:
@@ -94,7 +94,7 @@ class Matcher:
         return self._fullmatch(name) is not None if name else self._matches_empty
 
 
-def _tokens(pattern: bytes) -> Iterator[ByteSet | None]:
+def tokens(pattern: bytes) -> Iterator[ByteSet | None]:
     """Yield the sets of bytes that a pattern accepts one after the other, None for an asterisk."""
     at = 0
     while at < len(pattern):
