@@ -1,0 +1,118 @@
+"""A pass that counts in a table beside one that counts in the compiled engine: `python -m tests.bench.run table`.
+
+Whole processes of `rtui report`, which take turns in each round, on the shop of `seed.py`, on keyspaces of the grammar
+with 300 and 5,000 patterns, and on names that share no pattern. The environment may set RTUI_BENCH_SERVERS (redis-7.0
+redis-8.10 valkey-9.1), RTUI_BENCH_KEYS (600000), RTUI_BENCH_ROUNDS (3) and RTUI_BENCH_SEED (a fresh one, printed).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from rtui.demo.load import send
+from rtui.demo.writes import Write
+from tests.bench.row import Row
+from tests.bench.seed import seeded
+from tests.grammar import grown
+from tests.servers import Server, binaries, running
+
+SERVERS = os.environ.get("RTUI_BENCH_SERVERS", "redis-7.0 redis-8.10 valkey-9.1").split()
+KEYS = int(os.environ.get("RTUI_BENCH_KEYS", "600000"))
+ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "3"))
+SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))
+
+ENGINES = ("table", "compiled")
+COLUMNS = ("default", "all")
+GOAL = 0.9
+"""The speed of the table beside that of the engine, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one process took."""
+
+    wall_s: float
+    cpu_s: float
+    memory_bytes: int
+
+
+def once(port: int, engine: str, columns: str) -> Run:
+    """Analyse all keys with one engine, from the start of the process to its end."""
+    command = [sys.executable, "-m", "rtui", "report", f"127.0.0.1:{port}", "--pace", "full", "--format", "json"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    start = time.perf_counter()
+    with subprocess.Popen(
+        [*command, "--columns", columns], stdout=subprocess.DEVNULL, env=environment | {"RTUI_ENGINE": engine}
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"the report with {engine} ended with {process.returncode}")
+    kib = 1 if sys.platform == "darwin" else 1024
+    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * kib)
+
+
+@contextmanager
+def alone(server: str, keys: int, seed: int) -> Iterator[Server]:
+    """A server with names of random words, of which no two share a pattern."""
+    rng = random.Random(seed)
+    letters = "abcdefghijklmnopqrstuvwxyz"
+
+    def word() -> str:
+        return "".join(rng.choices(letters, k=rng.randint(3, 10)))
+
+    def writes() -> Iterator[Write]:
+        for _ in range(keys):
+            yield b"SET", ":".join(word() for _ in range(rng.randint(1, 4))).encode(), b"x" * rng.randint(1, 200)
+
+    with running(binaries()[server]) as found:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(found.socket)
+            send(connection, writes())
+        yield found
+
+
+KEYSPACES: dict[str, Callable[[str], AbstractContextManager[Server]]] = {
+    "shop": lambda server: seeded(server, KEYS),
+    "grammar, 300 patterns": lambda server: grown(server, KEYS, SEED, patterns=300),
+    "grammar, 5,000 patterns": lambda server: grown(server, KEYS, SEED + 1, patterns=5_000),
+    "names that share no pattern": lambda server: alone(server, KEYS, SEED + 2),
+}
+
+
+def rows() -> Iterator[Row]:
+    """Some rows a server and keyspace: speed, processor and memory beside the engine."""
+    for server in SERVERS:
+        for keyspace, filled in KEYSPACES.items():
+            print(f"  {server}, {keyspace}, seed {SEED}", file=sys.stderr)
+            with filled(server) as found:
+                keys = found.client().dbsize()
+                for columns in COLUMNS:
+                    runs: dict[str, list[Run]] = {engine: [] for engine in ENGINES}
+                    for _ in range(ROUNDS):
+                        for engine in ENGINES:
+                            runs[engine].append(once(found.port, engine, columns))
+                    yield beside(f"{keyspace}, {keys:,} keys, {columns} columns ({server})", keys, runs)
+
+
+def beside(what: str, keys: int, runs: dict[str, list[Run]]) -> Row:
+    """A pass in the table beside one in the engine."""
+    walls = {engine: statistics.median(run.wall_s for run in some) for engine, some in runs.items()}
+    ratio = walls["compiled"] / walls["table"]
+    table, engine = (_said(walls[one], keys, runs[one]) for one in ENGINES)
+    return Row(what, table, f"compiled engine: {engine}", f"{ratio:.2f} ×", f"≥ {GOAL} ×", ratio >= GOAL)
+
+
+def _said(wall_s: float, keys: int, runs: list[Run]) -> str:
+    cpu_us = statistics.median(run.cpu_s for run in runs) / keys * 1e6
+    memory = max(run.memory_bytes for run in runs) / 2**20
+    return f"{wall_s:.1f} s, {cpu_us:.1f} µs a key, {memory:.0f} MiB"
