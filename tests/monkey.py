@@ -307,18 +307,29 @@ class Monkey:
         if self._has_quit:
             return
         self.check_alive()
-        screen = self.app.screen
-        if isinstance(screen, FocusScreen) and is_ready(screen):
-            focused = screen.focused
-            needs_none = focused is None and screen.focus_home is None  # while connecting, keys are the screen's alone
-            if not needs_none and (focused is None or not focused.is_attached or focused.screen is not screen):
-                raise MonkeyError(f"the keyboard is nobody's on {screen}: {focused}")
+        try:
+            async with asyncio.timeout(30):
+                while not self._has_keyboard():  # a screen that has just come gets it with its next messages
+                    await self.pilot.pause()
+        except TimeoutError:
+            screen = self.app.screen
+            raise MonkeyError(f"the keyboard is nobody's on {screen}: {screen.focused}") from None
         for browse in self.app.screen_stack:
             if isinstance(browse, BrowseScreen):
                 check_counts(browse.session.store)
                 rows = browse.tree_pane.key_tree.rows
                 if rows is not None:
                     check_rows(rows)
+
+    def _has_keyboard(self) -> bool:
+        """Whether a widget of the screen has the focus, or the screen needs none."""
+        screen = self.app.screen
+        if not isinstance(screen, FocusScreen) or not is_ready(screen):
+            return True
+        focused = screen.focused
+        if focused is None:
+            return screen.focus_home is None  # while connecting, keys are the screen's alone
+        return focused.is_attached and focused.screen is screen
 
     def note(self, deed: str) -> None:
         """Remember what was done."""

@@ -274,11 +274,12 @@ async def test_a_proxy_that_takes_the_place_of_redis_in_the_middle_is_proven_ane
 async def test_another_kind_of_server_in_the_middle_gets_only_what_it_may_get() -> None:
     async with TencentProxy(KEYS) as first, Garnet(KEYS) as then, DelayProxy(first.port) as proxy:
         async with connected(Target(port=proxy.port)) as connection:
-            run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+            run = AnalysisRun(connection, AnalysisOptions(pace=Pace.GENTLE))
             running = asyncio.create_task(run.run(reports_meanwhile=False))
             await eventually(lambda: run.progress.keys > len(KEYS) // 4)
             proxy.lead_to(then.port)
             proxy.cut()
+            run.control.pace = Pace.FULL
             await running
         report = run.report
         assert report is not None, run.progress.reason

@@ -150,7 +150,7 @@ def named(term: Term, name: bytes, separators: Separators) -> bool:  # noqa: PLR
             is_any_case = not re.search(b"[A-Z]", needle)
             return needle in (re.sub(b"[A-Z]", lambda one: one[0].lower(), name) if is_any_case else name)
         case "glob":
-            return Matcher(term.names[0])(name)
+            return name == term.names[0] or Matcher(term.names[0])(name)
         case "re":
             return re.search(term.names[0], name) is not None
         case "in":

@@ -163,7 +163,7 @@ async def test_a_namespace_opened_at_once_after_the_start_is_sorted(valkey: Serv
             pipeline.mset({f"deploy:{number}": "x" for number in range(start, start + 1_000)})
         pipeline.execute()
     async with visiting(target_of(valkey), tmp_path) as visitor:
-        await visitor.until(lambda: len(visitor.tree.rows), "a row")
+        await visitor.until(lambda: visitor.is_browsing and len(visitor.tree.rows), "a row")
         await visitor.press("enter", "down", "down")
         await visitor.whole()
         rows = visitor.tree.rows
