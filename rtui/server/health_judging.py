@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from rtui.analysis.findings.server import headline, server_findings
+from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.text.display import SafeText
@@ -20,13 +21,15 @@ def sample_of_info(replies: Mapping[str, Reply], node: SafeText, at_ms: int) -> 
     fields: dict[str, int | float | str] = {}
     for source, reply in by_source.items():
         fields |= info.parse_fields(source, reply)
-    return Sample(
-        at_ms=at_ms,
-        node=node,
-        info=fields,
-        databases=info.parse_databases(by_source.get(Source.INFO_KEYSPACE)),
-        replicas=info.parse_replicas(by_source.get(Source.INFO_REPLICATION)),
-        sources=tuple(source for source in Source if source in by_source),
+    return with_possible(
+        Sample(
+            at_ms=at_ms,
+            node=node,
+            info=fields,
+            databases=info.parse_databases(by_source.get(Source.INFO_KEYSPACE)),
+            replicas=info.parse_replicas(by_source.get(Source.INFO_REPLICATION)),
+            sources=tuple(source for source in Source if source in by_source),
+        )
     )
 
 
