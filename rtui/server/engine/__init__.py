@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 ENVIRONMENT: Final = "RTUI_ENGINE"
-"""The variable of the environment that chooses the engine: `pure` turns the compiled one off."""
+"""The variable of the environment that chooses the engine: `pure` or `table` in place of the compiled one."""
 
 EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_saved", "_scan", "_slot_filter")
 """The modules that are compiled."""
@@ -35,8 +35,11 @@ def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
 
 
 def engine_name() -> str:
-    """Return which engine counts keys: `compiled` or `pure`."""
-    return "compiled" if os.environ.get(ENVIRONMENT) != "pure" and is_built() else "pure"
+    """Return which engine counts keys: `compiled`, `pure` or `table`."""
+    chosen = os.environ.get(ENVIRONMENT)
+    if chosen == "table":
+        return chosen
+    return "compiled" if chosen != "pure" and is_built() else "pure"
 
 
 def is_compiled(separators: Sequence[bytes]) -> bool:

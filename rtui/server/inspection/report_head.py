@@ -172,7 +172,7 @@ def head(
         columns=columns,
         notes=tuple(texts),
         rtui_version=__version__,
-        engine="compiled" if pipelines[0].is_compiled else "pure",
+        engine=pipelines[0].engine,
     )
 
 
