@@ -30,7 +30,6 @@ from rtui.server.engine.counters import new_counters
 from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
-from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import SavedAnalysis
@@ -54,6 +53,9 @@ Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
 
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
+
+ADD_EVERY_S: Final = 0.1
+"""How often it is looked at whether so much is held that it is to be added."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
@@ -89,7 +91,7 @@ class AnalysisPass:
         """Whether the keys are a random sample."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
-        self.nodes = InspectedNodes(deployment, self.findings, options.separators, _pipelines())
+        self.nodes = InspectedNodes(deployment, self.findings, options.separators)
         self.work: Work | None = None
         """What finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
@@ -213,14 +215,28 @@ class AnalysisPass:
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
+        began_at_s, registry = self._continuation.began_at_s, self._options.registry
+        if engine_name() == "table":
+            from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
+
+            return TableAggregates(
+                separators, scope=self.scope, started_at_s=began_at_s, registry=registry, is_sample=self._is_sample
+            )
         return Aggregates(
             separators,
             scope=self.scope,
-            started_at_s=self._continuation.began_at_s,
+            started_at_s=began_at_s,
             new_counters=new_counters,
-            registry=self._options.registry,
+            registry=registry,
             is_sample=self._is_sample,
         )
+
+    async def add_held(self) -> None:
+        """Add what the findings hold beside the pass, as long as it goes on."""
+        while True:
+            await asyncio.sleep(ADD_EVERY_S)
+            if self.findings.is_due:
+                await in_slices(self.findings.add_held())
 
     def settle(self) -> None:
         """Have everything counted that is known."""
@@ -243,8 +259,7 @@ class AnalysisPass:
     async def ask_last(self) -> list[SafeText]:
         """Complete the facts of the largest keys and compare the counts; return why some of that could not be had."""
         self.settle()
-        for _ in self.findings.add_held():
-            await asyncio.sleep(0)
+        await in_slices(self.findings.add_held())
         if isinstance(self.work, Scan):
             self.nodes.assign(self.work.owners)
         listed, slots, turns = self.findings.big.report(), self.findings.slots.report(), Turns()
@@ -286,15 +301,6 @@ class AnalysisPass:
             notes.append(too_many_gone(before, after, vanished))
         where = "" if len(self.nodes.all) == 1 else f"{node.label}: "
         self.notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
-
-
-def _pipelines() -> NewPipeline:
-    """Return what asks about keys, by the engine that was chosen."""
-    if engine_name() != "table":
-        return InspectionPipeline
-    from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
-
-    return TableInspection
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

@@ -49,6 +49,8 @@ REPORT_SHARE: Final = 0.05
 LATER: Final = SafeText("it is to go on later")
 """Why a pass has ended that was saved."""
 
+NOT_AS_TABLE: Final = SafeText("A pass with RTUI_ENGINE=table can't be saved.")
+
 NOT_IN_A_CLUSTER: Final = SafeText("Slots of a cluster may be at other nodes by then, where positions mean nothing.")
 """Why the analysis of a cluster can't be left."""
 
@@ -135,9 +137,9 @@ class AnalysisRun:
 
         Without `reports_meanwhile` there is one report, at the end.
         """
-        reporting = None
+        meanwhile = [start_supervised(self._pass.add_held(), name="rtui sums", failed=self._fail)]
         if reports_meanwhile:
-            reporting = start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)
+            meanwhile += [start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)]
         budget = self._options.budget_s
         alarm = None
         if budget is not None:
@@ -150,7 +152,8 @@ class AnalysisRun:
         finally:
             if alarm is not None:
                 alarm.cancel()
-            await end_task(reporting)
+            for task in meanwhile:
+                await end_task(task)
         if self.continuation.file is not None and self._failure is None:
             failure = await failure_of(self._save(), name="rtui save analysis")
             if failure is None:
@@ -171,6 +174,8 @@ class AnalysisRun:
             return SafeText("It has ended.")
         if self._pass.nodes.is_cluster:
             return NOT_IN_A_CLUSTER
+        if not self._pass.findings.can_be_saved:
+            return NOT_AS_TABLE
         return self.continuation.why_not(self._pass.work if self._pass.findings.keys else None)
 
     def go_on_later(self, file: AnalysisFile) -> None:

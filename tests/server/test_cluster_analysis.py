@@ -73,13 +73,13 @@ def outline(report: Report) -> dict[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["compiled", "pure", "table"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
 async def test_it_is_the_report_of_one_server_with_all_keys(
     cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if engine == "pure":
-        monkeypatch.setenv("RTUI_ENGINE", "pure")
+    if engine != "compiled":
+        monkeypatch.setenv("RTUI_ENGINE", engine)
     version = cluster.members[0].server.binary.name
     with running(binaries()[version], cluster=True) as server, cluster.client() as client:
         for one in (server.client(), client):

@@ -194,7 +194,10 @@ class Aggregates:
         if self.registered is not None:
             self.registered.add(batch)
 
-    def saved(self) -> Slices[SavedAggregates]:
+    can_be_saved = True
+    """Whether `saved` returns it for a file."""
+
+    def saved(self) -> Steps[SavedAggregates]:
         """Return all of it for a file; nothing may be added meanwhile."""
         slicer = Slicer()
         yield from self.add_held()
@@ -264,8 +267,8 @@ class Aggregates:
             slots = self.slots.report()
             yield from slicer.pause()
             encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
-            lists = _Lists(encodings, self._lengths.copy(), big, slots, self._columns, registered)
-            work = _summed(snapshot, lists, sample, slicer)
+            lists = Lists(encodings, self._lengths.copy(), big, slots, self._columns, registered)
+            work = summed(snapshot, lists, sample, slicer)
             if not snapshot.is_copy:
                 return (yield from work)[0]
             self._summaries -= 1
@@ -277,7 +280,12 @@ class Aggregates:
         finally:
             self._summaries -= is_held
 
-    def add_held(self) -> Slices[None]:
+    @property
+    def is_due(self) -> bool:
+        """Whether so much is held that it is to be added beside other work (`add_held`) before a summary is wanted."""
+        return False
+
+    def add_held(self) -> Steps[None]:
         """Add what was held while a summary was made, or counted elsewhere, in slices; then `big` knows every key."""
         slicer = Slicer()
         for pull in [] if self.registered is None else [*self.registered.pulls.values()]:
@@ -288,7 +296,7 @@ class Aggregates:
             yield from slicer.pause()
 
 
-class _Lists(NamedTuple):
+class Lists(NamedTuple):
     """What a summary has beside the patterns, of the same moment."""
 
     encodings: dict[bytes, Counter[bytes]]
@@ -300,8 +308,8 @@ class _Lists(NamedTuple):
     registered: RegistryCounts | None
 
 
-def _summed(
-    snapshot: Snapshot, lists: _Lists, sample: SampledKeyspace | None, slicer: Slicer
+def summed(
+    snapshot: Snapshot, lists: Lists, sample: SampledKeyspace | None, slicer: Slicer
 ) -> Steps[tuple[Summary, int]]:
     """Return the summary of a moment and how many keys it is of; nothing else is read if the snapshot is a copy."""
     patterns = yield from snapshot.counted()

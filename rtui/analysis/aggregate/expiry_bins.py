@@ -18,12 +18,9 @@ from itertools import repeat
 from typing import Final, NamedTuple
 
 from rtui.analysis.aggregate.saved import SavedExpiries, expect, packed, unpacked
+from rtui.table import buckets
 
-FINENESS: Final = 6
-"""A bin is at most 2^-6 = 1/64 as wide as it is far from the start of the pass, and at least a minute."""
-
-LEVELS: Final = 50
-"""Widths go up to 2^50 minutes: more than the longest time to live that a server can hold."""
+FINENESS: Final = buckets.FINENESS
 
 CACHED_MINUTES: Final = 1 << 16
 """Minutes from the start of the pass whose bins are cached once looked up: 45 days."""
@@ -33,21 +30,14 @@ PENDING: Final = 256
 
 
 class ExpiryScale(dict[int, int]):
-    """The bins of a pass: maps a minute since the epoch to the first minute of its bin, cached for near ones.
-
-    A bin of level n is 2^n minutes wide. The levels change at multiples of 64 widths, so that up to 64 neighbours join
-    into one bin of a higher level without remainder.
-    """
+    """The bins of a pass: maps a minute since the epoch to the first minute of its bin, cached for near ones."""
 
     def __init__(self, origin_min: int) -> None:
         super().__init__()
         self.origin_min = origin_min
         """The start of the pass, in minutes since the epoch."""
-        self.borders: list[int] = []
+        self.borders = buckets.level_borders(origin_min)
         """The first minute of each level but the lowest."""
-        for level in range(1, LEVELS):
-            step = 1 << (level + FINENESS)
-            self.borders.append(-(-(origin_min + step) // step) * step)
 
     def __missing__(self, minute: int) -> int:
         level = self.level(minute)

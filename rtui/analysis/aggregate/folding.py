@@ -34,6 +34,7 @@ from rtui.analysis.aggregate.pattern_tree import (
     REST,
     Example,
     Layout,
+    Limits,
     Name,
     PatternNode,
     PatternTree,
@@ -48,7 +49,7 @@ from rtui.analysis.aggregate.tally import Tally
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import NodeKind
 from rtui.keyspace.slices import Slicer, Slices
-from rtui.keyspace.text.identifiers import ANY
+from rtui.keyspace.text.identifiers import ANY, Identifiers
 
 FEWEST_ROWS: Final = 8
 """Nodes with so many rows that wait are counted before they are copied: most of those that a report shows."""
@@ -68,7 +69,7 @@ class FoldedNode:
 
     __slots__ = (
         *("bytes", "children", "distinct", "examples", "has_lost", "holds_any_name", "keys", "kind", "name"),
-        *("numbered", "rows", "separator", "tallies"),
+        *("name_hash", "numbered", "rows", "separator", "tallies"),
         *("expiring", "is_alike", "own_keys", "tally", "types"),
     )
 
@@ -78,6 +79,8 @@ class FoldedNode:
         """Whether keys or namespaces below it were merged while keys were counted."""
         self.distinct = Distinct() if self.kind is NodeKind.PATTERN else None
         """How many different segments a pattern stands for."""
+        self.name_hash: int | None = None
+        """The hash of its name among these, where that is another one than `name_hash`."""
         self.holds_any_name = False
         """Whether this is `{id}`, and names are in it that are no identifiers by their form."""
         self.examples: list[Example] = []
@@ -103,6 +106,13 @@ class FoldedNode:
         """Keys here and below that expire."""
         self.is_alike = False
         """Whether it adds up to the same as its only child."""
+
+    @property
+    def hashes(self) -> set[int]:
+        """The hashes of the segments that it stands for."""
+        if self.distinct is not None:
+            return self.distinct.hashes
+        return {name_hash(self.name) if self.name_hash is None else self.name_hash}
 
     @property
     def names(self) -> int | Estimate | None:
@@ -139,15 +149,22 @@ def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]
     """Return the root of a folded copy of at most `budget` nodes beside those for the rest."""
     tree.weigh()
     root = yield from _copy(tree, tree.root, slicer)
+    yield from merge_light(root, tree.limits, tree.identifiers, budget, slicer)
+    yield from _count_rows(root, tree.scale, slicer)
+    return root
+
+
+def merge_light(
+    root: FoldedNode, limits: Limits, identifiers: Identifiers, budget: int, slicer: Slicer
+) -> Slices[None]:
+    """Merge light nodes of a copy of the tree, down to at most `budget` nodes beside those for the rest."""
     nodes = [root]
     for node in nodes:  # grows while it is walked
-        yield from _merge_light(node, root, tree, slicer)
+        yield from _merge_light(node, root, limits, identifiers, slicer)
         nodes += node.children.values()
         yield from slicer.pause()
     if len(nodes) > budget:
         yield from _trim(root, budget, slicer)
-    yield from _count_rows(root, tree.scale, slicer)
-    return root
 
 
 def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[FoldedNode]:
@@ -171,9 +188,10 @@ def _copy(tree: PatternTree, node: PatternNode, slicer: Slicer) -> Slices[Folded
     return made
 
 
-def _merge_light(parent: FoldedNode, root: FoldedNode, tree: PatternTree, slicer: Slicer) -> Slices[None]:
+def _merge_light(
+    parent: FoldedNode, root: FoldedNode, limits: Limits, identifiers: Identifiers, slicer: Slicer
+) -> Slices[None]:
     """Merge light names of a namespace that has too many: see the top of this module."""
-    limits = tree.limits
     for is_space in (False, True):
         names = parent.named(is_space=is_space)
         numbered = Counter([parent.children[name].numbered for name in names])
@@ -195,7 +213,7 @@ def _merge_light(parent: FoldedNode, root: FoldedNode, tree: PatternTree, slicer
                 child = parent.children[name]
                 if not FINAL.is_reached(child, parent, root):
                     del parent.children[name]
-                    _merge_as(parent, any_name(name, tree.identifiers), child)
+                    _merge_as(parent, any_name(name, identifiers), child)
                     yield from slicer.pause()
     for name in [name for name in parent.children if name[0] == ANY and name[2] is NodeKind.PATTERN]:
         if _grows(parent.children[name]):
@@ -226,8 +244,7 @@ def _merge(target: FoldedNode, node: FoldedNode) -> None:
     """Add all that is at and below a node to another one; in a node for the rest nothing is told apart."""
     target.has_lost = [one or other for one, other in zip(target.has_lost, node.has_lost, strict=True)]
     if target.distinct is not None:
-        names = {name_hash(node.name)} if node.distinct is None else node.distinct.hashes
-        target.distinct.add(names)
+        target.distinct.add(node.hashes)
     target.examples = best_examples(target.examples, node.examples)
     target.keys += node.keys
     target.bytes += node.bytes

@@ -18,31 +18,17 @@ from math import ceil
 from typing import Final, Protocol
 
 from rtui.analysis.aggregate.saved import SavedSketch, expect, packed, unpacked
+from rtui.table import buckets
 
 ERROR: Final = 0.01
 """How far a quantile may be off the true one, relative to it. Up to 99 all are exact."""
-
-HIGHEST: Final = 1 << 50
-"""Sizes above share the last bucket."""
 
 CACHED_SIZES: Final = 1 << 15
 """Sizes whose bucket is cached once looked up."""
 
 
-def _buckets() -> tuple[list[int], list[int]]:
-    """Return the lowest size of each bucket, and the size that stands for all in it: within 1 % of both ends."""
-    lows, middles = [0], [0]
-    low = 1
-    while low <= HIGHEST:
-        middle = low * 101 // 100
-        lows.append(low)
-        middles.append(middle)
-        low = middle * 100 // 99 + 1
-    return lows, middles
-
-
-LOWS, MIDDLES = _buckets()
-"""By bucket."""
+LOWS: Final = buckets.SIZE_LOWS
+MIDDLES: Final = buckets.SIZE_MIDDLES
 
 MOST_BUCKETS: Final = len(LOWS)
 """How many buckets a sketch has at most."""

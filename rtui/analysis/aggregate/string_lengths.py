@@ -12,11 +12,10 @@ from operator import add
 from typing import Final, NamedTuple
 
 from rtui.analysis.aggregate.saved import SavedStrings, expect, packed, unpacked
-from rtui.analysis.report.members import TTL_EDGES_S
 from rtui.analysis.report.strings import MOST_SHORT, MOST_TINY
+from rtui.table import buckets
 
-TTL_EDGES_MS: Final = (0, *(edge * 1000 for edge in TTL_EDGES_S))
-"""Keys that do not expire are below the first one."""
+TTL_EDGES_MS: Final = buckets.TTL_EDGES_MS
 
 
 class StringLengths(NamedTuple):

@@ -93,8 +93,11 @@ class Ranking:
             if key not in records:
                 self._name_bytes += len(key)
             records[key] = record_of(index)
-        if len(records) < 2 * self._top and self._name_bytes <= 2 * self._max_bytes:
-            return
+        if len(records) >= 2 * self._top or self._name_bytes > 2 * self._max_bytes:
+            self.settle()
+
+    def settle(self) -> None:
+        """Drop what is not listed, and let nothing enter any more that would not be."""
         ranked = self._ranked()
         kept = ranked[: self._fitting(ranked)]
         if ranked and (len(kept) == self._top or len(kept) < len(ranked)):
@@ -206,6 +209,11 @@ class TopKeys:
             self._by_frequency.add(batch.keys, batch.frequency, record_of)
         elif batch.idle_s is not None:
             self._by_idle.add(batch.keys, batch.idle_s, record_of)
+
+    def settle(self) -> None:
+        """Let nothing enter the lists any more that would not be listed."""
+        for ranking in self.rankings():
+            ranking.settle()
 
     def saved(self) -> SavedTop:
         """Return all of it for a file."""

@@ -168,7 +168,7 @@ class Head(Struct, frozen=True, gc=False):
     """Safe sentences needed to read the numbers."""
     rtui_version: Text = ""
     engine: Text = ""
-    """What inspected and counted the keys: `compiled` or `pure`; the figures are the same."""
+    """What inspected and counted the keys: `compiled`, `pure` or `table`; the figures are the same."""
 
 
 class Quantiles(Struct, frozen=True, gc=False):

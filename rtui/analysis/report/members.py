@@ -15,19 +15,15 @@ from msgspec import Meta
 
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.slots import SLOTS
+from rtui.table import buckets
 
-MINUTE_S: Final = 60
-HOUR_S: Final = 3600
-DAY_S: Final = 86_400
+MINUTE_S: Final = buckets.MINUTE_S
+HOUR_S: Final = buckets.HOUR_S
+DAY_S: Final = buckets.DAY_S
 
-TTL_EDGES_S: Final = (MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S)
-"""Borders of the time-to-live histogram in seconds: bin i holds what is below edge i and not below the one before."""
-
-IDLE_EDGES_S: Final = (MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 90 * DAY_S)
-"""Borders of the idle-time histogram in seconds."""
-
-FREQUENCY_EDGES: Final = (1, 6, 10, 20, 50, 100, 255)
-"""Borders of the histogram of LFU counters, 0 … 255; the last bin is the top of the counter alone."""
+TTL_EDGES_S: Final = buckets.TTL_EDGES_S
+IDLE_EDGES_S: Final = buckets.IDLE_EDGES_S
+FREQUENCY_EDGES: Final = buckets.FREQUENCY_EDGES
 
 LENGTH_EDGES: Final = tuple(quarters << power for power in range(2, 13) for quarters in (4, 5, 6, 7))
 """Borders of the histogram of lengths of a type, from 16 on: bin i holds what is certainly above edge i, and not

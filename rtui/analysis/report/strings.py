@@ -7,12 +7,10 @@ from typing import Annotated, Final, TypeAlias
 from msgspec import Meta, Struct
 
 from rtui.analysis.report.members import TTL_EDGES_S, Count
+from rtui.table import buckets
 
-MOST_TINY: Final = 4
-"""Bytes of a string that may stand for nothing: `null`, `nil`, `None`, `{}`, or an empty one."""
-
-MOST_SHORT: Final = 64
-"""Bytes of a value that a hash keeps in a listpack, by default (hash-max-listpack-value)."""
+MOST_TINY: Final = buckets.MOST_TINY
+MOST_SHORT: Final = buckets.MOST_SHORT
 
 _TinyBins: TypeAlias = Annotated[
     tuple[Count, ...], Meta(min_length=len(TTL_EDGES_S) + 2, max_length=len(TTL_EDGES_S) + 2)

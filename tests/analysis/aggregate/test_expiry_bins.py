@@ -8,7 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.expiry_bins import FINENESS, LEVELS, Bin, ExpiryBins, ExpiryScale, coarsen_to_budget
+from rtui.analysis.aggregate.expiry_bins import FINENESS, Bin, ExpiryBins, ExpiryScale, coarsen_to_budget
+from rtui.table.buckets import LEVELS
 
 ORIGIN = 29_833_333
 """2026-09-21 14:13 UTC, in minutes."""

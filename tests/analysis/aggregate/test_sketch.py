@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.aggregate.sketch import ERROR, HIGHEST, MOST_BUCKETS, Sketch
+from rtui.analysis.aggregate.sketch import ERROR, MOST_BUCKETS, Sketch
+from rtui.table.buckets import HIGHEST
 
 SIZES = st.integers(0, 300) | st.integers(0, 2**40) | st.integers(HIGHEST - 2, HIGHEST)
 """Small, middling and the largest sizes."""

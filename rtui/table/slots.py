@@ -1,0 +1,147 @@
+"""Keys, bytes and times to live by hash slot, and the hash tags that hold most keys.
+
+There may be more tags than fit into memory, so only those with most keys are kept: this is Misra and Gries' summary
+with its subtractions noted instead of made (Agarwal et al., Mergeable Summaries, PODS 2012). A tag that was dropped has
+had `floor` keys at most; one that comes later, or again, is counted from 0 and notes that so many may be missed.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from rtui.keyspace.slots import SLOTS
+from rtui.table.sums import MASK, Chunk, Flags, Whole, carried
+
+KEYS, LOW, HIGH, UNMEASURED, TTL_KNOWN, LASTING = range(6)
+"""Columns of `Slots.rows`: keys, both halves of their bytes, keys whose memory is not known, whose time to live is, and
+those that do not expire."""
+
+CAPACITY: Final = 512
+"""How many tags are kept; each that holds more than 1/513 of all tagged keys is among them for certain, unless they
+take too much memory."""
+
+TAG_BYTES: Final = 1 << 20
+"""The tags have at most a few times so many bytes together: where they are very long, fewer are kept."""
+
+_TAGS: Final = pl.Schema(
+    {
+        "tag": pl.Binary(),
+        "keys": pl.Int64(),
+        "missed": pl.Int64(),
+        "low": pl.Int64(),
+        "high": pl.Int64(),
+        "measured": pl.Int64(),
+    }
+)
+
+
+class Slots:
+    """Sums by hash slot, and the heaviest tags."""
+
+    def __init__(self) -> None:
+        self.rows = np.zeros((SLOTS, 6), np.int64)
+        self.tags = HeavyTags()
+
+    def add(self, slots: Whole, tags: pl.Series | None, memory: tuple[Whole, Flags], ttl: tuple[Flags, Flags]) -> None:
+        """Add keys by their slots and tags.
+
+        `memory` has the size of each and whether it is known, `ttl` whether that is known, and that it does not expire.
+        """
+        sizes, has_size = memory
+        has_ttl, is_lasting = ttl
+        chunk = Chunk(slots)
+        columns = (
+            chunk.keys,
+            chunk.halves(np.where(has_size, sizes, 0)),
+            chunk.count(~has_size),
+            chunk.count(has_ttl),
+            chunk.count(is_lasting),
+        )
+        self.rows[chunk.used] += np.column_stack(columns)
+        carried(self.rows[:, LOW : HIGH + 1])
+        if tags is not None:
+            self.tags.add(tags, sizes, has_size)
+
+    def merge(self, other: Slots) -> None:
+        """Add the sums of other keys."""
+        self.rows += other.rows
+        carried(self.rows[:, LOW : HIGH + 1])
+        self.tags.merge(other.tags)
+
+    def copy(self) -> Slots:
+        """Return the same sums."""
+        made = Slots()
+        made.rows = self.rows.copy()
+        made.tags.rows, made.tags.floor = self.tags.rows, self.tags.floor
+        return made
+
+
+class HeavyTags:
+    """Keys and bytes of the hash tags that hold most keys."""
+
+    def __init__(self, capacity: int = CAPACITY, *, max_bytes: int = TAG_BYTES) -> None:
+        self.floor = 0
+        """The most keys that a tag can have that is not kept."""
+        self.rows = _TAGS.to_frame()
+        """By tag: its keys since it has been kept, how many may have been missed before, its bytes in two halves, and
+        the keys that they are of."""
+        self._capacity, self._max_bytes = capacity, max_bytes
+
+    def add(self, tags: pl.Series, sizes: Whole, has_size: Flags) -> None:
+        """Count keys by their tags, without braces; null for those without one."""
+        size = pl.Series("size", np.where(has_size, sizes, 0))
+        new = (
+            pl.DataFrame((tags.alias("tag"), size, pl.Series("has_size", has_size)))
+            .filter(pl.col("tag").is_not_null())
+            .group_by("tag")
+            .agg(
+                pl.len().cast(pl.Int64).alias("keys"),
+                pl.lit(0, pl.Int64).alias("missed"),
+                (pl.col("size") & MASK).sum().alias("low"),
+                (pl.col("size") // (MASK + 1)).sum().alias("high"),
+                pl.col("has_size").cast(pl.Int64).sum().alias("measured"),
+            )
+        )
+        self._join(new, 0)
+
+    def merge(self, other: HeavyTags) -> None:
+        """Add the tags of other keys."""
+        self._join(other.rows, other.floor)
+
+    def _join(self, rows: pl.DataFrame, floor: int) -> None:
+        """Add counts of other keys, whose tags that are not among them have had `floor` keys at most."""
+        mine = self.rows.with_columns(pl.lit(self.floor, pl.Int64).alias("floor"))
+        theirs = rows.with_columns(pl.lit(floor, pl.Int64).alias("floor"))
+        both = self.floor + floor
+        self.rows = (
+            pl.concat((mine, theirs))
+            .group_by("tag")
+            .agg(
+                pl.col("keys").sum(),
+                (pl.col("missed").sum() + both - pl.col("floor").sum()).alias("missed"),
+                *(pl.col(name).sum() for name in ("low", "high", "measured")),
+            )
+        )
+        self.floor = both
+        self._drop()
+
+    def _drop(self) -> None:
+        """Keep the tags with the highest upper bounds where there are too many."""
+        lengths = pl.col("tag").bin.size().cast(pl.Int64)
+        rows = self.rows
+        if rows.height <= 4 * self._capacity and int(rows.select(lengths.sum()).item()) <= 4 * self._max_bytes:
+            return
+        bound = pl.col("keys") + pl.col("missed")
+        ranked = rows.with_columns(bound.alias("bound")).sort("bound", "tag", descending=[True, False])
+        fitting = int(ranked.select((lengths.cum_sum() <= self._max_bytes).sum()).item())
+        most = min(self._capacity, max(1, fitting))
+        if most < ranked.height:
+            self.floor = int(ranked["bound"][most])
+            self.rows = ranked.filter(pl.col("bound") > self.floor).drop("bound")
+
+    def heaviest(self, most: int) -> pl.DataFrame:
+        """Return the tags with most keys first, ties by tag."""
+        return self.rows.sort("keys", "tag", descending=[True, False]).head(most)

@@ -1,0 +1,105 @@
+"""What RTUI_ENGINE=table reports of servers is what other engines report of the same answers, field by field."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+
+import pytest
+
+from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.top_keys import TopKeys
+from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
+from rtui.server.analysis_run import NOT_AS_TABLE, AnalysisRun
+from rtui.server.engine.counters import new_counters
+from rtui.server.options import AnalysisOptions
+from rtui.server.scan.pace import Pace
+from tests.analysis.aggregate.same import assert_same
+from tests.conftest import Pool
+from tests.grammar import Grammar, load
+from tests.server.inspection.gathered import inspecting
+from tests.server.targets import connected, target_of
+from tests.servers import Server
+
+KEYS = 6_000
+
+STARTED_S = 1_700_000_000.0
+
+
+class BothTops(TopKeys):
+    """Tells other lists of keys that are left out."""
+
+    def __init__(self, other: TopKeys) -> None:
+        super().__init__(other.top)
+        self._other = other
+
+    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
+        super().leave_out(key_type, most_length)
+        self._other.leave_out(key_type, most_length)
+
+
+class Both(TableAggregates):
+    """Adds all that comes to the counters of the compiled engine as well."""
+
+    def __init__(self, scope: Scope) -> None:
+        separators = Separators(scope.separators)
+        super().__init__(separators, scope=scope, started_at_s=STARTED_S)
+        self.others = Aggregates(separators, scope=scope, started_at_s=STARTED_S, new_counters=new_counters)
+        self.big = BothTops(self.others.big)
+
+    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
+        super().add(batch, asked_at_s)
+        self.others.add(batch, asked_at_s)
+
+    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
+        super().add_encodings(key_type, encodings)
+        self.others.add_encodings(key_type, encodings)
+
+
+def fill(server: Server, seed: int) -> None:
+    """Write keys of the grammar."""
+    with socket.socket(socket.AF_UNIX) as to_server:
+        to_server.connect(server.socket)
+        load(to_server, Grammar(seed), KEYS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("columns", [ALL_COLUMNS, SAMPLED_COLUMNS], ids=["all", "default"])
+@pytest.mark.parametrize(("version", "seeds"), [("redis-7.0", (1, 2)), ("valkey-9.1", (3, 8))])
+async def test_both_say_the_same(pool: Pool, version: str, seeds: tuple[int, ...], columns: Columns) -> None:
+    server = pool.take(version, version)
+    for seed in seeds:
+        server.client().flushall()
+        fill(server, seed)
+        found = Both(Scope(columns=columns, top=20))
+        async with connected(target_of(server)) as connection:
+            scan, pipeline = await inspecting(connection, found, columns=columns)
+            await scan.run()
+            pipeline.settle()
+        assert found.keys == KEYS
+        assert_same(finish(found.others.summary()), finish(found.summary()))
+
+
+async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+    client = valkey.client()
+    client.mset({f"user:{number}:name": "x" * number for number in range(1, 200)})
+    async with connected(target_of(valkey)) as connection:
+        analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+        await analysing.run()
+    report = analysing.report
+    assert report is not None
+    assert (report.head.engine, report.head.coverage.keys) == ("table", 199)
+    ((user,),) = (report.summary.root.children,)
+    assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
+
+
+async def test_a_pass_of_the_table_can_not_be_left_for_later(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+    async with connected(target_of(valkey)) as connection:
+        assert AnalysisRun(connection, AnalysisOptions()).why_not_later == NOT_AS_TABLE

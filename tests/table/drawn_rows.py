@@ -1,0 +1,41 @@
+"""Rows of the key table, drawn and written out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import polars as pl
+from hypothesis import strategies as st
+
+from rtui.table.schema import NEVER, SCHEMA, names_of
+
+STARTED_MS = 1_790_000_000_000
+
+_NAMES = st.sampled_from(b"user cart v2 42 7 page_1 page_2 2026-02-01 {a:1} {9} \xff { \1".split(b" ")) | st.just(b"")
+
+ROWS = st.lists(
+    st.fixed_dictionaries(
+        {
+            "key": st.lists(_NAMES, min_size=1, max_size=4).map(b":".join),
+            "type": st.sampled_from(("string", "hash", None)),
+            "encoding": st.sampled_from((None, "raw", "int")),
+            "expires_ms": st.none() | st.just(NEVER) | st.integers(STARTED_MS, STARTED_MS + 10**11),
+            "memory_bytes": st.none() | st.integers(0, 200) | st.integers(0, 2**40) | st.just(2**62),
+            "length": st.none() | st.integers(0, 100),
+            "idle_s": st.none() | st.integers(0, 10**8),
+            "frequency": st.none() | st.integers(0, 255),
+            "sampled": st.booleans(),
+        }
+    ),
+    max_size=25,
+)
+"""Rows whose keys are often alike."""
+
+
+def table_of(rows: Iterable[dict[str, Any]]) -> pl.DataFrame:
+    """Return these rows; what they don't say is not known."""
+    found = [*rows]
+    name, raw = names_of([row["key"] for row in found])
+    columns = {column: [row.get(column) for row in found] for column in SCHEMA.names() if column not in ("name", "raw")}
+    return pl.DataFrame({"name": name, "raw": raw, **columns}, SCHEMA)

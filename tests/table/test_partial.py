@@ -1,0 +1,174 @@
+"""What rows add up to is the same however they are divided, and nothing in it wraps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rtui.keyspace.text.segments import Separators
+from rtui.table import lives, partial, slots
+from rtui.table.lives import MOST_BINS, Lives
+from rtui.table.partial import Partial, Thresholds
+from rtui.table.patterns import Patterns
+from rtui.table.schema import NEVER
+from rtui.table.slots import HeavyTags
+from rtui.table.sums import Chunk, whole
+from tests.examples import examples
+from tests.table.drawn_rows import ROWS, STARTED_MS, table_of
+
+Rows = list[dict[str, Any]]
+
+
+def partial_of(rows: Rows, top: int = 3) -> Partial:
+    """What these rows add up to."""
+    made = Partial(
+        Patterns(Separators((b":",))),
+        origin_min=STARTED_MS // 60_000,
+        top=top,
+        thresholds=lambda key_type: Thresholds(50, 1_000, by_memory=key_type == "string"),
+    )
+    made.add(table_of(rows), STARTED_MS)
+    return made
+
+
+def content(one: Partial) -> dict[str, Any]:
+    """All that a partial knows, by names instead of numbers of nodes and types."""
+    patterns, own = one.patterns, one.patterns.own().tolist()
+
+    def path(node: int) -> tuple[Any, ...]:
+        return (*path(patterns.parents[node]), patterns.name(node)) if node else ()
+
+    names = [(path(own[node]), one.types[kind]) for node, kind in zip(one.cell_nodes, one.cell_types, strict=True)]
+    cells = [*map(names.index, names)]  # several cells may be of one node by now
+    to = np.array(cells, np.int64)
+    memory, lived = one.memory.taken(to), one.lives.taken(to)
+    groups, buckets, counts = memory.buckets.settle()
+    kinds, lengths, sizes = one.lengths.buckets.settle()
+    expiries = zip(*(column.tolist() for column in lived.expiries()), strict=True)
+    dense = {
+        "counts": one.counts.taken(to).rows,
+        "strings": one.strings.taken(to).rows,
+        "memory": memory.sums.rows,
+        "extremes": memory.greatest.rows,
+        "lives": lived.sums.rows,
+        "bins": lived.bins.rows,
+        "greatest": lived.greatest.rows,
+    }
+    return {
+        **{
+            f"{what} {name}": row.tolist()
+            for what, rows in dense.items()
+            for at, (name, row) in enumerate(zip(names, rows, strict=False))
+            if at in cells
+        },
+        "sizes": {(names[group], *rest) for group, *rest in zip(groups, buckets, counts[0], strict=True)},
+        "largest": Counter((names[group], size) for group, size in zip(*lived.largest, strict=True)),
+        "expiries": {(names[group], *rest) for group, *rest in expiries},
+        "lengths": {
+            (one.types[kind // 2], kind % 2, *rest) for kind, *rest in zip(kinds, lengths, *sizes, strict=True)
+        },
+        "examples": {path(node): keys for node, keys in one.examples.taken(np.array(own)).by_node().items()},
+        "slots": one.slots.rows.tolist(),
+        "tags": one.slots.tags.heaviest(100).rows(),
+        "tops": one.tops.rows.drop("type", "encoding", "node").rows(),
+        "over": (one.over, one.over_sampled, one.encodings, one.keys),
+    }
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(80))
+@given(ROWS, ROWS, ROWS)
+def test_the_order_and_grouping_of_what_is_added_says_nothing(first: Rows, second: Rows, third: Rows) -> None:
+    whole_one = content(partial_of(first + second + third))
+    left = partial_of(first)
+    left.merge(partial_of(second))
+    left.merge(partial_of(third))
+    right, last = partial_of(third), partial_of(second)
+    last.merge(partial_of(first))
+    right.merge(last)
+    one_by_one = partial_of([])
+    for row in third + first + second:
+        one_by_one.add(table_of([row]), STARTED_MS)
+    assert content(left) == content(right) == content(one_by_one) == whole_one
+
+
+@given(ROWS)
+def test_shrinking_changes_no_figure(rows: Rows) -> None:
+    one = partial_of(rows)
+    before = content(one)
+    one.patterns.most = 0
+    one.shrink()
+    assert {name: figures for name, figures in content(one).items() if name.startswith("slots")} == {
+        "slots": before["slots"]
+    }
+    assert one.counts.rows[:, partial.KEYS].sum() == len(rows)
+
+
+def test_nothing_wraps_beyond_what_32_and_64_bits_hold() -> None:
+    row = {"key": b"user:{1}", "type": "string", "expires_ms": NEVER, "memory_bytes": 2**40 + 1, "length": 2**40 + 1}
+    expiring = {**row, "key": b"user:2", "expires_ms": STARTED_MS + 10**7}
+    total = partial_of([row, expiring])
+    for _ in range(40):
+        total.merge(deepcopy(total))
+    keys, size = 2**40, 2**40 * (2**40 + 1)
+    assert total.keys == 2 * keys
+    counts, low, high = total.memory.sums.rows.sum(axis=0).tolist()
+    assert (counts, whole(low, high)) == (2 * keys, 2 * size)
+    assert total.memory.buckets.settle()[2][0].sum() == 2 * keys
+    assert total.lives.sums.rows[:, lives.LASTING].sum() == keys
+    _, low, high = total.lengths.sums.rows.sum(axis=0).tolist()
+    assert whole(low, high) == 2 * size
+    (_, _, counted, low, high, _) = (column.tolist() for column in total.lives.expiries())
+    assert (counted, whole(low[0], high[0])) == ([keys], size)
+    of_slots = total.slots.rows.sum(axis=0).tolist()
+    assert (of_slots[slots.KEYS], whole(of_slots[slots.LOW], of_slots[slots.HIGH])) == (2 * keys, 2 * size)
+    ((tag, tagged, missed, low, high, measured),) = total.slots.tags.rows.rows()
+    assert (tag, tagged, missed, whole(low, high), measured) == (b"1", keys, 0, size, keys)
+
+
+@given(st.lists(st.lists(st.integers(0, 40), max_size=60), max_size=6), st.integers(2, 5))
+def test_a_tag_has_at_least_its_count_and_at_most_what_was_missed_besides(
+    parts: list[list[int]], capacity: int
+) -> None:
+    total = HeavyTags(capacity)
+    for numbers in parts:
+        some = HeavyTags(capacity)
+        for start in range(0, len(numbers), 7):
+            tags = pl.Series([b"%d" % number for number in numbers[start : start + 7]], dtype=pl.Binary)
+            some.add(tags, np.zeros(len(tags), np.int64), np.zeros(len(tags), np.bool_))
+        total.merge(some)
+    truth = Counter(b"%d" % number for numbers in parts for number in numbers)
+    kept = {tag: (keys, missed) for tag, keys, missed, *_ in total.rows.iter_rows()}
+    assert len(kept) <= 4 * capacity
+    for tag, count in truth.items():
+        keys, missed = kept.get(tag, (0, total.floor))
+        assert keys <= count <= keys + missed
+
+
+@pytest.mark.slow
+def test_bins_of_expiries_are_bounded_and_the_same_in_any_order() -> None:
+    random = Random(5)
+    groups = np.array([random.randrange(6_000) for _ in range(400_000)], np.int64)
+    left = np.array([random.randrange(10**10) for _ in groups], np.int64)
+
+    def added(order: np.ndarray[Any, Any], parts: int) -> Lives:
+        made = Lives(STARTED_MS // 60_000)
+        for some in np.array_split(order, parts):
+            rows, sizes = np.ones(len(some), np.bool_), np.full(len(some), 100)
+            made.add(Chunk(groups[some]), rows, left[some], left[some] + STARTED_MS, (sizes, rows))
+        return made
+
+    once, again = added(np.arange(len(groups)), 1), added(np.argsort(left), 7)
+    assert once.coarseness == again.coarseness > 0
+    found = [column.tolist() for column in once.expiries()]
+    assert found == [column.tolist() for column in again.expiries()]
+    assert len(found[0]) <= MOST_BINS
+    assert sum(found[2]) == len(groups)
