@@ -30,6 +30,7 @@ from rtui.server.engine.counters import new_counters
 from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
+from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.saved_analysis import SavedAnalysis
@@ -91,7 +92,7 @@ class AnalysisPass:
         """Whether the keys are a random sample."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
-        self.nodes = InspectedNodes(deployment, self.findings, options.separators)
+        self.nodes = InspectedNodes(deployment, self.findings, options.separators, _pipelines())
         self.work: Work | None = None
         """What finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
@@ -301,6 +302,15 @@ class AnalysisPass:
             notes.append(too_many_gone(before, after, vanished))
         where = "" if len(self.nodes.all) == 1 else f"{node.label}: "
         self.notes += [SafeText(f"{where}{note}") for note in notes if note is not None]
+
+
+def _pipelines() -> NewPipeline:
+    """Return what asks about keys, by the engine that was chosen."""
+    if engine_name() != "table":
+        return InspectionPipeline
+    from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
+
+    return TableInspection
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

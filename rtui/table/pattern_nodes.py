@@ -18,7 +18,7 @@ A node is a segment or the pattern of some, in one place. Nodes are merged into 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import Final, Self, TypeAlias, TypeVar
 from zlib import crc32
@@ -113,6 +113,9 @@ class PatternNodes:
         """The names that patterns stand for."""
         self.most_names = MOST_NAMES
         self.most_numbered = MOST_NUMBERED
+        self.lightest = (0.0, 0.0)
+        """What share of all keys or bytes those nodes have at least that were kept when some went to those for the
+        rest: namespaces and patterns, light keys."""
         self._into = [ROOT]
         """By node: itself, or the node that it was merged into."""
         self._merged = 0
@@ -174,13 +177,15 @@ class PatternNodes:
 
     def totals(self, values: Ints) -> Ints:
         """Return what is at and below each node, of values at each node; what was merged goes to its new node."""
+        own = self.own()
         summed = np.zeros(len(self), np.int64)
-        np.add.at(summed, self.own(), values)
-        live = np.array(self.live(), np.int64)
-        parents, levels = np.array(self.parents)[live], np.array(self.levels)[live]
-        for level in range(int(levels.max()), 0, -1):
-            here = levels == level
-            np.add.at(summed, parents[here], summed[live[here]])
+        np.add.at(summed, own, values)
+        parents, levels = np.array(self.parents), np.array(self.levels)
+        live = np.flatnonzero(own == np.arange(len(own)))
+        live = live[np.argsort(levels[live], kind="stable")]
+        firsts = np.searchsorted(levels[live], np.arange(1, int(levels.max()) + 2))
+        for first, end in zip(firsts[-2::-1], firsts[:0:-1], strict=True):  # the deepest level first
+            np.add.at(summed, parents[live[first:end]], summed[live[first:end]])
         return summed
 
     def make(self, parent: int, name: Name, numbered: bytes | None = None) -> int:
@@ -239,7 +244,10 @@ class PatternNodes:
             is_light = self.kinds[node] is _LITERAL and not self.separators[node] and node != ROOT and weight < 0.01
             return is_light, -weight, self.levels[node], hashes[node]
 
-        kept = set(sorted(live, key=rank)[:budget])
+        ranked = sorted(live, key=rank)
+        is_light, weight, *_ = rank(ranked[budget - 1])
+        self.lightest = (0.0 if is_light else -weight, -weight if is_light else np.inf)
+        kept = set(ranked[:budget])
         for parent in self.live():
             if parent not in kept:
                 continue
@@ -329,11 +337,11 @@ class PatternNodes:
                 if self._into[node] == node:
                     self._fold_numbers(node)
             if any(len(self.children(node)) > self.most_names for node in crowded):
-                keys, sizes = self.totals(self.keys), self.totals(self.memory)
+                weights = self.totals(self.keys), self.totals(self.memory)
                 for node in crowded:
                     if self._into[node] == node and len(self.children(node)) > self.most_names:
                         for is_space in (False, True):
-                            self._merge_light(node, keys, sizes, is_space=is_space)
+                            self._merge_light(node, weights, is_space=is_space)
 
     def _fold_numbers(self, parent: int) -> None:
         """Merge names that differ in their numbers only, where there are many or their pattern is there by itself."""
@@ -359,26 +367,31 @@ class PatternNodes:
                 found.setdefault(unit, []).append(name)
         return found
 
-    def _merge_light(self, parent: int, keys: Ints, sizes: Ints, *, is_space: bool) -> None:
+    def _merge_light(self, parent: int, weights: tuple[Ints, Ints], *, is_space: bool) -> None:
         """Have all names of a node pay where there are too many, and merge those that can't."""
         units = self.units(parent, is_space=is_space)
         if len(units) <= self.most_names:
             return
-        children = self.children(parent)
-        members = [[children[name] for name in names] for names in units.values()]
-        paid = [self.paid.get(some[0], (0, 0)) for some in members]
-        left = np.array(
-            [[sum(int(keys[one]) for one in some), sum(int(sizes[one]) for one in some)] for some in members]
-        )
-        left = np.maximum(left - np.array(paid), 0)
-        cut = np.partition(left, -self.most_names // 4, axis=0)[-self.most_names // 4]
+        members = [[self.children(parent)[name] for name in names] for names in units.values()]
+        left = np.array([[values[some].sum() for values in weights] for some in members])
+        left -= np.array([self.paid.get(some[0], (0, 0)) for some in members])
+        is_heavy = self._pay_all(parent, [some[0] for some in members], left, is_space=is_space)
+        for names, stays in zip(units.values(), is_heavy, strict=True):
+            for name in () if stays else names:
+                self.replace(parent, name, self.any_name(name))
+
+    def _pay_all(self, parent: int, held: Sequence[int], left: Ints, *, is_space: bool) -> NDArray[np.bool_]:
+        """Have names pay that have these keys and bytes left; return which of them have something left then.
+
+        The first ones have nodes, which remember what was paid.
+        """
+        paying = self.most_names // 4
+        cut = np.partition(left, -paying, axis=0)[-paying]
         self.has_lost[parent][is_space] = True
-        for names, some, has in zip(units.values(), members, left, strict=True):
-            if (has > cut).any():
-                self._pay(some[0], *(int(one) for one in np.minimum(has, cut)))
-            else:
-                for name in names:
-                    self.replace(parent, name, self.any_name(name))
+        for node, (keys, sizes) in zip(held, np.clip(left, 0, cut).tolist(), strict=False):
+            self._pay(node, keys, sizes)
+        is_heavy: NDArray[np.bool_] = (left > cut).any(axis=1)
+        return is_heavy
 
     def _path_hashes(self, nodes: Iterable[int]) -> dict[int, int]:
         """Return a hash of the path of each of these nodes, parents first: the same in any process."""
@@ -405,6 +418,8 @@ class PatternNodes:
         if weights is not None and self.size > self.most:
             totals = self.totals(weights)
             self.trim(self.most // 2, totals, totals)
+        if not self._merged:
+            return np.arange(len(self), dtype=np.int32)
         own, live = self.own(), self.live()
         new = np.zeros(len(self), np.int32)
         new[live] = np.arange(len(live), dtype=np.int32)

@@ -1,24 +1,52 @@
-"""Finds the pattern of each name of a table, in a tree of bounded size that grows with each table."""
+"""Finds the pattern of each name of a table, level by level from the root, in a tree of bounded size.
+
+At each level the rows whose segment has a node already, by itself or by its form, find it by one look into an index of
+all nodes. The others are grouped by parent and segment; the form of a segment is asked for once for all that differ in
+digits only. Then names that are too many for nodes of their own are told from those that get one (see `pattern_nodes`),
+so the tree does not grow by more than what is kept of a table.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rtui.keyspace.text.identifiers import LONGEST
-from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.identifiers import ANY
 from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.keyspace.text.segments import Separators
-from rtui.table.pattern_nodes import DEEPEST_LEVEL, ROOT, PatternNodes
-from rtui.table.schema import keys_of
-from rtui.table.segments import name_hashes
+from rtui.table.forms import IGNORED, Forms, pattern_hashes
+from rtui.table.node_index import NodeIndex, below
+from rtui.table.pattern_nodes import DEEPEST_LEVEL, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
+from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter, distinct_hashes, text_hashes
 
 MOST_NODES: Final = 16_384
 """About so many nodes there are at most."""
+
+ROWS: Final = 131_072
+"""Rows that are placed at once."""
+
+_LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
+
+_OF_KIND: Final = {Kind.ID: b"{id}", Kind.UUID: b"{uuid}", Kind.HASH: b"{hash}"}
+
+Nodes = NDArray[np.int32]
+
+
+class _New(NamedTuple):
+    """Segments that have no node below their parent, each once."""
+
+    hashes: Hashes
+    """Of parent and segment."""
+    parents: Nodes
+    segments: Places
+    separators: Places
+    keys: Ints
+    """The rows that have it."""
+    memory: Ints
 
 
 class Patterns(PatternNodes):
@@ -27,7 +55,21 @@ class Patterns(PatternNodes):
     def __init__(self, separators: Separators, depth: int | None = None, most: int = MOST_NODES) -> None:
         super().__init__(separators.values, most)
         self.depth = DEEPEST_LEVEL if depth is None else max(0, min(depth, DEEPEST_LEVEL))
-        self._key_segments = KeySegments(separators)
+        self._splitter = SegmentSplitter(separators, self.depth)
+        self._forms = Forms(self.identifiers)
+        self._separators = (b"", *separators.values)
+        self._of_separators = text_hashes(self._separators)
+        self._of_kinds = np.zeros(len(Kind), np.uint64)
+        self._of_kinds[list(_OF_KIND)] = pattern_hashes(list(_OF_KIND.values()))
+        self._placed = 1, 0.0
+        """Rows and bytes that are being placed."""
+        self._index = NodeIndex()
+        self._indexed = -1
+        """How many nodes were merged when the index was made: it is right as long as no more are."""
+        self._names: Hashes = np.empty(0, np.uint64)
+        self._is_pattern: NDArray[np.bool_] = np.empty(0, bool)
+        self._is_rest: NDArray[np.bool_] = np.empty(0, bool)
+        """By node: the hash of its name, whether it stands for names of a form, and for the rest of its parent."""
 
     @classmethod
     def of_saved(
@@ -40,33 +82,218 @@ class Patterns(PatternNodes):
 
     def place(self, table: pl.DataFrame) -> NDArray[np.int32]:
         """Return the node of each row of a table with the columns `name` and `raw`, and `memory_bytes` if known."""
-        keys = keys_of(table)
-        nodes = np.zeros(len(keys), np.int32)
-        patterns, names = list[int](), list[bytes]()
-        for row, key in enumerate(keys):
-            node = ROOT
-            for name, separator in self._key_segments.of(key, self.depth):
-                node = self._find(node, name, separator)
-                if self.kinds[node] is NodeKind.PATTERN:
-                    patterns.append(node)
-                    names.append(name)
-                elif self.kinds[node] is NodeKind.OTHER:
-                    break
-            nodes[row] = node
-        self.distinct.add(np.array(patterns, np.int32), name_hashes(names))
-        sizes = table["memory_bytes"].cast(pl.Float64).to_numpy() if "memory_bytes" in table.columns else None
+        parts = [self._place(table[first : first + ROWS]) for first in range(0, table.height, ROWS)]
+        return self.own()[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
+
+    def fold(self, weights: Ints | None = None) -> NDArray[np.int32]:
+        """Merge where there are too many nodes, by what they weigh, and number them anew; returns new ids by old id."""
+        renumbered = super().fold(weights)
+        self._names, self._indexed = np.empty(0, np.uint64), -1
+        self._is_pattern = self._is_rest = np.empty(0, bool)
+        return renumbered
+
+    def _place(self, table: pl.DataFrame) -> NDArray[np.int32]:
+        segments = self._splitter.split(table)
+        of_kinds = self._of_kinds[segments.kinds]
+        names = np.where(of_kinds != 0, of_kinds, segments.hashes) + self._of_separators[segments.separators]
+        sizes = np.zeros(table.height)
+        if "memory_bytes" in table.columns:
+            sizes = table["memory_bytes"].fill_null(0).cast(pl.Float64).to_numpy()
+        nodes = np.zeros(table.height, np.int32)
+        self._placed = table.height, float(sizes.sum())
+        self._reindex()
+        rows = np.flatnonzero(segments.counts > 0)
+        for level in range(self.depth):
+            if not len(rows):
+                break
+            here, parents = segments.first[rows] + level, nodes[rows]
+            hashes = below(parents, names[here])
+            found = self._index.find(hashes)
+            is_new = found < 0
+            if is_new.any():
+                new, inverse = self._grouped(
+                    segments, parents[is_new], here[is_new], hashes[is_new], sizes[rows[is_new]]
+                )
+                known = found[~is_new], sizes[rows[~is_new]]
+                found[is_new] = self._made(segments, new, known)[inverse]
+                self._index_new()
+            nodes[rows] = found
+            is_pattern, goes_on = self._is_pattern[found], ~self._is_rest[found] & (segments.counts[rows] > level + 1)
+            some = here[is_pattern]
+            self.distinct.add(found[is_pattern], distinct_hashes(segments.hashes[some], segments.is_coded[some]))
+            rows = rows[goes_on]
         self.count(nodes, sizes)
         self.settle()
-        return self.own()[nodes]
+        return nodes
 
-    def _find(self, parent: int, name: bytes, separator: bytes) -> int:
-        """Return the child for a segment."""
-        found = self.children(parent).get((name, separator, NodeKind.LITERAL))
-        if found is not None:
-            return found
-        if len(name) > LONGEST:
-            return self.child(parent, (self.identifiers.any_name(name), separator, NodeKind.PATTERN))
-        form = self.identifiers.form(name)
-        if form.pattern is not None:
-            return self.child(parent, (form.pattern, separator, NodeKind.PATTERN))
-        return self.child(parent, (name, separator, NodeKind.LITERAL), form.numbered)
+    def _grouped(
+        self, segments: Segments, parents: Nodes, places: Places, hashes: Hashes, sizes: NDArray[np.float64]
+    ) -> tuple[_New, Places]:
+        """Return each segment of some rows once, and the place of that of each row."""
+        found, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
+        some = places[first]
+        keys = np.bincount(inverse, minlength=len(found))
+        memory = np.bincount(inverse, sizes, len(found)).astype(np.int64)
+        return _New(found, parents[first], some, segments.separators[some].astype(np.int64), keys, memory), inverse
+
+    def _made(self, segments: Segments, new: _New, known: tuple[Nodes, NDArray[np.float64]]) -> Nodes:
+        """Return nodes for new segments; `known` are the nodes and sizes of all other rows of the level."""
+        kinds = segments.kinds[new.segments]
+        made = np.full(len(kinds), -1, np.int32)
+        for kind, label in _OF_KIND.items():
+            for at in np.flatnonzero(kinds == kind).tolist():
+                made[at] = self._pattern(new, at, label)
+        long = np.flatnonzero(kinds == Kind.LONG)
+        made[long] = self._merged_names(segments, new, long)
+        units, labels = new.hashes.copy(), np.zeros(len(made), np.int64)
+        unsure = np.flatnonzero(kinds == Kind.UNSURE)
+        if len(unsure):
+            made[unsure], labels[unsure], units[unsure] = self._of_forms(segments, new, unsure)
+        self._leave_to_rest(new, made)
+        names = np.flatnonzero(made < 0)
+        if len(names):
+            is_kept = self._are_kept(new, names, units[names], known)
+            made[names[~is_kept]] = self._merged_names(segments, new, names[~is_kept])
+            names = names[is_kept]
+            texts = segments.texts(new.segments[names])
+            for at, text, label in zip(names.tolist(), texts, labels[names].tolist(), strict=True):
+                name: Name = text, self._separators[new.separators[at]], _LITERAL
+                made[at] = self.child(int(new.parents[at]), name, self._forms.labels[label])
+        return made
+
+    def _are_kept(
+        self, new: _New, names: Places, units: Hashes, known: tuple[Nodes, NDArray[np.float64]]
+    ) -> NDArray[np.bool_]:
+        """Return which of these new names get a node of their own; units are those that may become one pattern.
+
+        In a namespace where there would be too many, new names and those that have a node pay what is left to a
+        quarter of MOST_NAMES; those that have a node keep it for now. Where some were lost before, new ones pay alone
+        when they are many enough for that.
+        """
+        groups, group_of = np.unique(
+            new.parents[names] * np.int64(2) + (new.separators[names] > 0), return_inverse=True
+        )
+        _, first = np.unique(units, return_index=True)
+        is_kept = np.ones(len(names), bool)
+        for at, count in enumerate(np.bincount(group_of[first], minlength=len(groups)).tolist()):
+            parent, is_space = int(groups[at] // 2), bool(groups[at] % 2)
+            held: list[int] = []
+            is_crowded = count > self.most_names // 4
+            if not self.has_lost[parent][is_space] and (
+                is_crowded := count + len(self.children(parent)) > self.most_names
+            ):
+                held = [self.children(parent)[some[0]] for some in self.units(parent, is_space=is_space).values()]
+                is_crowded = count + len(held) > self.most_names
+            if is_crowded:
+                members = np.flatnonzero(group_of == at)
+                _, unit_of = np.unique(units[members], return_inverse=True)
+                left = np.stack(
+                    [np.bincount(unit_of, values[names[members]], count) for values in (new.keys, new.memory)], axis=1
+                ).astype(np.int64)
+                before = self._left(held, *known) if held else left[:0]
+                is_heavy = self._pay_all(parent, held, np.concatenate((before, left)), is_space=is_space)
+                is_kept[members] = is_heavy[len(held) :][unit_of]
+        return is_kept
+
+    def _leave_to_rest(self, new: _New, made: Nodes) -> None:
+        """Give new names the node for the rest of their parent, if any, where they are as light as what is in it."""
+        if not any(self.lightest):
+            return
+        some = np.flatnonzero(made < 0)
+        parents, inverse = np.unique(new.parents[some], return_inverse=True)
+        rests = [self.children(parent).get((REST, b"", _OTHER), -1) for parent in parents.tolist()]
+        rest = np.array(rests, np.int32)[inverse]
+        keys, memory = self._placed
+        share = np.maximum(new.keys[some] / keys, new.memory[some] / max(1.0, memory))
+        is_light = share < np.where(new.separators[some] > 0, *self.lightest)
+        made[some] = np.where((rest >= 0) & is_light, rest, np.int32(-1))
+
+    def _left(self, held: list[int], nodes: Nodes, sizes: NDArray[np.float64]) -> Ints:
+        """Return the keys and bytes that some nodes have not paid yet, with those of rows that were not counted."""
+        keys = self.totals(self.keys) + np.bincount(nodes, minlength=len(self))
+        memory = self.totals(self.memory) + np.bincount(nodes, sizes, len(self)).astype(np.int64)
+        paid = np.array([self.paid.get(node, (0, 0)) for node in held], np.int64)
+        left: Ints = np.stack((keys[held], memory[held]), axis=1) - paid
+        return left
+
+    def _lost(self, groups: Places) -> Places:
+        """Return groups of names, twice their parent, one more for namespaces, and -1 for those that lost none yet."""
+        found, inverse = np.unique(groups, return_inverse=True)
+        lost: Places = np.array(
+            [group if self.has_lost[group // 2][group % 2] else -1 for group in found.tolist()], np.int64
+        )
+        return lost[inverse]
+
+    def _merged_names(self, segments: Segments, new: _New, some: Places) -> Nodes:
+        """Return the nodes of names that are too many, or too long, for nodes of their own."""
+        made = np.empty(len(some), np.int32)
+        is_plain = segments.kinds[new.segments[some]] == Kind.NAME
+        plain, others = some[is_plain], some[~is_plain]
+        places = new.parents[plain].astype(np.int64) << 16 | new.separators[plain]
+        _, first, inverse = np.unique(places, return_index=True, return_inverse=True)
+        made[is_plain] = np.array([self._pattern(new, at, ANY) for at in plain[first].tolist()], np.int32)[inverse]
+        texts = segments.texts(new.segments[others])
+        made[~is_plain] = [
+            self._pattern(new, at, self.identifiers.any_name(text))
+            for at, text in zip(others.tolist(), texts, strict=True)
+        ]
+        return made
+
+    def _of_forms(self, segments: Segments, new: _New, some: Places) -> tuple[Nodes, Places, Hashes]:
+        """Return by the forms of some segments: their nodes if any, their labels, and what may be folded together."""
+        parents, separators = new.parents[some], new.separators[some]
+        groups = np.where(new.keys[some] == 1, self._lost(parents * np.int64(2) + (separators > 0)), np.int64(-1))
+        labels = self._forms.of(segments, new.segments[some], groups, self.most_names // 4)
+        wanted = below(parents, labels.hashes + self._of_separators[separators])
+        has_label = labels.numbers > 0
+        units = np.where(has_label, wanted, new.hashes[some])
+        made = np.where(has_label, self._index.find(wanted), np.int32(-1))
+        ignored = np.flatnonzero(labels.numbers == IGNORED)
+        made[ignored] = self._merged_names(segments, new, some[ignored])
+        left = np.flatnonzero(has_label & (made < 0))
+        groups, first, inverse, counts = np.unique(
+            units[left], return_index=True, return_inverse=True, return_counts=True
+        )
+        is_sure = np.bincount(inverse, labels.is_sure[left]) > 0
+        nodes = np.full(len(groups), -1, np.int32)
+        for group, (at, count) in enumerate(zip(left[first].tolist(), counts.tolist(), strict=True)):
+            label = self._forms.labels[labels.numbers[at]] or b""
+            if is_sure[group] or self._is_many(new, int(some[at]), label, count):
+                nodes[group] = self._pattern(new, int(some[at]), label)
+        made[left] = nodes[inverse]
+        return made, labels.numbers, units
+
+    def _is_many(self, new: _New, at: int, label: bytes, count: int) -> bool:
+        """Whether so many more names that differ in their numbers only are one pattern."""
+        parent, separator = int(new.parents[at]), self._separators[new.separators[at]]
+        known = self._alike.get((parent, label, separator), ())
+        most = self.most_numbered if separator else MOST_NUMBERED_KEYS
+        return len(known) + count > most or (label, separator, _PATTERN) in self.children(parent)
+
+    def _pattern(self, new: _New, at: int, label: bytes) -> int:
+        """Return the node of a pattern for a new segment; names that were told apart so far are merged into it."""
+        return self.child(int(new.parents[at]), (label, self._separators[new.separators[at]], _PATTERN))
+
+    def _reindex(self) -> None:
+        """Make the index anew where nodes were merged or have new numbers."""
+        self._index_new()
+        if self._indexed != self._merged:
+            live = np.array([node for node in self.live()[1:] if self.kinds[node] is not _OTHER], np.int32)
+            parents = np.array(self.parents, np.int32)[live]
+            self._index.rebuild(below(parents, self._names[live]), live)
+            self._indexed = self._merged
+
+    def _index_new(self) -> None:
+        """Enter the nodes into the index that are new."""
+        first = len(self._names)
+        if first == len(self):
+            return
+        is_pattern = np.array([kind is _PATTERN for kind in self.kinds[first:]])
+        texts = self.segments[first:]
+        names = np.where(is_pattern, pattern_hashes(texts), text_hashes(texts)) + text_hashes(self.separators[first:])
+        self._names = np.concatenate((self._names, names))
+        self._is_pattern = np.concatenate((self._is_pattern, is_pattern))
+        self._is_rest = np.concatenate((self._is_rest, [kind is _OTHER for kind in self.kinds[first:]]))
+        if self._indexed == self._merged:
+            parents = np.array(self.parents[first:], np.int32)
+            self._index.add(below(parents, names), np.arange(first, len(self), dtype=np.int32))

@@ -20,7 +20,8 @@ NO_CHARACTER: Final = r"\x{10FFFF}"
 ANY_CHARACTER: Final = "(?s:.)"
 
 _WORD: Final = frozenset((string.ascii_letters + string.digits + "_").encode())
-_CLASSES: Final = {b"d": frozenset(b"0123456789"), b"w": _WORD, b"s": frozenset(b"\t\n\f\r ")}
+_DIGITS: Final = string.digits.encode()
+_CLASSES: Final = {b"d": frozenset(_DIGITS), b"w": _WORD, b"s": frozenset(b"\t\n\f\r ")}
 _ALL: Final = frozenset(range(256))
 _CONTROLS: Final = {b"n": 0x0A, b"t": 0x09, b"r": 0x0D, b"f": 0x0C, b"v": 0x0B, b"a": 0x07}
 _GROUP: Final = re.compile(rb"\(\?(?:P?<\w+>|(?P<flags>[ims]*(?:-[ims]+)?:|[ims]+\)))")
@@ -58,7 +59,10 @@ def ascii_regex(expression: bytes) -> str | None:
 
 def one_of_bytes(members: Iterable[int], *, is_negated: bool = False) -> str:
     """Return the class of the ASCII characters among some bytes."""
-    written = "".join(escaped(chr(member)) for member in sorted(members) if member < 0x80)
+    ascii_members = sorted(member for member in members if member < 0x80)
+    if bytes(ascii_members) == _DIGITS:  # half the time that a class of ten takes
+        return r"\D" if is_negated else r"\d"
+    written = "".join(escaped(chr(member)) for member in ascii_members)
     if not written:
         return ANY_CHARACTER if is_negated else NO_CHARACTER
     return f"[{'^' if is_negated else ''}{written}]"

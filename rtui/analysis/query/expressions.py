@@ -16,6 +16,7 @@ from typing import Final
 import polars as pl
 
 from rtui.analysis.query.ascii_regex import ascii_regex, escaped, one_of_bytes
+from rtui.analysis.query.matches import Order
 from rtui.analysis.query.names import Test, name_test, namespace_prefixes, typed_name
 from rtui.analysis.query.patterns import read_pattern
 from rtui.analysis.query.places import slots_in
@@ -23,9 +24,11 @@ from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.query.values import Keyword
 from rtui.keyspace.text.glob import Matcher, tokens
+from rtui.keyspace.text.natural import natural
 from rtui.keyspace.text.quantities import LARGEST, Bounds
 from rtui.keyspace.text.segments import Separators
 from rtui.table.condition import Condition
+from rtui.table.questions import By
 from rtui.table.schema import NEVER, keys_of
 
 COLUMN_OF: Final[dict[Fact, str]] = {
@@ -57,6 +60,26 @@ def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition
         pl.all_horizontal(*facts) if facts else None,
         tuple(COLUMN_OF[fact] for fact in query.facts),
     )
+
+
+def by_order(order: Order) -> By:
+    """Return what sorts rows as matches are sorted: no time to live is the longest, names by the numbers in them."""
+    column = pl.col(COLUMN_OF[order.fact])
+    match order.fact:
+        case Fact.NAME:
+            raw = pl.coalesce("raw", column.cast(pl.Binary))
+            value = raw if order.is_by_bytes else raw.map_batches(_natural, pl.Binary(), is_elementwise=True)
+        case Fact.TYPE | Fact.ENCODING:
+            value = column.cast(pl.String)
+        case Fact.TTL:
+            value = pl.when(column == NEVER).then(_number(LARGEST)).otherwise(column)
+        case _:
+            value = column
+    return By(value, order.is_descending)
+
+
+def _natural(names: pl.Series) -> pl.Series:
+    return pl.Series([natural(name) for name in names], dtype=pl.Binary)
 
 
 def not_in_rows(query: Query, known: Collection[str]) -> tuple[Term, ...]:

@@ -5,14 +5,15 @@ line against the list, with its bounds, and demand the user's consent or the evi
 
 `build_batch` packs the same constant-time commands for many keys as one byte string. A request for a key differs from
 the next one only in the key and its length. `TYPE` of `a` and of `user:1` goes out as `*2 $4 TYPE $1 a *2 $4 TYPE $6
-user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, then interleaves the
-keys with the bytes that come before each: a list of two parts for each request, filled by slices, without a Python loop
-over the keys. The bytes before a key depend on its length alone and are kept ready for lengths under 512.
+user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, packs what each request
+about a key ends with, `$1 a` without the mark, and interleaves that with the bytes that come before: a list of two
+parts for each request, filled by slices, without a Python loop over the keys. Who asks about the same keys in several
+writes packs them once (`pack_keys`) and has `build_bulk` do the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import InitVar, dataclass
 from functools import lru_cache
 from typing import Final, NoReturn, final
@@ -32,9 +33,6 @@ MAX_BATCH_BYTES: Final = 16 << 20
 """Largest batch on the wire; `split_keys` cuts the keys so that none is larger."""
 
 MAX_BATCH_COMMANDS: Final = 8
-
-_CACHED_LENGTHS: Final = 512
-"""Key lengths for which the bytes before the key are kept ready."""
 
 _TOKEN: Final = object()
 """What the constructor of Command demands; it never leaves this module."""
@@ -203,26 +201,16 @@ def _require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence
 class KeyCommand:
     """A builder of a command whose only argument is a key; `build_batch` sends it for many keys."""
 
-    __slots__ = ("_headers", "before_length", "spec")
+    __slots__ = ("before_length", "spec")
 
     def __init__(self, name: str) -> None:
         words = tuple(name.encode().split(b" "))
         self.spec: Spec = next(spec for spec in TABLE if spec.words == words)
         self.before_length = _before_length(words)
-        self._headers: list[bytes] = []
 
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
         """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
         return build_command(*self.spec.words, key, evidence=evidence)
-
-    def headers(self, lengths: Sequence[int], longest: int) -> Iterator[bytes]:
-        """Give, for each key length, the bytes between the key before and this key; none is over `longest`."""
-        start = b"\r\n" + self.before_length
-        if longest >= _CACHED_LENGTHS:
-            return (b"%b%d\r\n" % (start, length) for length in lengths)
-        if not self._headers:
-            self._headers = [b"%b%d\r\n" % (start, length) for length in range(_CACHED_LENGTHS)]
-        return map(self._headers.__getitem__, lengths)
 
 
 @lru_cache(maxsize=1024)
@@ -243,24 +231,70 @@ def build_batch(
     """
     builds = (build,) if isinstance(build, KeyCommand) else tuple(build)
     name = _batch_name(builds)
-    if not 1 <= len(keys) <= MAX_BATCH_KEYS:
-        raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {len(keys)}")
-    lengths = list(map(len, keys))
-    longest = max(lengths)
-    if longest > MAX_BULK_KEY_BYTES:
-        raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
-    if sum(lengths) * len(builds) > MAX_BATCH_BYTES:
-        raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
     for one in builds:
         _require_evidence(one.spec, evidence, keys=len(keys))
-    step = 2 * len(builds)
-    parts = [b""] * (step * len(keys))
-    for index, one in enumerate(builds):
-        parts[2 * index :: step] = one.headers(lengths, longest)
-        parts[2 * index + 1 :: step] = keys
-    parts[0] = parts[0][2:]  # no line end of a key before
-    parts.append(b"\r\n")
-    return Command(_TOKEN, name, b"".join(parts), replies=len(keys) * len(builds))
+    return _bulk_command(name, [one.before_length for one in builds], pack_keys(keys))
+
+
+@final
+class PackedKeys:
+    """Keys that are short enough for bulk, each packed once as all requests about it end: its length, CRLF, it, CRLF.
+
+    Made by `pack_keys` only. They can be joined and divided, for writes that ask later about the same keys.
+    """
+
+    __slots__ = ("_ends",)
+
+    def __init__(self, token: object, ends: list[bytes]) -> None:
+        _check_token(token)
+        self._ends = ends
+
+    def __len__(self) -> int:
+        return len(self._ends)
+
+    def extend(self, others: PackedKeys) -> None:
+        """Append other keys."""
+        self._ends += others._ends
+
+    def take(self, most: int) -> PackedKeys:
+        """Take out the first ones, at most so many."""
+        taken = self._ends[:most]
+        del self._ends[:most]
+        return PackedKeys(_TOKEN, taken)
+
+    def at(self, indexes: Iterable[int]) -> PackedKeys:
+        """Return those at these indexes."""
+        return PackedKeys(_TOKEN, [*map(self._ends.__getitem__, indexes)])
+
+
+def pack_keys(keys: Sequence[bytes]) -> PackedKeys:
+    """Pack keys of at most 64 KiB; raises GuardError for a longer one."""
+    if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
+        raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
+    return PackedKeys(_TOKEN, [b"%d\r\n%b\r\n" % (len(key), key) for key in keys])
+
+
+def _bulk_command(name: str, befores: Sequence[bytes], keys: PackedKeys) -> Command:
+    """Return requests about each key, of which `befores` are the bytes before its length; raises GuardError."""
+    ends = keys._ends
+    size = len(ends)
+    if not 1 <= size <= MAX_BATCH_KEYS:
+        raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {size}")
+    if len(befores) == 1:
+        (before,) = befores
+        packed = before + before.join(ends)
+    else:
+        step = 2 * len(befores)
+        parts = [b""] * (step * size)
+        for index, before in enumerate(befores):
+            parts[2 * index :: step] = [before] * size
+            parts[2 * index + 1 :: step] = ends
+        packed = b"".join(parts)
+    if len(packed) > MAX_BATCH_BYTES:  # which it may be by what is around the keys
+        key_bytes = sum([int(end.partition(b"\r")[0]) for end in ends])
+        if key_bytes * len(befores) > MAX_BATCH_BYTES:
+            raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
+    return Command(_TOKEN, name, packed, replies=size * len(befores))
 
 
 @final
@@ -294,6 +328,37 @@ def key_template(build: KeyCommand, evidence: Evidence | None = None, names: Com
     word, *subcommand = build.spec.words
     before = _before_length((others[word], *subcommand)) if word in others else build.before_length
     return KeyTemplate(_TOKEN, build.spec.name, before)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BulkTemplate:
+    """Commands that are sent together about each of many keys; made by `bulk_template` only."""
+
+    token: InitVar[object]
+    name: str
+    befores: tuple[bytes, ...]
+
+    def __post_init__(self, token: object) -> None:
+        _check_token(token)
+
+
+def bulk_template(*templates: KeyTemplate) -> BulkTemplate:
+    """Join the templates of 1 to 8 commands; raises GuardError."""
+    if not all(type(one) is KeyTemplate for one in templates) or not 1 <= len(templates) <= MAX_BATCH_COMMANDS:
+        raise GuardError(f"1 to {MAX_BATCH_COMMANDS} templates of the guard are sent together")
+    name = " + ".join([one.name for one in templates])
+    return BulkTemplate(_TOKEN, name, tuple([one.before for one in templates]))
+
+
+def build_bulk(template: BulkTemplate, keys: PackedKeys) -> Command:
+    """Build these commands for each of 1 to 2,000 packed keys, of which the evidence of the templates is known.
+
+    Replies come as those of `build_batch`. Raises GuardError.
+    """
+    if type(keys) is not PackedKeys or type(template) is not BulkTemplate:
+        raise GuardError("bulk commands are made of the guard's templates and packed keys only")
+    return _bulk_command(template.name, template.befores, keys)
 
 
 @final

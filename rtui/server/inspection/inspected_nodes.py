@@ -18,7 +18,7 @@ from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.deployment.topology import SlotRanges
 from rtui.server.inspection.node_inspection import NodeInspection
-from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.report_head import joined_key_sizes
 from rtui.server.scan.node import ScanNode
 from rtui.server.wire.connection import Connection
@@ -29,9 +29,15 @@ from rtui.server.wire.supervised_tasks import failure_of, for_each
 class InspectedNodes:
     """The nodes of one pass; `begin` before the rest. To a scan it is the cluster, `scan.node.Cluster`."""
 
-    def __init__(self, deployment: Deployment, findings: Aggregates, separators: Sequence[bytes]) -> None:
-        """All nodes add their keys to `findings`."""
-        self._deployment, self._separators = deployment, separators
+    def __init__(
+        self,
+        deployment: Deployment,
+        findings: Aggregates,
+        separators: Sequence[bytes],
+        new_pipeline: NewPipeline = InspectionPipeline,
+    ) -> None:
+        """All nodes add their keys to `findings`; `new_pipeline` makes what asks about the keys of one."""
+        self._deployment, self._separators, self._new_pipeline = deployment, separators, new_pipeline
         self._cluster = ScannedCluster(deployment)
         self._findings = findings
         self._columns: Columns | None = None
@@ -41,7 +47,7 @@ class InspectedNodes:
         """What was asked over connections to some of these nodes that are not used any more."""
 
     def _new(self, node: ServerNode) -> NodeInspection:
-        found = NodeInspection(node, self._findings, self._separators)
+        found = NodeInspection(node, self._findings, self._separators, self._new_pipeline)
         if self._columns is not None:
             found.plan.columns = self._columns
         return found

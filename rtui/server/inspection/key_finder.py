@@ -62,6 +62,7 @@ class KeyFinder:
     command_names = COMMAND_NAMES
     key_us = PRIOR_KEY_US
     is_compiled = False
+    key_share = 1.0
 
     def __init__(
         self,

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from math import ceil
-from typing import Final
+from typing import Final, Protocol
 
 from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH, TopKeys
+from rtui.analysis.aggregate.top_keys import UNKNOWN_LENGTH
 from rtui.keyspace.types import SHORT_LENGTH
 from rtui.server.inspection.plan import InspectionPlan
 
@@ -28,6 +28,21 @@ LATE_SHARE: Final = 1 / 16
 
 LATE_KEYS: Final = 1_000
 """So many keys of each type are asked in any case, or four times as many as a list has."""
+
+
+class LongestKeys(Protocol):
+    """The lists of the longest keys by type, as `TopKeys` has them."""
+
+    @property
+    def top(self) -> int:
+        """Keys in each list."""
+
+    def length_floor(self, key_type: bytes | None) -> int:
+        """Return from which length on a key would be listed, or be above the thresholds, as known by now."""
+        ...
+
+    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
+        """Count in that there are keys whose length is not known, but that it is so much at most."""
 
 
 class LateLengths:
@@ -40,7 +55,7 @@ class LateLengths:
         self._pausing: set[bytes | None] = set()
         """Types of which so many were asked that no more may be for a while."""
 
-    def least_memory(self, key_type: bytes | None, big: TopKeys) -> int | None:
+    def least_memory(self, key_type: bytes | None, big: LongestKeys) -> int | None:
         """Return from which memory on the length of keys of this type is asked now; None where it is not at all.
 
         It rises when keys are added to `big`. After None, keys are asked again once a good number may be.
@@ -55,7 +70,7 @@ class LateLengths:
         floor = big.length_floor(key_type)
         return floor * self._plan.least_element_bytes(key_type) if floor > SHORT_LENGTH else 0
 
-    def left(self, key_type: bytes | None, big: TopKeys) -> int:
+    def left(self, key_type: bytes | None, big: LongestKeys) -> int:
         """Return how many keys of this type may still be asked now."""
         most = max(LATE_KEYS, 4 * big.top) + self._seen * LATE_SHARE
         return max(0, ceil(most - self._asked[key_type]))
@@ -73,7 +88,7 @@ class LateLengths:
         """Return how many keys are not sampled, and by type of how many the length was asked late."""
         return self._seen, tuple(self._asked.items())
 
-    def choose(self, batch: InspectedBatch, big: TopKeys) -> Sequence[int]:
+    def choose(self, batch: InspectedBatch, big: LongestKeys) -> Sequence[int]:
         """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""
         if batch.is_sampled or batch.lengths is not None or not self._plan.samples_lengths(batch.key_type):
             return ()
@@ -97,7 +112,7 @@ class LateLengths:
         least = self._plan.least_element_bytes(key_type)
         return UNKNOWN_LENGTH if memory_bytes is None or not least else max(SHORT_LENGTH, memory_bytes // least)
 
-    def leave_out(self, batch: InspectedBatch, big: TopKeys) -> None:
+    def leave_out(self, batch: InspectedBatch, big: LongestKeys) -> None:
         """Tell `big` of keys whose length was asked in vain."""
         memory = batch.memory_bytes
         big.leave_out(batch.key_type, self.most_length(batch.key_type, None if memory is None else max(memory)))

@@ -21,7 +21,7 @@ from rtui.server.deployment.nodes import ServerNode
 from rtui.server.engine import is_compiled
 from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.inspection.largest import complete_largest, largest_keys
-from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import key_sizes, memory_bound
 from rtui.server.scan.cursor import Dialect
@@ -51,13 +51,15 @@ def _compiled(separators: Sequence[bytes]) -> Callable[[InspectionPipeline, Scan
 class NodeInspection:
     """One node of one pass; `begin` it before the rest."""
 
-    def __init__(self, node: ServerNode, findings: Aggregates, separators: Sequence[bytes]) -> None:
+    def __init__(
+        self, node: ServerNode, findings: Aggregates, separators: Sequence[bytes], new_pipeline: NewPipeline
+    ) -> None:
         connection = node.connection
         self.node = node
         self.connection = connection
         self.capabilities = Capabilities()
         self.plan = InspectionPlan(self.capabilities, connection.server, connection.no_touch)
-        self.pipeline = InspectionPipeline(
+        self.pipeline = new_pipeline(
             self.plan,
             findings,
             on_server=self._read_server,

@@ -36,7 +36,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import Struct
 
@@ -139,6 +139,16 @@ class InspectionPipeline:
     def unsent(self) -> int:
         """Keys about which something is still to be sent."""
         return self.listed.keys + self._typed.keys + self.last_stages.keys + self._encodings.keys
+
+    @property
+    def key_share(self) -> float:
+        """As if each key got all questions."""
+        return 1.0
+
+    @property
+    def engine(self) -> str:
+        """What does its work, as reports say it."""
+        return "pure" if self._compile is None else "compiled"
 
     @property
     def is_compiled(self) -> bool:
@@ -351,3 +361,7 @@ class InspectionPipeline:
             self._typed.add(batch)
         else:
             self.last_stages.go_on(batch)
+
+
+NewPipeline: TypeAlias = Callable[..., InspectionPipeline]
+"""Makes what asks about the keys of one node; it takes what `InspectionPipeline` does."""

@@ -29,7 +29,6 @@ from rtui.analysis.report.document import (
 )
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
-from rtui.server.engine import engine_name
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.guard.evidence import counts_sizes
 from rtui.server.health.info import parse_key_sizes
@@ -173,7 +172,7 @@ def head(
         columns=columns,
         notes=tuple(texts),
         rtui_version=__version__,
-        engine="compiled" if pipelines[0].is_compiled else "table" if engine_name() == "table" else "pure",
+        engine=pipelines[0].engine,
     )
 
 

@@ -54,10 +54,15 @@ class ListedKeys:
         waiting = self._sampled if is_sampled else self._others
         waiting += keys
 
-    def take(self, most: int) -> Iterator[InspectedBatch]:
-        """Take up to so many keys; of sampled keys and others so many that both run out together."""
+    def take(self, most: int, *, least: int = 1) -> Iterator[InspectedBatch]:
+        """Take up to so many keys; of sampled keys and others so many that both run out together.
+
+        While less than `least` sampled keys wait, others are taken alone, and then these are first.
+        """
         waiting = len(self._sampled) + len(self._others)
         sampled = -(-len(self._sampled) * min(most, waiting) // max(1, waiting))
+        if least > 1 and self._others:
+            sampled = min(most, len(self._sampled)) if len(self._sampled) >= least else 0
         others = min(most, waiting) - sampled
         if sampled:
             taken, self._sampled = self._sampled[:sampled], self._sampled[sampled:]

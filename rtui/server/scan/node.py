@@ -86,6 +86,10 @@ class QuerySource(Protocol):
     """Server time for the whole inspection of a key until it is measured, in µs."""
 
     @property
+    def key_share(self) -> float:
+        """How much of a whole inspection the keys that are listed get on average, above 0 and at most 1."""
+
+    @property
     def waiting(self) -> int:
         """Keys about which something is still to be sent, or answers are to be read."""
 

@@ -54,7 +54,7 @@ class Request:
     replies: asyncio.Future[list[Reply]]
     scanned: Range | None = None
     count: int = 0
-    """COUNT of its SCAN, 0 without one."""
+    """What the keys that its SCAN lists will cost, 0 without one; the COUNT of it where nothing is asked of them."""
     queries: KeyQueries | None = None
     is_void: bool = False
     """Whether the scan has begun again since this was sent, so that its replies mean nothing."""
@@ -248,7 +248,8 @@ class ScanPipeline:
             return False
         source = self.source
         most_count = int(PAGE_BYTES / max(1.0, self.listing.name_bytes))
-        count = max(1, min(self.pacer.count, self._most_count, most_count))
+        share = 1.0 if source is None else source.key_share
+        count = max(1, min(round(self.pacer.count / share), self._most_count, most_count))
         is_behind = source is not None and source.unsent > count * max(MAX_WAITING_COUNTS, 2 * self.pacer.depth)
         one = None if is_behind else self._idle_range()
         has_turn = one is None or not self.is_alone
@@ -264,7 +265,7 @@ class ScanPipeline:
         if one is not None:
             commands.append(self._template.command(one.cursor, count))
             one.is_started = True
-        sent_count = 0 if one is None else count
+        sent_count = 0 if one is None else max(1, round(count * share))
         request = Request("keys", now, lane.run(*commands), one, sent_count, queries)
         self.requests.append(request)
         self.commands += sum([command.replies for command in commands])

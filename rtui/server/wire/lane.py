@@ -287,7 +287,8 @@ class Lane(asyncio.BufferedProtocol):
                 self.log.answered(replies, self.traffic.bytes_in)
                 for report in self.log.on_replies:
                     report(write.commands, replies, self._loop.time() - write.sent_s)
-                errors = [reply for reply in replies if isinstance(reply, ServerError)]
+                has_errors = ServerError in set(map(type, replies))
+                errors = [reply for reply in replies if isinstance(reply, ServerError)] if has_errors else []
                 if errors:
                     self.refusals.learn(write.commands, replies)
                 if self.protocol == 3:

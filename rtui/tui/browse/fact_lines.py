@@ -62,13 +62,17 @@ def name_lines(
 ) -> list[Line]:
     """Return a name on its lines, cut in the middle when it is too long for them and the `note` at the end.
 
-    Of a `raw` name it is said on a line that is left which of its letters are of another script.
+    Of a `raw` name it is said on a line that is left which of its letters are of another script, behind a longer one
+    that there are some.
     """
     room, taken = width - 2 * MARGIN, line_width(note) + NOTE_GAP if note else 0
     shown = cut_middle(name, max(room, NAME_LINES * room - taken)) if note else name
     lines: list[Line] = [(gap(MARGIN), Span(part, role)) for part in wrap(shown, room, NAME_LINES)]
     lines += [()] * (NAME_LINES - len(lines))
-    if raw is not None and not lines[-1] and (mixed := mixed_note(raw)) is not None:
+    mixed = None if raw is None else mixed_note(raw)
+    if mixed is not None and lines[-1] and not note:
+        return name_lines(name, width, role, (Span(literal("mixes scripts"), Role.WARN),))
+    if mixed is not None and not lines[-1]:
         lines[-1] = (gap(MARGIN), Span(cut_middle(mixed, max(room - taken, 0)), Role.WARN))
     space = width - MARGIN - line_width(lines[-1]) - line_width(note)
     return [*lines[:-1], (*lines[-1], gap(space), *note)] if note and space > 0 else lines

@@ -11,13 +11,15 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.pipeline import InspectionPipeline
+from rtui.server.engine import engine_name
+from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 
@@ -86,6 +88,7 @@ async def inspecting(
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    pipeline = InspectionPipeline(plan, found, first_sampled=first_sampled)
+    new_pipeline: NewPipeline = TableInspection if engine_name() == "table" else InspectionPipeline
+    pipeline = new_pipeline(plan, found, first_sampled=first_sampled)
     node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -30,6 +30,12 @@ from tests.servers import Server
 MANY = 20_000
 
 
+@pytest.fixture(autouse=True, params=["pure", "table"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What asks and reads: batches key by key, or tables."""
+    monkeypatch.setenv("RTUI_ENGINE", request.param)
+
+
 def asked(client: Any, key: bytes, *, lengths: bool) -> dict[str, Any]:
     """What an independent client is told of a key."""
     kind = client.type(key)

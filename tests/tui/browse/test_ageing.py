@@ -276,3 +276,14 @@ def test_an_age_is_told_in_steps() -> None:
     assert [age(seconds) for seconds in (-5, 9.9, 10, 59, 60, 3_599, 3_600, 90_000)] == [
         "", "", "asked 10s ago", "asked 50s ago", "asked 1m ago", "asked 59m ago", "asked 1h ago", "asked 1d ago",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [30, 60, 500])
+@pytest.mark.parametrize("width", [40, 78])
+def test_a_name_of_mixed_scripts_says_so_however_long_it_is(size: int, width: int) -> None:
+    name = "a\u0430" + "b" * size
+    lines = name_lines(SafeText(name), width, raw=name.encode())
+    assert "mixes scripts" in "".join(span.text for span in lines[-1])
+    assert all(line_width(line) <= width for line in lines)
+    plain = name_lines(SafeText("a" * size), width, raw=b"a" * size)
+    assert "mixes" not in "".join(span.text for line in plain for span in line)

@@ -1,0 +1,213 @@
+"""A search among the rows that a pass has kept, which asks the server nothing: its matches are those of that time."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+import polars as pl
+
+from rtui.analysis import humanize
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.humanize import Mark
+from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of, not_in_rows
+from rtui.analysis.query.matches import FIELD_OF, Order
+from rtui.analysis.query.places import ShardPlace, on_slots
+from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.segments import Separators
+from rtui.server.key_search import LISTED, TOP_LISTED, Stage
+from rtui.server.scan.progress import Cost, Progress, ScanState
+from rtui.server.scan.run_control import RunControl
+from rtui.server.wire.connection import State
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.supervised_tasks import end_task, start_supervised
+from rtui.table.questions import find
+from rtui.table.rows import KeptRows
+from rtui.table.schema import NEVER, keys_of
+
+_FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
+
+
+class RowsSearch:
+    """A search among rows; see `key_search.Search`."""
+
+    def __init__(
+        self,
+        rows: KeptRows,
+        query: Query,
+        separators: Separators,
+        link: Callable[[], State],
+        *,
+        shards: Sequence[ShardPlace] = (),
+        columns: Sequence[Fact] = (),
+        order: Order | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """`link` tells the state of the connection, `shards` are those of the cluster.
+
+        Raises RegexError where an expression can't be used, PlaceError where a node or shard is none of the cluster's.
+        """
+        self.query, self.order, self.columns = query, order, tuple(columns)
+        self.control = RunControl()
+        self._rows, self._link = rows, link
+        now_s = clock()
+        self._as_of_s = now_s if rows.ended_s is None else rows.ended_s
+        now_ms = round(now_s * 1000)
+        condition = condition_of(on_slots(query, shards), separators, now_ms)
+        by = None if order is None else by_order(order)
+        self._found, self._work = find(rows.chunks(), condition, now_ms, self.limit, by)
+        self._listed, self._kept = self._found.rows, list[KeyRecord]()
+        self._failure: RtuiError | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._is_over = self._is_done = False
+        self._steps = 0
+
+    @staticmethod
+    def not_in(rows: KeptRows, query: Query) -> tuple[Term, ...]:
+        """Return the terms that these rows can't answer, since the pass did not ask for it: the server has to."""
+        return not_in_rows(query, rows.known)
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change."""
+        return self._steps + self.control.revision + self._is_over + (self._task is not None)
+
+    @property
+    def stage(self) -> Stage:
+        """How far it is."""
+        if self._is_over:
+            return Stage.OVER
+        return Stage.PREPARING if self._task is None else Stage.RUNNING
+
+    @property
+    def plan(self) -> SafeText:
+        """What it asks and costs, without a full stop."""
+        return SafeText(
+            f"looks through {humanize.keys(self._rows.height)} as of {self._moment}; asks the server nothing"
+        )
+
+    @property
+    def _moment(self) -> SafeText:
+        return humanize.moment(self._as_of_s)
+
+    @property
+    def kept(self) -> Sequence[KeyRecord]:
+        """The matches that are listed; without an order, later ones are appended."""
+        rows, listed = self._found.rows, self._listed
+        if rows is not listed:
+            more = rows if self.order is not None else rows[listed.height :]
+            before = [] if self.order is not None else self._kept
+            self._kept, self._listed = [*before, *self._records(more)], rows
+        return self._kept
+
+    def _records(self, rows: pl.DataFrame) -> Iterator[KeyRecord]:
+        """Yield rows as they are listed, times to live as they were when the rows were found."""
+        as_of_ms = round(self._as_of_s * 1000)
+        for key, row in zip(keys_of(rows), rows.iter_rows(named=True), strict=True):
+            facts = {FIELD_OF[fact]: row[column] for column, fact in _FACT_OF.items() if fact is not Fact.NAME}
+            expires_ms = facts.pop("ttl_ms")
+            if expires_ms is not None:
+                facts["ttl_ms"] = NO_EXPIRY if expires_ms == NEVER else max(0, expires_ms - as_of_ms)
+            texts = {name: facts.pop(name) for name in ("key_type", "encoding")}
+            named = {name: text.encode() for name, text in texts.items() if text is not None}
+            yield KeyRecord(key, asked_at_s=self._as_of_s, **named, **facts)
+
+    @property
+    def limit(self) -> int:
+        """Matches that are listed at most."""
+        return LISTED if self.order is None else TOP_LISTED
+
+    @property
+    def count(self) -> int:
+        """All matches so far."""
+        return self._found.count
+
+    @property
+    def mark(self) -> Mark:
+        """Whether those are all."""
+        is_all = self._is_done and self._rows.is_whole and not self._found.undecided
+        return Mark.EXACT if is_all else Mark.AT_LEAST
+
+    @property
+    def progress(self) -> Progress:
+        """How far it is, in rows that were looked at."""
+        seen, height = self._found.looked_at, self._rows.height
+        if self._failure is not None:
+            return Progress(ScanState.FAILED, None, seen, reason=self._failure.happened)
+        if self._is_over:
+            return Progress(ScanState.DONE if self._is_done else ScanState.STOPPED, 1.0, seen)
+        state = ScanState.PAUSED if self.control.is_held else ScanState.RUNNING
+        return Progress(ScanState.READY if self._task is None else state, seen / height if height else 1.0, seen)
+
+    @property
+    def link(self) -> State:
+        """The connection to the server, which is not used."""
+        return self._link()
+
+    @property
+    def cost(self) -> Cost:
+        """Nothing."""
+        return Cost()
+
+    @property
+    def failure(self) -> RtuiError | None:
+        """Why it could not go on."""
+        return self._failure
+
+    @property
+    def notes(self) -> tuple[SafeText, ...]:
+        """What a reader of the matches has to know, in sentences."""
+        rows, found = self._rows, self._found
+        notes = [f"All of this is as of {self._moment}; later keys are not found."]
+        if found.expired:
+            gone = "has expired since and is" if found.expired == 1 else "have expired since and are"
+            notes.append(f"{humanize.keys(found.expired)} {gone} left out.")
+        for column, count in found.undecided.most_common():
+            fact = _FACT_OF[column]
+            terms = " ".join(str(term) for term in self.query.about(fact))
+            why = f"{fact.command} was not asked of them, or denied"
+            notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
+        if rows.missing:
+            notes.append(f"{humanize.keys(rows.missing)} were not kept and not searched: {rows.why_missing}.")
+        elif not rows.is_whole:
+            notes.append("The pass had not seen all keys by then.")
+        return tuple(SafeText(note) for note in notes)
+
+    def prepare(self) -> None:
+        """Begin: it costs the server nothing."""
+        if self._task is None:
+            self._task = start_supervised(self._search(), name="rtui search of kept rows", failed=self._failed)
+
+    def begin(self) -> None:
+        """Do nothing: it has begun."""
+
+    async def close(self) -> None:
+        """End it; what was found stays. Rows may be appended afterwards."""
+        await end_task(self._task)
+        self._is_over = True
+
+    async def _search(self) -> None:
+        try:
+            for step in self._work:
+                await self.control.wait_while_held()
+                if self.control.is_stopped:
+                    return
+                assert step is not None  # noqa: S101 - all are done elsewhere
+                doing = asyncio.ensure_future(asyncio.to_thread(step))
+                try:
+                    await asyncio.shield(doing)
+                finally:
+                    await asyncio.wait([doing])  # the rows are in use until it is over
+                self._steps += 1
+            self._is_done = True
+        finally:
+            self._work.close()
+            self._is_over = True
+
+    def _failed(self, failure: RtuiError) -> None:
+        self._failure = failure

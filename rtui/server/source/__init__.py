@@ -1,0 +1,1 @@
+"""The facts of all keys of a server as tables, without the compiled engine."""

@@ -1,0 +1,250 @@
+"""Questions to rows that are kept: which of them a condition finds, the first in some order, what is in a namespace.
+
+A question is work in slices, a chunk of rows each: whoever asks does them in another thread, shows what has been found
+in between, and may leave off after each.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
+
+import polars as pl
+
+from rtui.keyspace.slices import Steps
+from rtui.keyspace.text.segments import Separators
+from rtui.table.condition import Condition
+from rtui.table.rows import Chunk
+from rtui.table.schema import NEVER, SCHEMA, keys_of
+
+_AT: Final = "row in its chunk"
+_PASSES: Final = "passes"
+_ORDER: Final = "order"
+
+
+@dataclass(frozen=True, slots=True)
+class By:
+    """What rows are sorted by; those of which it is null come last, those that are equal in the order they came in."""
+
+    value: pl.Expr
+    is_descending: bool = False
+
+
+@dataclass(slots=True)
+class Found:
+    """What a condition has found so far."""
+
+    rows: pl.DataFrame
+    """The first rows, with the columns of the schema."""
+    count: int = 0
+    """All rows that pass."""
+    undecided: Counter[str] = field(default_factory=Counter)
+    """Rows that may pass, by the column whose null keeps them from being decided."""
+    expired: int = 0
+    """Rows that passed or may have, whose keys have expired since."""
+    looked_at: int = 0
+    """Rows that were looked at."""
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The names of the first rows, as the server has them."""
+        return keys_of(self.rows)
+
+
+def find(
+    chunks: Sequence[Chunk], condition: Condition, now_ms: int, limit: int, by: By | None = None
+) -> tuple[Found, Steps[None]]:
+    """Return what is found by a condition, of which at most `limit` rows are kept, and the work that finds it.
+
+    The rows that are kept are the first ones, or with `by` the first in that order. Keys whose time to live has run out
+    at `now_ms` are gone and only counted.
+    """
+    found = Found(pl.DataFrame(schema=SCHEMA))
+    search = _Search(found, condition, now_ms, limit, by)
+    return found, _each(chunks, search.look_at)
+
+
+def _each(chunks: Sequence[Chunk], look_at: Callable[[Chunk], None]) -> Steps[None]:
+    for chunk in chunks:
+        yield partial(look_at, chunk)
+
+
+class _Search:
+    """Looks for rows, chunk by chunk."""
+
+    def __init__(self, found: Found, condition: Condition, now_ms: int, limit: int, by: By | None) -> None:
+        self._found, self._condition, self._limit, self._by = found, condition, limit, by
+        self._expired = (pl.col("expires_ms") != NEVER) & (pl.col("expires_ms") < now_ms)
+        self._order = pl.DataFrame(schema={_ORDER: pl.Null})
+        expressions = [*condition.names, self._expired]
+        expressions += [] if condition.facts is None else [condition.facts]
+        expressions += [] if by is None else [by.value]
+        self._needed = tuple(dict.fromkeys(name for one in expressions for name in one.meta.root_names()))
+
+    def look_at(self, chunk: Chunk) -> None:
+        found, facts = self._found, self._condition.facts
+        table = chunk.columns(self._needed).with_row_index(_AT)
+        if facts is not None:
+            table = table.with_columns(facts.alias(_PASSES)).filter(pl.col(_PASSES).fill_null(True))
+        table = _passing(table, self._condition.names)
+        height = table.height
+        table = table.filter(self._expired.fill_null(False).not_())
+        found.expired += height - table.height
+        if facts is not None and table[_PASSES].null_count():
+            unknown = table.filter(pl.col(_PASSES).is_null()).select(self._condition.undecided().alias("column"))
+            found.undecided.update(unknown["column"].to_list())
+            table = table.filter(pl.col(_PASSES))
+        found.count += table.height
+        found.looked_at += chunk.height
+        if self._by is None:
+            self._keep(chunk, table.head(self._limit - found.rows.height))
+        elif self._limit:
+            self._keep_first(chunk, table.select(_AT, self._by.value.alias(_ORDER)), self._by.is_descending)
+
+    def _keep(self, chunk: Chunk, table: pl.DataFrame) -> None:
+        if table.height:
+            self._found.rows = self._found.rows.vstack(_rows_of(chunk, table[_AT]))
+
+    def _keep_first(self, chunk: Chunk, table: pl.DataFrame, is_descending: bool) -> None:
+        """Keep the first of these rows and of those that were kept before."""
+        if self._order.height == self._limit and (worst := self._order[_ORDER][-1]) is not None:
+            table = table.filter(pl.col(_ORDER) > worst if is_descending else pl.col(_ORDER) < worst)
+        first = _first(table, self._limit, is_descending)
+        if not first.height:
+            return
+        rows = self._found.rows.vstack(_rows_of(chunk, first[_AT]))
+        order = pl.concat([self._order, first.select(_ORDER)], how="vertical_relaxed").with_row_index(_AT)
+        order = order.sort(_ORDER, descending=is_descending, nulls_last=True, maintain_order=True).head(self._limit)
+        self._found.rows, self._order = rows[order[_AT]], order.select(_ORDER)
+
+
+def _passing(table: pl.DataFrame, tests: Sequence[pl.Expr]) -> pl.DataFrame:
+    """Return the rows that pass all tests, each of which is asked of those that the one before lets through."""
+    if not tests or not table.height:
+        return table
+    middle = table.height // 2
+    halves = [half.lazy() for half in (table[:middle], table[middle:])]  # each has a thread
+    for test in tests:
+        halves = [half.filter(test) for half in halves]
+    return pl.concat(pl.collect_all(halves, optimizations=pl.QueryOptFlags.none()))
+
+
+def _first(table: pl.DataFrame, limit: int, is_descending: bool) -> pl.DataFrame:
+    """Return the first rows of an order, themselves in the order of the table, without sorting all of it."""
+    known = table.filter(pl.col(_ORDER).is_not_null()) if table[_ORDER].null_count() else table
+    if known.height <= limit:
+        rest = table.filter(pl.col(_ORDER).is_null()).head(limit - known.height)
+        return known.vstack(rest)
+    values = known[_ORDER]
+    edge = values.top_k(limit).min() if is_descending else values.bottom_k(limit).max()
+    order = pl.col(_ORDER)
+    before = known.filter(order > edge if is_descending else order < edge)
+    return before.vstack(known.filter(order == edge).head(limit - before.height))
+
+
+def _rows_of(chunk: Chunk, at: pl.Series) -> pl.DataFrame:
+    """Return rows of a chunk with the columns of the schema."""
+    return chunk.columns(SCHEMA)[at].cast(SCHEMA)
+
+
+class Children:
+    """What lies right below a namespace, so far."""
+
+    def __init__(self) -> None:
+        self._parts = [pl.DataFrame(schema=_CHILDREN)]
+
+    @property
+    def table(self) -> pl.DataFrame:
+        """A row a child: `name` (the bytes of its segment and of the separator behind it), `is_namespace`, `keys`, the
+        `sum` of what is known, and `unknown`, how many keys the sum leaves out."""
+        if len(self._parts) > 1:
+            merged = pl.concat(self._parts).group_by("name", "is_namespace")
+            self._parts = [merged.agg(pl.col("keys", "sum", "unknown").sum())]
+        return self._parts[0]
+
+    def add(self, sums: pl.DataFrame) -> None:
+        """Add the sums of more rows."""
+        self._parts.append(sums)
+
+    def first(self, limit: int, by: str = "sum") -> pl.DataFrame:
+        """Return the children with most of a column."""
+        return self.table.sort(by, "name", "is_namespace", descending=[True, False, False]).head(limit)
+
+
+_CHILDREN: Final = pl.Schema(
+    {"name": pl.Binary(), "is_namespace": pl.Boolean(), "keys": pl.Int64(), "sum": pl.Int64(), "unknown": pl.Int64()}
+)
+
+
+def children(
+    chunks: Sequence[Chunk], below: Condition, prefix: bytes, separators: Separators, column: str = "memory_bytes"
+) -> tuple[Children, Steps[None]]:
+    """Return the children of a namespace with the sums of a column, and the work that finds them.
+
+    `prefix` are the bytes that all names below the namespace begin with, its last separator included; `below` finds
+    just these.
+    """
+    found = Children()
+    needed = ("name", "raw", "slot", column)
+    split = _Split(prefix, separators)
+
+    def look_at(chunk: Chunk) -> None:
+        values = pl.col(column)
+        sums = (
+            split(_passing(chunk.columns(needed), below.names))
+            .group_by("name", "is_namespace")
+            .agg(
+                pl.len().cast(pl.Int64).alias("keys"),
+                values.cast(pl.Int64).sum().alias("sum"),
+                values.null_count().cast(pl.Int64).alias("unknown"),
+            )
+        )
+        found.add(sums)
+
+    return found, _each(chunks, look_at)
+
+
+class _Split:
+    """Replaces the names of a table by what comes after a prefix, up to the first separator."""
+
+    def __init__(self, prefix: bytes, separators: Separators) -> None:
+        self._prefix, self._separators, self._brace_before = prefix, separators, b"{" in prefix
+        self._expression = _first_segment(prefix, separators)
+
+    def __call__(self, table: pl.DataFrame) -> pl.DataFrame:
+        odd = pl.lit(True) if self._expression is None else pl.col("raw").is_not_null()
+        if self._expression is not None and not self._brace_before:
+            odd |= pl.col("name").str.contains("{", literal=True)
+        plain, others = table.filter(~odd), table.filter(odd)
+        parts = []
+        if plain.height and self._expression is not None:
+            name = pl.col("name").str.strip_prefix(self._prefix.decode()).str.extract(self._expression)
+            ends = [name.str.ends_with(one.decode()) for one in self._separators.values]
+            parts.append(
+                plain.with_columns(name.cast(pl.Binary), pl.any_horizontal(*ends, False).alias("is_namespace"))
+            )
+        if others.height:
+            suffixes = [key[len(self._prefix) :] for key in keys_of(others)]
+            triples = [self._separators.split_first(one, brace_before=self._brace_before) for one in suffixes]
+            names = pl.Series("name", [head + separator for head, separator, _ in triples], dtype=pl.Binary)
+            is_namespace = pl.Series("is_namespace", [bool(separator) for _, separator, _ in triples], dtype=pl.Boolean)
+            parts.append(others.with_columns(names, is_namespace))
+        return pl.concat(parts) if parts else table.with_columns(pl.col("name").cast(pl.Binary), is_namespace=False)
+
+
+def _first_segment(prefix: bytes, separators: Separators) -> str | None:
+    """Return the expression for a segment without a brace and the separator behind it; None where there is none."""
+    try:
+        prefix.decode()
+        texts = [value.decode() for value in separators.values]
+    except UnicodeDecodeError:
+        return None
+    if any("{" in text for text in texts):
+        return None
+    ends = "|".join("".join(f"\\x{{{ord(one):x}}}" for one in text) for text in texts)
+    if all(len(text) == 1 for text in texts) and texts:
+        return rf"\A([^{ends.replace('|', '')}]*(?:{ends})?)"
+    return rf"(?s)\A(.*?(?:{ends + '|' if ends else ''}\z))"

@@ -1,0 +1,244 @@
+"""The rows of a pass, kept to be asked later: in memory within a budget, beyond it in private files or not at all.
+
+Tables come as a pass finds them. Some hundred thousand rows at a time are packed into a chunk: columns that say the
+same of every row are left out, numbers take as few bytes as the largest needs, and names are copied out of the buffers
+of the pages that they came in, which would stay whole.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from rtui.table.private_folder import PrivateFolder
+from rtui.table.schema import SCHEMA
+
+CHUNK_ROWS: Final = 1 << 18
+"""Rows of a chunk; a question looks at one chunk after the other."""
+
+MOST_ROWS: Final = 5_000_000
+"""No more rows are kept in memory."""
+
+ROW_BYTES: Final = 60
+"""What a row in memory takes at most, its name left out."""
+
+LEAST_FREE_BYTES: Final = 1 << 30
+"""So much of a disk stays free."""
+
+_SMALL: Final = {
+    column: pl.Categorical(pl.Categories(f"kept {column}", "rtui", pl.UInt8())) for column in ("type", "encoding")
+}
+"""Categories whose codes take a byte, as long as there are no more than 255."""
+
+_INTEGERS: Final = ((pl.Int8(), 1 << 7), (pl.Int16(), 1 << 15), (pl.Int32(), 1 << 31))
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Rows that lie together, with a few columns at a time."""
+
+    height: int
+    same: dict[str, Any]
+    """Columns that are left out, and what each holds in every row."""
+    read: Callable[[Sequence[str]], pl.DataFrame]
+    """Returns some of the other columns."""
+
+    def columns(self, names: Iterable[str]) -> pl.DataFrame:
+        """Return columns of the key table, in which numbers may be narrower and categories others than there."""
+        names = tuple(names)
+        found = self.read([name for name in names if name not in self.same] or ["name"])
+        left_out = (pl.lit(self.same[name], SCHEMA[name]).alias(name) for name in names if name in self.same)
+        return found.with_columns(*left_out).select(names)
+
+
+class KeptRows:
+    """Rows of a pass. A question to them has to be over, or left off, before more are appended."""
+
+    def __init__(
+        self, began_s: float, budget_bytes: int, *, folder: Path | None = None, most_rows: int = MOST_ROWS
+    ) -> None:
+        """Keep up to `most_rows` in `budget_bytes` of memory, and those beyond in files in a folder, if any."""
+        self.began_s = began_s
+        """When the pass began, in seconds since the epoch: keys that came later may be missing."""
+        self.ended_s: float | None = None
+        """When the pass ended; None as long as it goes on."""
+        self.height = 0
+        """Rows that are kept."""
+        self.missing = 0
+        """Rows that were found and are not kept."""
+        self.why_missing = ""
+        """Why not, without a full stop."""
+        self.known: set[str] = set()
+        """Columns of which something is known."""
+        self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder
+        self._chunks: list[Chunk] = []
+        self._open: list[pl.DataFrame] = []
+        self._open_rows = self._bytes = 0
+        self._is_spilling = self._is_all = False
+        self._files: PrivateFolder | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are the rows of all keys that were there from the beginning of the pass to its end."""
+        return self._is_all and not self.missing
+
+    @property
+    def is_spilled(self) -> bool:
+        """Whether some rows are in files."""
+        return self._files is not None
+
+    def append(self, table: pl.DataFrame) -> None:
+        """Keep the rows of a table with the columns of the schema."""
+        if not table.height:
+            return
+        if self.why_missing:
+            self.missing += table.height
+            return
+        self.known.update(column.name for column in table if column.null_count() < table.height)
+        table = table.select(column for column in table.columns if column in self.known)
+        more = int(table["name"].str.len_bytes().cast(pl.Int64).sum()) + ROW_BYTES * table.height
+        is_over = self._bytes + more > self._budget_bytes or self.height + table.height > self._most_rows
+        if is_over and not self._is_spilling:
+            self._pack()
+            self._is_spilling = True
+            if self._folder is None:
+                self._give_up(table.height, "they would take more memory than rtui may use for them")
+                return
+        self._bytes += more
+        self.height += table.height
+        self._open.append(table)
+        self._open_rows += table.height
+        if self._open_rows >= CHUNK_ROWS:
+            self._pack()
+
+    def finish(self, ended_s: float, *, is_all: bool) -> None:
+        """End the pass, which has found all keys or not."""
+        self._pack()
+        self.ended_s, self._is_all = ended_s, is_all
+
+    def close(self) -> None:
+        """Forget all rows and remove their files."""
+        self._chunks, self._open, self._open_rows, self.height = [], [], 0, 0
+        if self._files is not None:
+            self._files.close()
+
+    def chunks(self) -> list[Chunk]:
+        """Return all rows that are kept, in the order in which they came."""
+        return [*self._chunks, *([_in_memory(self._opened(), {})] if self._open else [])]
+
+    def _opened(self) -> pl.DataFrame:
+        """Return the rows that are not packed yet, with the columns of the schema."""
+        table = pl.concat(self._open, how="diagonal")
+        missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in SCHEMA if name not in table.columns)
+        return table.with_columns(*missing).select(*SCHEMA)
+
+    def _pack(self) -> None:
+        if not self._open:
+            return
+        table, self._open, self._open_rows = self._opened(), [], 0
+        try:
+            self._chunks.append(self._spilled(table) if self._is_spilling else _packed(table))
+        except OSError as error:
+            self.height -= table.height
+            self._give_up(table.height, f"they can't be written: {error.strerror or type(error).__name__}")
+
+    def _give_up(self, rows: int, why: str) -> None:
+        self.missing += rows
+        self.why_missing = why
+
+    def _spilled(self, table: pl.DataFrame) -> Chunk:
+        """Write rows into a file; raises OSError."""
+        assert self._folder is not None  # noqa: S101 - spilling
+        if self._files is None:
+            self._files = PrivateFolder(self._folder)
+        if shutil.disk_usage(self._files.path).free < LEAST_FREE_BYTES + table.estimated_size():
+            raise OSError(0, "the disk is nearly full")
+        same = _same(table)
+        name = f"{len(self._chunks):06}.parquet"
+        path = self._files.path / name
+        with self._files.create(name) as file:
+            table.drop(*same).write_parquet(file, compression="lz4", statistics=False)
+        return Chunk(table.height, same, lambda columns: pl.read_parquet(path, columns=list(columns)))
+
+
+def memory_budget() -> int:
+    """Return a quarter of the bytes of memory that are free, or that are left of what a control group allows."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable"))
+    except (OSError, StopIteration):
+        free = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return max(0, min(free, *_left_in_groups(Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")))) // 4
+
+
+def _left_in_groups(of_process: Path, root: Path) -> list[int]:
+    """Return what is left of the memory that each control group above this process allows; at least one number."""
+    left = [1 << 62]
+    try:
+        lines = of_process.read_text().splitlines()
+    except OSError:
+        return left
+    for line in lines:
+        _, controllers, group = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        files = ("memory.max", "memory.current") if not controllers else _VERSION_1
+        top = root / controllers
+        inner = top / group.lstrip("/")
+        for folder in (inner, *(one for one in inner.parents if one.is_relative_to(top))):
+            try:
+                most, used = ((folder / name).read_text().strip() for name in files)
+            except OSError:
+                continue
+            if most.isdigit() and used.isdigit():
+                left.append(int(most) - int(used))
+    return left
+
+
+_VERSION_1: Final = ("memory.limit_in_bytes", "memory.usage_in_bytes")
+
+
+def _in_memory(table: pl.DataFrame, same: dict[str, Any]) -> Chunk:
+    return Chunk(table.height, same, table.select)
+
+
+def _same(table: pl.DataFrame) -> dict[str, Any]:
+    """Return the columns that hold the same in every row, with that; names left out."""
+    found: dict[str, Any] = {}
+    for column in table.drop("name"):
+        if column.null_count() == table.height:
+            found[column.name] = None
+        elif column.dtype == pl.Binary or column.null_count():
+            continue
+        elif (codes := column.to_physical()).min() == codes.max():
+            found[column.name] = column[0]
+    return found
+
+
+def _packed(table: pl.DataFrame) -> Chunk:
+    """Return rows in as little memory as they need."""
+    same = _same(table)
+    columns = [_narrow(column) for column in table.drop(*same)]
+    return _in_memory(pl.DataFrame(columns).rechunk(), same)
+
+
+def _narrow(column: pl.Series) -> pl.Series:
+    if column.dtype == pl.String:
+        return column + ""  # a copy in buffers of its own
+    if column.dtype == pl.Int64:
+        low, high = column.min(), column.max()
+        for narrower, end in _INTEGERS:
+            if isinstance(low, int) and isinstance(high, int) and -end <= low and high < end:
+                return column.cast(narrower)
+    if column.name in _SMALL:
+        try:
+            return column.cast(_SMALL[column.name])
+        except pl.exceptions.ComputeError:
+            pass
+    return column

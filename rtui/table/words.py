@@ -1,0 +1,261 @@
+"""What thousands of segments are by the words in them: their shapes, and the most frequent forms of whole segments.
+
+A word is a run of ASCII letters and digits. Two segments have the same *shape* where they differ only in what does not
+matter for their forms (`Identifiers.form`): digits, each against another one, and UUIDs, and words that are hashes,
+ULIDs or random tokens. So the form has to be asked for once for a shape.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rtui.table.segments import Bytes, Hashes, Places, Segments, hashes, mixed
+
+Flags = NDArray[np.bool_]
+
+_DIGITS: Final = b"0123456789"
+_LOWER: Final = b"abcdefghijklmnopqrstuvwxyz"
+
+
+def _set(letters: bytes) -> Flags:
+    return np.isin(np.arange(256), list(letters))
+
+
+_IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
+_IS_WORD: Final = _IS_DIGIT | _IS_LOWER | _IS_UPPER
+_IS_HEX: Final = _set(_DIGITS + b"abcdefABCDEF")
+_IS_VOWEL: Final = _set(b"AEIOUYaeiouy")
+_CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_IS_ULID, _IS_LOW_ULID = _set(_CROCKFORD), _set(_CROCKFORD.lower())
+
+_WIDTH: Final = 9
+"""Bits of a count of characters; no segment has more than 256."""
+_FIELDS: Final = (_DIGITS, b"abcdef", b"ABCDEF", b"ghijklmnopqrstuvwxyz", b"GHIJKLMNOPQRSTUVWXYZ", b"-_", b":={}")
+_COUNTED: Final = np.zeros(256, np.uint64)
+for _at, _of in enumerate(_FIELDS):
+    _COUNTED[list(_of)] = 1 << _WIDTH * _at
+
+_DASHES: Final = np.array([8, 13, 18, 23])
+_UUID: Final = 36
+_UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID), _DASHES)
+_ULID: Final = 26
+_HASH: Final = 8
+_TOKENS: Final = np.array([21, 22, 32, 43])
+_LONG_NUMBER: Final = 6
+_DIGEST: Final = 33
+_GROUPS: Final = 8
+_LONGEST_GROUP: Final = 4
+_SHORTEST_IP6, _LONGEST_IP6 = 7, 40
+"""Bytes of an address, the longest with a zero byte behind it."""
+_ZERO: Final = ord("0")
+
+LABELS: Final = (None, b"{email}", b"{id}", b"{ip}")
+"""What whole segments are told to be; None where nothing is told."""
+_EMAIL, _ID, _IP6 = range(1, 4)
+
+
+class _Counts:
+    """How many letters of each kind are in texts."""
+
+    def __init__(self, sums: Hashes, starts: Places, ends: Places) -> None:
+        packed = sums[ends] - sums[starts]
+        self.digits, self.low_hex, self.high_hex, low, high, self.dashes, self.marks = (
+            (packed >> np.uint64(_WIDTH * at) & np.uint64(511)).astype(np.int64) for at in range(len(_FIELDS))
+        )
+        self.low, self.high = self.low_hex + low, self.high_hex + high
+        self.letters = self.low + self.high
+        self.lengths = ends - starts
+
+
+class Words:
+    """The words of some segments, none of them LONG."""
+
+    def __init__(self, segments: Segments, places: Places) -> None:
+        starts = segments.starts[places].astype(np.int64)
+        sizes = segments.ends[places] - starts
+        self.ends = np.cumsum(sizes + 1) - 1
+        self.starts = self.ends - sizes
+        joined = np.frombuffer(segments.joined or b"\0", np.uint8).take(each_place(starts, sizes + 1), mode="clip")
+        joined[self.ends] = 0
+        self._bytes: Bytes = joined
+        edges = np.flatnonzero(np.diff(_IS_WORD[joined], prepend=False))
+        self._word_starts, self._word_ends = edges[::2], edges[1::2]
+        self._segment_of = np.searchsorted(self.ends, self._word_starts)
+        self._sums = np.zeros(len(joined) + 1, np.uint64)
+        np.cumsum(_COUNTED[joined], out=self._sums[1:])
+        self._counts = _Counts(self._sums, self.starts, self.ends)
+        self._of_words = _Counts(self._sums, self._word_starts, self._word_ends)
+        of_words = self._of_words
+        has_both = (of_words.digits > 0) & (of_words.letters > 0) & ~self._has(joined == ord("="))[self._segment_of]
+        self._is_low_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.low_hex)
+        self._is_high_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.high_hex)
+        has_both &= ~self._is_low_hash & ~self._is_high_hash
+        self._is_ulid = has_both & (of_words.lengths == _ULID)
+        begins = self._word_starts[self._is_ulid]
+        texts = joined[begins[:, None] + np.arange(_ULID)]
+        is_ulid = _IS_ULID[texts].all(axis=1) | _IS_LOW_ULID[texts].all(axis=1)
+        self._is_ulid[self._is_ulid] = is_ulid & (joined[begins] <= ord("7"))
+        self._is_token = has_both & (of_words.lengths >= 21) & (of_words.lengths <= 64) & ~self._is_ulid
+        self._is_token &= (of_words.lengths <= 22) | (of_words.lengths >= 27)
+        self._is_token &= self._is_random(of_words, self._word_starts, self._word_ends)
+
+    @property
+    def is_plain(self) -> Flags:
+        """By segment: whether its shape is sure to decide, but for digits."""
+        found: Flags = self._counts.marks == 0
+        return found
+
+    def shapes(self, *, keeps_digits: bool = False, is_loose: bool = False) -> Hashes:
+        """Return the shape of each segment.
+
+        With `keeps_digits`, digits in words with letters stay. Numbers of any length are the same in a loose shape.
+        """
+        joined, starts, of_words = self._bytes.copy(), self._word_starts, self._of_words
+        is_number = of_words.letters == 0
+        if keeps_digits:
+            joined[each_place(starts[is_number], of_words.lengths[is_number])] = _ZERO
+        else:
+            joined[_IS_DIGIT[joined]] = _ZERO
+        salts, offsets = np.zeros(len(self.ends), np.uint64), np.arange(len(starts), dtype=np.uint64)
+        is_left = np.ones(len(joined), bool)
+        for fill, which in (
+            (b"a", self._is_low_hash),
+            (b"A", self._is_high_hash),
+            (b"U", self._is_ulid),
+            (b"z", self._is_token),
+            *((b"0", one) for one in (is_number,) if is_loose),
+        ):
+            joined[starts[which]] = fill[0]
+            is_left[each_place(starts[which] + 1, of_words.lengths[which] - 1)] = False
+            first_words = np.searchsorted(self._segment_of, self._segment_of[which])
+            salt = (offsets[which] - first_words.astype(np.uint64)) << np.uint64(8) | np.uint64(fill[0])
+            np.add.at(salts, self._segment_of[which], mixed(salt))
+        joined[self._uuids[:, None] + _UUID_DIGITS] = _ZERO
+        is_left[self._uuids[:, None] + _UUID_DIGITS] = True
+        kept = np.append(0, np.cumsum(is_left))
+        return hashes(joined[is_left], kept[self.starts], kept[self.ends]) + salts
+
+    def labels(self) -> NDArray[np.uint8]:
+        """Return which of `LABELS` each segment is."""
+        found = np.zeros(len(self.ends), np.uint8)
+        found[self._emails()] = _EMAIL
+        found[self._tokens()] = _ID
+        found[self._ip6()] = _IP6
+        return found
+
+    def _has(self, is_counted: Flags) -> Flags:
+        """Return which segments have one of these bytes."""
+        found = np.zeros(len(self.ends), bool)
+        found[np.searchsorted(self.ends, np.flatnonzero(is_counted))] = True
+        return found
+
+    def _is_random(self, counts: _Counts, starts: Places, ends: Places) -> Flags:
+        """Return which texts have digits and letters of both cases, and less than three of five letters in words.
+
+        In words are lower letters, with a capital in front, three or more in a row, one of them a vowel.
+        """
+        found: Flags = (counts.low > 0) & (counts.high > 0) & (counts.digits > 0) & (counts.lengths >= _TOKENS[0])
+        if found.any():
+            run_starts, sums = self._runs
+            in_words = sums[np.searchsorted(run_starts, ends)] - sums[np.searchsorted(run_starts, starts)]
+            found &= 5 * in_words < 3 * counts.letters
+        return found
+
+    @cached_property
+    def _runs(self) -> tuple[Places, Places]:
+        """Where lower letters begin, and how many letters of all runs before are in words."""
+        edges = np.flatnonzero(np.diff(_IS_LOWER[self._bytes], prepend=False))
+        starts, ends = edges[::2], edges[1::2]
+        has_capital = (starts > 0) & _IS_UPPER[self._bytes[starts - 1]]
+        lengths = ends - starts + has_capital
+        vowels = np.append(0, np.cumsum(_IS_VOWEL[self._bytes]))
+        has_vowel = vowels[ends] > vowels[starts - has_capital]
+        return starts, np.append(0, np.cumsum(np.where((lengths >= 3) & has_vowel, lengths, 0)))
+
+    @cached_property
+    def _uuids(self) -> Places:
+        """Where UUIDs begin that are words of their own."""
+        joined = self._bytes
+        starts = np.flatnonzero(joined == ord("-")) - _DASHES[0]
+        starts = starts[(starts >= 0) & (starts + _UUID < len(joined))]
+        starts = starts[(joined[starts + _DASHES[1]] == ord("-")) & (joined[starts + _DASHES[2]] == ord("-"))]
+        starts = starts[joined[starts + _DASHES[3]] == ord("-")]
+        starts = starts[_IS_HEX[joined[starts[:, None] + _UUID_DIGITS]].all(axis=1)]
+        found: Places = starts[~_IS_WORD[joined[starts + _UUID]] & ~((starts > 0) & _IS_WORD[joined[starts - 1]])]
+        return found
+
+    def _emails(self) -> Flags:
+        joined, starts, ends = self._bytes, self.starts, self.ends
+        marks = np.flatnonzero(joined == ord("@"))
+        is_email: Flags = np.bincount(np.searchsorted(ends, marks), minlength=len(ends)) == 1
+        if not is_email.any():
+            return is_email
+        is_email &= ~self._has((joined == ord("{")) | (joined == ord("}")) | (joined == ord(" ")))
+        is_email &= ~self._has((joined >= ord("\t")) & (joined <= ord("\r")))
+        at = marks[np.minimum(np.searchsorted(marks, starts), len(marks) - 1)]
+        dots = np.append(-1, np.flatnonzero(joined == ord(".")))
+        dot = dots[np.searchsorted(dots, ends) - 1]
+        tail = np.minimum(dot + 1, ends)
+        letters = _Counts(self._sums, tail, ends).letters
+        is_email &= (at > starts) & (dot > at + 1) & (letters >= 2) & (letters == ends - tail)
+        return is_email
+
+    def _tokens(self) -> Flags:
+        """Return which segments of letters, digits and dashes are random, and have no other identifier in them."""
+        counts, of_words = self._counts, self._of_words
+        found: Flags = np.isin(counts.lengths, _TOKENS) & (counts.dashes > 0)
+        found &= counts.digits + counts.letters + counts.dashes == counts.lengths
+        found &= self._is_random(counts, self.starts, self.ends)
+        if found.any():
+            may_be_more = self._is_low_hash | self._is_high_hash | self._is_ulid | self._is_token
+            may_be_more |= (of_words.letters == 0) | (of_words.digits >= _LONG_NUMBER) | (of_words.lengths >= _DIGEST)
+            found[self._segment_of[may_be_more]] = False
+            found[np.searchsorted(self.ends, self._uuids)] = False
+        return found
+
+    def _ip6(self) -> Flags:
+        colons = np.flatnonzero(self._bytes == ord(":"))
+        sizes = self._counts.lengths
+        found: Flags = np.bincount(np.searchsorted(self.ends, colons), minlength=len(sizes)) >= 2
+        found &= (sizes >= _SHORTEST_IP6) & (sizes <= _LONGEST_IP6)
+        if found.any():
+            places = self.starts[found][:, None] + np.arange(_LONGEST_IP6)
+            texts = self._bytes.take(places, mode="clip")
+            texts[np.arange(_LONGEST_IP6) >= sizes[found][:, None]] = 0
+            found[found] = _are_ip6(texts)
+        return found
+
+
+def _are_ip6(texts: Bytes) -> Flags:
+    """Return which texts, a row each with zeros behind it, are IPv6 addresses, as `end_of_ip6` has them."""
+    is_colon, is_letter = texts == ord(":"), _IS_HEX[texts]
+    found: Flags = (is_colon | is_letter | (texts == 0)).all(axis=1) & is_letter[:, 0]
+    size = colons = doubled = np.zeros(len(texts), np.int64)
+    was_colon = np.zeros(len(texts), bool)
+    for now_colon, now_letter in zip(is_colon.T, is_letter.T, strict=True):
+        size = np.where(now_letter, size + 1, 0)
+        found &= size <= _LONGEST_GROUP
+        doubled = doubled + (now_colon & was_colon)
+        colons = colons + now_colon
+        found &= now_colon | now_letter | ~was_colon  # none ends with a colon
+        was_colon = now_colon
+    one, two, three = (texts[:, at] | 0x20 for at in range(3))
+    of_links = (two == ord("c")) | (two == ord("d")) | ((two == ord("e")) & np.isin(three, list(b"89ab")))
+    is_used = (
+        (one == ord("2")) | (one == ord("3")) | ((one == ord("f")) & (of_links | (two == ord("f")) & (three == _ZERO)))
+    )
+    is_short = (
+        (doubled == 1) & (colons < _GROUPS) & is_used & is_colon[:, _LONGEST_GROUP] & is_letter[:, 1:4].all(axis=1)
+    )
+    has_letter = (is_letter & ~_IS_DIGIT[texts]).any(axis=1)
+    found &= is_short | ((doubled == 0) & (colons == _GROUPS - 1) & has_letter)
+    return found
+
+
+def each_place(starts: Places, lengths: Places) -> Places:
+    """Return all places of ranges that begin at these and have these lengths."""
+    return np.repeat(starts - np.cumsum(lengths) + lengths, lengths) + np.arange(int(lengths.sum()))

@@ -1,0 +1,200 @@
+"""Searches among rows that were kept find what a search of the server finds, as it was then."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+import pytest
+
+from rtui.analysis.humanize import Mark
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.parsing import parse
+from rtui.analysis.query.places import PlaceError, ShardPlace
+from rtui.analysis.query.terms import Fact
+from rtui.keyspace.slots import key_slot
+from rtui.keyspace.text.java_names import raw_java_name
+from rtui.keyspace.text.segments import Separators
+from rtui.server.deployment.nodes import Deployment
+from rtui.server.find import FindRun
+from rtui.server.key_search import LISTED, KeySearch, Search, Stage
+from rtui.server.options import FindOptions
+from rtui.server.rows_search import RowsSearch
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
+from rtui.server.wire.connection import Closed
+from rtui.table.rows import KeptRows
+from rtui.table.schema import SCHEMA, names_of
+from tests.server.targets import connected, eventually, target_of
+from tests.servers import Server
+
+COLON = Separators()
+LINES = (
+    "",
+    "cart",
+    "Cart",
+    "user:*:cart",
+    "user:?:[a-z]*",
+    "*é*",
+    r"re:^user:\d+",
+    "re:^.{7}$",
+    "in:user",
+    "!in:user",
+    "in:{a",
+    "pattern:user:{id}:cart",
+    "tag:a:b",
+    "slot:0-8000",
+    "type:hash",
+    "!type:hash size>100",
+    "ttl:none",
+    "ttl<2h",
+    "ttl:1h..10d cart",
+    "expires>2026-01-01",
+    "enc:listpack,embstr",
+    "idle<1d",
+    "len:3",
+    "len>2 type:string,zset",
+    "size>10G",
+)
+
+
+@pytest.fixture
+def filled(valkey: Server) -> Iterator[Server]:
+    """A server with keys of odd names and several types."""
+    with valkey.client() as client:
+        for number in range(60):
+            client.set(f"user:{number}:cart", "v" * number, px=3_600_000 * (number + 1) if number % 3 else None)
+            client.hset(f"user:{number}", mapping={"a": 1, "b": 2, "c": number})
+        for name in (
+            b"Cart",
+            b"caf\xc3\xa9",
+            b"\xff\xfe:cart",
+            b"{a:b}:c",
+            b"{a:c",
+            b"a\nb",
+            raw_java_name(b"user:7:cart") or b"",
+        ):
+            client.zadd(name, {"x": 1, "y": 2})
+    yield valkey
+
+
+def rows_of(server: Server, **more: Any) -> KeptRows:
+    """The rows of all keys, by what redis-py is told."""
+    began_s = time.time()
+    with server.client() as client:
+        keys = [bytes(key) for key in client.scan_iter(count=1000)]
+        lengths = {b"string": client.strlen, b"hash": client.hlen, b"zset": client.zcard}
+        types = [bytes(client.type(key)) for key in keys]
+        idle = [client.object("idletime", key) for key in keys]
+        facts = {
+            "type": [one.decode() for one in types],
+            "encoding": [client.object("encoding", key).decode() for key in keys],
+            "expires_ms": [client.pexpiretime(key) for key in keys],
+            "memory_bytes": [client.memory_usage(key) for key in keys],
+            "length": [lengths[one](key) for one, key in zip(types, keys, strict=True)],
+            "idle_s": idle,
+            "slot": [key_slot(key) for key in keys],
+            **more,
+        }
+    name, raw = names_of(keys)
+    columns = [pl.Series(c, facts.get(c, [None] * len(keys)), dtype=SCHEMA[c]) for c in list(SCHEMA)[2:]]
+    rows = KeptRows(began_s, 1 << 30)
+    rows.append(pl.DataFrame([name, raw, *columns]))
+    rows.finish(time.time(), is_all=True)
+    return rows
+
+
+def in_rows(rows: KeptRows, line: str, **more: Any) -> RowsSearch:
+    return RowsSearch(rows, parse(line), COLON, Closed, **more)
+
+
+async def ended(search: Search) -> Search:
+    search.prepare()
+    await eventually(lambda: search.stage is Stage.OVER)
+    assert search.failure is None
+    await search.close()
+    return search
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [None, Order(Fact.NAME), Order(Fact.TTL, is_descending=True), Order(Fact.LENGTH)])
+async def test_rows_and_the_server_give_the_same_matches(filled: Server, order: Order | None) -> None:
+    rows = rows_of(filled)
+    async with connected(target_of(filled)) as connection:
+        for line in LINES:
+            columns = (Fact.TYPE, Fact.TTL, Fact.MEMORY, Fact.ENCODING, Fact.LENGTH)
+            options = FindOptions(columns=columns, limit=LISTED, order=order, pace=Pace.FULL)
+            asked = await ended(KeySearch(FindRun(Deployment.over(connection), parse(line), options)))
+            found = await ended(in_rows(rows, line, order=order, columns=columns))
+            assert (line, found.count, found.mark) == (line, asked.count, asked.mark)
+            known = {one.key: (one.key_type, one.memory_bytes, one.encoding, one.length) for one in asked.kept}
+            assert {one.key: (one.key_type, one.memory_bytes, one.encoding, one.length) for one in found.kept} == known
+            expiries = {one.key: one.expires_at_s for one in asked.kept}
+            for one in found.kept:
+                assert (one.expires_at_s is None) is (expiries[one.key] is None)
+                assert abs((one.expires_at_s or 0) - (expiries[one.key] or 0)) < 1
+            if order is not None and order.fact is not Fact.LENGTH:
+                keys = [
+                    (order.key(one)[0], one.key) if order.fact is Fact.NAME else one.expires_at_s for one in found.kept
+                ]
+                by = [
+                    (order.key(one)[0], one.key) if order.fact is Fact.NAME else one.expires_at_s for one in asked.kept
+                ]
+                assert keys == pytest.approx(by) if order.fact is Fact.TTL else keys == by
+            assert found.cost.commands == 0
+            assert found.progress.state is ScanState.DONE
+
+
+async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(filled: Server) -> None:
+    rows = rows_of(filled, memory_bytes=[None, 500] * 63 + [None])
+    assert rows.ended_s is not None
+    later = rows.ended_s + 5 * 3_600
+    found = await ended(in_rows(rows, "user:*:cart size>100", clock=lambda: later))
+    said = " ".join(found.notes)
+    assert found.mark is Mark.AT_LEAST
+    assert "could not be decided for size>100: MEMORY USAGE was not asked of them, or denied." in said
+    everything = await ended(in_rows(rows, "user:*:cart", clock=lambda: later))
+    assert everything.mark is Mark.EXACT
+    assert everything.count == 61 - 3  # with the one that Java has serialised
+    assert "3 keys have expired since and are left out." in " ".join(everything.notes)
+
+
+def test_terms_that_need_the_server(filled: Server) -> None:
+    rows = rows_of(filled)
+    assert [str(term) for term in RowsSearch.not_in(rows, parse("freq>3 size>1K cart"))] == ["freq>3"]
+
+
+async def test_a_node_stands_for_its_slots(filled: Server) -> None:
+    rows = rows_of(filled)
+    shards = [ShardPlace(("a:1",), ((0, 8_000),)), ShardPlace(("b:1", "b:2"), ((8_001, 16_383),))]
+    found = await ended(in_rows(rows, "node:b:2", shards=shards))
+    by_slots = await ended(in_rows(rows, "slot:8001-16383"))
+    assert found.count == by_slots.count > 0
+    with pytest.raises(PlaceError):
+        in_rows(rows, "node:c:1", shards=shards)
+
+
+async def test_a_search_can_be_paused_and_ended(filled: Server) -> None:
+    search = in_rows(rows_of(filled), "cart")
+    search.control.pause()
+    search.prepare()
+    await eventually(lambda: search.progress.state is ScanState.PAUSED)
+    assert search.stage is Stage.RUNNING
+    search.control.stop()
+    await eventually(lambda: search.stage is Stage.OVER)
+    assert search.progress.state is ScanState.STOPPED
+    assert search.mark is Mark.AT_LEAST
+    await search.close()
+
+
+async def test_rows_that_are_not_whole_say_so(filled: Server) -> None:
+    whole = rows_of(filled)
+    cut = KeptRows(whole.began_s, 1 << 30, most_rows=50)
+    for start in range(0, whole.height, 25):
+        cut.append(whole.chunks()[0].columns(SCHEMA).cast(SCHEMA)[start : start + 25])
+    cut.finish(time.time(), is_all=True)
+    found = await ended(in_rows(cut, ""))
+    assert (found.count, found.mark) == (50, Mark.AT_LEAST)
+    assert f"{whole.height - 50} keys were not kept and not searched: " in " ".join(found.notes)

@@ -1,0 +1,283 @@
+"""Rows that are kept, and questions to them, against brute force."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtui.keyspace.slices import finish
+from rtui.keyspace.text.segments import Separators
+from rtui.table import rows
+from rtui.table.condition import EVERY_ROW, Condition
+from rtui.table.private_folder import PrivateFolder, remove_left
+from rtui.table.questions import By, children, find
+from rtui.table.rows import KeptRows, memory_budget
+from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
+
+NOW_MS = 1_000_000
+PLENTY = 1 << 40
+NAME = st.lists(
+    st.sampled_from([b"a", b"b", b":", b"::", b"/", b"{", b"}", b"{a:b}", "é".encode(), b"\xff", b"42"]), max_size=6
+).map(b"".join)
+FACTS = {
+    "type": st.sampled_from(["string", "hash", "a-module"]),
+    "encoding": st.sampled_from(["raw", "listpack"]),
+    "node": st.just("127.0.0.1:7000"),
+    "expires_ms": st.sampled_from([NEVER, NOW_MS - 1, NOW_MS, NOW_MS + 5, 1 << 50]),
+    "memory_bytes": st.sampled_from([0, 1, 127, 128, 70_000, 1 << 40]),
+    "length": st.integers(0, (1 << 63) - 1),
+    "idle_s": st.integers(0, 9),
+    "frequency": st.integers(0, 255),
+    "database": st.integers(0, 1),
+    "slot": st.integers(0, 16_383),
+    "sampled": st.booleans(),
+}
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> pl.DataFrame:
+    """Draw a table as a pass finds it, of which some columns are not known, and others the same in all rows."""
+    names = draw(st.lists(NAME, max_size=8))
+    name, raw = names_of(names)
+    columns = {}
+    for column, values in FACTS.items():
+        way = draw(st.sampled_from(["unknown", "same", "any"]))
+        one = draw(values)
+        drawn = [draw(st.none() | values) if way == "any" else one if way == "same" else None for _ in names]
+        columns[column] = pl.Series(column, drawn, dtype=SCHEMA[column])
+    return pl.DataFrame({"name": name, "raw": raw, **columns})
+
+
+TABLES = st.lists(tables(), max_size=5)
+
+
+def whole(found: list[pl.DataFrame]) -> pl.DataFrame:
+    return pl.concat([pl.DataFrame(schema=SCHEMA), *found])
+
+
+def kept(found: list[pl.DataFrame], chunk_rows: int = 5, folder: Path | None = None, most: int = 1 << 40) -> KeptRows:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(rows, "CHUNK_ROWS", chunk_rows)
+        made = KeptRows(1.0, PLENTY, folder=folder, most_rows=most)
+        for table in found:
+            made.append(table)
+        made.finish(2.0, is_all=True)
+    return made
+
+
+@given(TABLES, st.integers(1, 12), st.booleans())
+def test_rows_come_back_as_they_were(found: list[pl.DataFrame], chunk_rows: int, is_ended: bool) -> None:
+    made = kept(found, chunk_rows) if is_ended else KeptRows(1.0, PLENTY)
+    if not is_ended:
+        for table in found:
+            made.append(table)
+    back = pl.concat([pl.DataFrame(schema=SCHEMA), *(chunk.columns(SCHEMA).cast(SCHEMA) for chunk in made.chunks())])
+    assert back.equals(whole(found), null_equal=True)
+    assert made.height == back.height
+    assert made.is_whole is is_ended
+    assert made.known == {column.name for column in back if column.null_count() < back.height}
+
+
+CONDITIONS = st.sampled_from(
+    [
+        EVERY_ROW,
+        Condition((pl.col("name").str.starts_with("a"),)),
+        Condition((), pl.col("memory_bytes") > 100, ("memory_bytes",)),
+        Condition((pl.col("name") != "",), (pl.col("idle_s") < 5) & (pl.col("type") == "hash"), ("type", "idle_s")),
+        Condition((), pl.col("expires_ms") < NOW_MS + 2, ("expires_ms",)),
+    ]
+)
+ORDERS = st.sampled_from(["memory_bytes", "length", "idle_s", "name", "expires_ms", "frequency"])
+
+
+ORDERED = st.builds(lambda column, is_descending: By(pl.col(column), is_descending), ORDERS, st.booleans())
+
+
+@given(TABLES, CONDITIONS, ORDERED | st.none(), st.integers(0, 9), st.integers(1, 12))
+def test_what_is_found(found: list[pl.DataFrame], condition: Condition, by: By | None, limit: int, chunk: int) -> None:
+    result, work = find(kept(found, chunk).chunks(), condition, NOW_MS, limit, by)
+    finish(work)
+    table = whole(found)
+    passes = table.with_row_index("at").select("at", condition.expression.alias("passes"), "expires_ms").rows()
+    gone = [expires is not None and expires != NEVER and expires < NOW_MS for *_, expires in passes]
+    at = [at for (at, passing, _), is_gone in zip(passes, gone, strict=True) if passing and not is_gone]
+    assert result.count == len(at)
+    unknown = sum(passing is None and not is_gone for (_, passing, _), is_gone in zip(passes, gone, strict=True))
+    assert result.undecided.total() == unknown
+    assert result.expired == sum(
+        passing is not False and is_gone for (_, passing, _), is_gone in zip(passes, gone, strict=True)
+    )
+    assert result.looked_at == table.height
+    if by is not None:
+        values = table.select(by.value).to_series()
+        known = [one for one in at if values[one] is not None]
+        known.sort(key=lambda one: values[one], reverse=by.is_descending)
+        at = [*known, *(one for one in at if values[one] is None)]
+    assert result.rows.equals(table[at[:limit]] if at else table.clear(), null_equal=True)
+    assert result.keys == keys_of(result.rows)
+
+
+def test_a_question_can_be_left_off() -> None:
+    found = [numbered(1, start) for start in range(4)]
+    result, work = find(kept(found, 1).chunks(), EVERY_ROW, NOW_MS, 9)
+    next(work)()  # type: ignore[misc]
+    next(work)()  # type: ignore[misc]
+    work.close()
+    assert (result.looked_at, result.count, result.keys) == (2, 2, [b"key:0", b"key:1"])
+
+
+SEPARATORS = st.sampled_from(
+    [Separators(), Separators((b":", b"/")), Separators((b"::", b":")), Separators((b"\xff",)), Separators(())]
+)
+
+
+@given(TABLES, st.sampled_from([b"", b"a:", b"{a:b}:", b"{", "é".encode(), b"\xff"]), SEPARATORS, st.integers(1, 12))
+def test_children_of_a_namespace(found: list[pl.DataFrame], prefix: bytes, separators: Separators, chunk: int) -> None:
+    below = pl.map_batches(
+        ["name", "raw"],
+        lambda columns: pl.Series([key.startswith(prefix) for key in keys_of(pl.DataFrame(columns))], dtype=pl.Boolean),
+        return_dtype=pl.Boolean(),
+    )
+    result, work = children(kept(found, chunk).chunks(), Condition((below,)), prefix, separators)
+    finish(work)
+    table = whole(found)
+    wanted: dict[tuple[bytes, bool], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for key, memory in zip(keys_of(table), table["memory_bytes"], strict=True):
+        if key.startswith(prefix):
+            head, separator, _ = separators.split_first(key[len(prefix) :], brace_before=b"{" in prefix)
+            sums = wanted[head + separator, bool(separator)]
+            sums[0] += 1
+            sums[1] += memory or 0
+            sums[2] += memory is None
+    assert {(name, is_namespace): sums for name, is_namespace, *sums in result.table.rows()} == wanted
+    by_sum = sorted((-sums[1], *child) for child, sums in wanted.items())
+    assert result.first(3).select("name").rows() == [(name,) for _, name, _ in by_sum[:3]]
+
+
+@given(
+    tables=st.lists(tables().filter(lambda table: table.height > 0), min_size=1, max_size=5), most=st.integers(0, 10)
+)
+def test_rows_beyond_the_budget_are_not_kept_and_that_is_said(tables: list[pl.DataFrame], most: int) -> None:
+    made = kept(tables, most=most)
+    total = sum(table.height for table in tables)
+    assert made.height <= most
+    assert made.height + made.missing == total
+    assert sum(chunk.height for chunk in made.chunks()) == made.height
+    assert made.is_whole is (total <= most)
+    assert bool(made.why_missing) is (total > most)
+
+
+def numbered(count: int, start: int = 0) -> pl.DataFrame:
+    names = pl.Series("name", [f"key:{start + number}" for number in range(count)])
+    facts = (pl.lit(None, SCHEMA[column]).alias(column) for column in SCHEMA if column not in ("name", "memory_bytes"))
+    memory = pl.Series("memory_bytes", range(start, start + count), dtype=pl.Int64)
+    return names.to_frame().with_columns(memory, *facts).select(*SCHEMA)
+
+
+def test_the_budget_is_kept_in_bytes() -> None:
+    made = KeptRows(1.0, 100 * (rows.ROW_BYTES + 10))
+    for start in range(0, 1_000, 10):
+        made.append(numbered(10, start))
+    made.finish(2.0, is_all=True)
+    assert 90 <= made.height <= 110
+    assert made.missing == 1_000 - made.height
+    assert not made.is_whole
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    found = tmp_path / "kept"
+    yield found
+    assert not list(found.glob("*"))
+
+
+def test_rows_beyond_the_budget_go_into_private_files(folder: Path) -> None:
+    made = kept([numbered(10, start) for start in range(0, 100, 10)], 20, folder, most=35)
+    assert made.is_whole
+    assert made.is_spilled
+    (inner,) = folder.iterdir()
+    assert stat.S_IMODE(inner.stat().st_mode) == 0o700
+    files = list(inner.iterdir())
+    assert len(files) >= 3
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    result, work = find(
+        made.chunks(),
+        Condition((), pl.col("memory_bytes") >= 30, ("memory_bytes",)),
+        NOW_MS,
+        3,
+        By(pl.col("memory_bytes"), True),
+    )
+    finish(work)
+    assert (result.count, result.keys) == (70, [b"key:99", b"key:98", b"key:97"])
+    remove_left(folder)
+    assert inner.exists()
+    made.close()
+    assert not inner.exists()
+
+
+def test_rows_that_cannot_be_written_are_missing(tmp_path: Path) -> None:
+    blocked = tmp_path / "a file"
+    blocked.touch()
+    made = kept([numbered(10, start) for start in range(0, 100, 10)], 20, blocked, most=35)
+    assert not made.is_whole
+    assert made.height == 30
+    assert made.missing == 70
+    assert made.why_missing.startswith("they can't be written: ")
+
+
+@pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "pass", "sys.exit(3)"])
+def test_files_are_gone_at_the_end_or_at_the_next_start(folder: Path, end: str) -> None:
+    program = f"""
+import os, signal, sys
+from pathlib import Path
+from rtui.table.private_folder import PrivateFolder
+made = PrivateFolder(Path(sys.argv[1]))
+made.create("rows").close()
+print(made.path, flush=True)
+{end}
+"""
+    ended = subprocess.run([sys.executable, "-c", program, str(folder)], capture_output=True, text=True, check=False)
+    left = Path(ended.stdout.strip())
+    assert left.parent == folder
+    assert left.exists() is (ended.returncode == -signal.SIGKILL)
+    mine = PrivateFolder(folder)
+    remove_left(folder)
+    assert list(folder.iterdir()) == [mine.path]
+    mine.close()
+
+
+def test_links_are_not_followed(tmp_path: Path, folder: Path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "precious").touch()
+    folder.mkdir()
+    link = folder / "rows-0123456789abcdef"
+    link.symlink_to(other)
+    remove_left(folder)
+    assert (other / "precious").exists()
+    link.unlink()
+
+
+def test_the_budget_is_a_part_of_what_is_free(tmp_path: Path) -> None:
+    physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    assert 0 < memory_budget() <= physical // 4
+    group = tmp_path / "groups" / "a" / "b"
+    group.mkdir(parents=True)
+    (group / "memory.max").write_text("max\n")
+    (group / "memory.current").write_text("5\n")
+    (group.parent / "memory.max").write_text("1000\n")
+    (group.parent / "memory.current").write_text("400\n")
+    of_process = tmp_path / "cgroup"
+    of_process.write_text("0::/a/b\n")
+    assert min(rows._left_in_groups(of_process, tmp_path / "groups")) == 600
