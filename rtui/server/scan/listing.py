@@ -15,7 +15,7 @@ from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import BeginningWatch, Dialect, slots_between
 from rtui.server.scan.node import ScanNode
-from rtui.server.scan.page import BeginAgainError, ScanFilter, scan_page
+from rtui.server.scan.page import BeginAgainError, ScanFilter, measured_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import Range, Ranges
 from rtui.server.scan.saved_ranges import SavedRanges
@@ -109,7 +109,7 @@ class Listing:
         Raises ServerBusyError, CursorOrderError and ScanRefusedError, which is a BeginAgainError where the scan may go
         on from its beginning.
         """
-        cursor, keys = scan_page(reply)
+        cursor, keys, size_bytes = measured_page(reply)
         self._stuck = self._stuck + 1 if cursor == one.cursor and cursor else 0
         if self._stuck >= STUCK_AFTER:
             raise ScanRefusedError("The server answers every SCAN with the cursor it was given.")
@@ -122,7 +122,7 @@ class Listing:
             fresh = self.passes.filter.accept(fresh)
         self.keys += len(keys)
         if keys:
-            self.name_bytes = max(sum(map(len, keys)) / len(keys), 0.9 * self.name_bytes)
+            self.name_bytes = max(size_bytes / len(keys), 0.9 * self.name_bytes)
         return fresh
 
     def fraction(self, size: int | None) -> float | None:

@@ -72,6 +72,13 @@ class Limits:
     """Calls that may be under way on a link without latency, so that the server always has the next one."""
 
 
+_LIMITS: Final = {
+    "gentle": Limits(call_us=60.0, duty=0.1, ahead=1),
+    "normal": Limits(call_us=100.0, duty=0.5, ahead=1),
+    "full": Limits(call_us=150.0, duty=1.0, ahead=1),
+}
+
+
 class Pace(enum.Enum):
     """The three paces a user chooses from."""
 
@@ -79,10 +86,9 @@ class Pace(enum.Enum):
     NORMAL = "normal"
     FULL = "full"
 
-    @property
-    def limits(self) -> Limits:
+    def __init__(self, name: str) -> None:
+        self.limits = _LIMITS[name]
         """The bounds of this pace."""
-        return _LIMITS[self]
 
     def faster(self) -> Pace:
         """The next faster pace, or this one."""
@@ -91,13 +97,6 @@ class Pace(enum.Enum):
     def slower(self) -> Pace:
         """The next slower pace, or this one."""
         return Pace.NORMAL if self is Pace.FULL else Pace.GENTLE
-
-
-_LIMITS: Final = {
-    Pace.GENTLE: Limits(call_us=60.0, duty=0.1, ahead=1),
-    Pace.NORMAL: Limits(call_us=100.0, duty=0.5, ahead=1),
-    Pace.FULL: Limits(call_us=150.0, duty=1.0, ahead=1),
-}
 
 
 def low_quartile(values: Collection[_T]) -> _T:

@@ -62,7 +62,14 @@ def _what_to_do(refusal: ServerError) -> str:
 
 
 def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
-    """Return cursor and keys of a reply to SCAN; raises ScanRefusedError or ServerBusyError for anything else.
+    """Return cursor and keys of a reply to SCAN; raises as `measured_page` does."""
+    return measured_page(reply)[:2]
+
+
+def measured_page(reply: Reply) -> tuple[int, list[bytes], int]:
+    """Return cursor and keys of a reply to SCAN, and how many bytes the names of the keys have together.
+
+    Raises ScanRefusedError or ServerBusyError for anything else.
 
     It is a BeginAgainError where the server may answer if the scan begins again.
     """
@@ -84,9 +91,13 @@ def scan_page(reply: Reply) -> tuple[int, list[bytes]]:
     number = int(cast("bytes", cursor)) if is_number else POSITION_END
     if number >= POSITION_END:
         raise ScanRefusedError(f"{_NO_PAGE}: its cursor is no number of 64 bits.")
-    if not isinstance(keys, list) or not set(map(type, keys)) <= {bytes}:
+    try:
+        size_bytes = len(b"".join(cast("list[bytes]", keys)))
+    except TypeError:
+        size_bytes = -1
+    if not isinstance(keys, list) or size_bytes < 0:
         raise ScanRefusedError(f"{_NO_PAGE}: its keys are no names.")
-    return number, cast("list[bytes]", keys)
+    return number, cast("list[bytes]", keys), size_bytes
 
 
 def key_count(reply: Reply) -> int | None:

@@ -65,31 +65,48 @@ class Request:
         return self.count if self.queries is None else max(self.count, self.queries.keys)
 
 
-class RequestsUnderWay(deque[Request]):
+class RequestsUnderWay:
     """Requests in the order in which they were sent and will be answered."""
 
-    @property
-    def working(self) -> int:
+    def __init__(self) -> None:
+        self.waiting: deque[Request] = deque()
+        self.working = 0
         """How many are for keys; probes cost nothing."""
-        return sum([request.purpose == "keys" for request in self])
-
-    @property
-    def scanned(self) -> list[Range | None]:
+        self.scanned: set[Range] = set()
         """Ranges whose next page is under way."""
-        return [request.scanned for request in self if not request.is_void]
+
+    def __len__(self) -> int:
+        return len(self.waiting)
+
+    def add(self, request: Request) -> None:
+        """Take up what was sent last."""
+        self.waiting.append(request)
+        self.working += request.purpose == "keys"
+        if request.scanned is not None:
+            self.scanned.add(request.scanned)
+
+    def take(self) -> None:
+        """Forget the first one: it was answered."""
+        request = self.waiting.popleft()
+        self.working -= request.purpose == "keys"
+        if request.scanned is not None:
+            self.scanned.discard(request.scanned)
 
     def void(self) -> None:
         """Have the replies to everything that is under way ignored: the scan begins again."""
-        for request in self:
+        self.scanned.clear()
+        for request in self.waiting:
             request.is_void = True
 
     def drop(self) -> None:
         """Cancel all of them; their queries are asked again."""
-        for request in self:
+        for request in self.waiting:
             request.replies.cancel()
             if request.queries is not None and not request.is_void:
                 request.queries.lost()
-        self.clear()
+        self.waiting.clear()
+        self.scanned.clear()
+        self.working = 0
 
 
 class ScanPipeline:
@@ -205,7 +222,7 @@ class ScanPipeline:
                 else:
                     await self._control.sleep(self.pacer.wait_s(self._loop.time()))
                 continue
-            first = requests[0]
+            first = requests.waiting[0]
             has_waited = not first.replies.done()
             if has_waited:  # no longer than until another request may be sent
                 wait_s = self.pacer.wait_s(self._loop.time())
@@ -229,7 +246,9 @@ class ScanPipeline:
             return None
         scanned = self.requests.scanned
         idle = [one for one in self.listing.ranges.under_way(self.pacer.depth) if one not in scanned]
-        return max(idle, key=lambda one: one.end - one.position, default=None)
+        if len(idle) < 2:
+            return idle[0] if idle else None
+        return max(idle, key=lambda one: one.end - one.position)
 
     def _fill(self, lane: Lane) -> None:
         """Send whatever may be sent now."""
@@ -237,14 +256,14 @@ class ScanPipeline:
             return
         now = self._loop.time()
         self.pacer.pace = self._control.pace
-        while self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
+        while self.requests.working < self.pacer.depth and self.pacer.wait_s(now) <= 0 and self._send_next(lane, now):
             pass
         if self.requests.working and now >= self.probe.due_at and not self.is_alone:
             self._send_probe(lane, now)
 
     def _send_next(self, lane: Lane, now: float) -> bool:
         """Send the next SCAN and the queries that are due in one write; return whether there was anything to send."""
-        if self.requests.working >= self.pacer.depth or (self.is_alone and self.requests):
+        if self.is_alone and self.requests:
             return False
         source = self.source
         most_count = int(PAGE_BYTES / max(1.0, self.listing.name_bytes))
@@ -267,7 +286,7 @@ class ScanPipeline:
             one.is_started = True
         sent_count = 0 if one is None else max(1, round(count * share))
         request = Request("keys", now, lane.run(*commands), one, sent_count, queries)
-        self.requests.append(request)
+        self.requests.add(request)
         self.commands += sum([command.replies for command in commands])
         self.pacer.add_sent(request.cost_keys, now)
         return True
@@ -278,7 +297,7 @@ class ScanPipeline:
         Raises ConnectionLost, ServerBusyError, ScanRefusedError or CursorOrderError. Queries that were not answered are
         still under way then, and so asked again.
         """
-        request = self.requests[0]
+        request = self.requests.waiting[0]
         replies = request.replies.result()
         now = self._loop.time()
         idle_s = self.pacer.idle_s or 0.0
@@ -289,14 +308,14 @@ class ScanPipeline:
         self.bytes_in += lane.traffic.bytes_in - counted_in
         self.bytes_out += lane.traffic.bytes_out - counted_out
         if request.is_void or request.purpose != "keys":
-            self.requests.popleft()
+            self.requests.take()
             if not request.is_void:
                 self._process_probe(request.purpose, replies[0], round_trip_s)
             return
         one, queries, fresh = request.scanned, request.queries, None
         if one is not None:
             fresh = self.listing.take_page(one, replies.pop())
-        self.requests.popleft()
+        self.requests.take()
         cost_keys = request.cost_keys
         self.pacer.observe(cost_keys, round_trip_s)
         self.probe.add_spent(len(replies) + (one is not None), cost_keys, self.pacer.cost_us(cost_keys))
@@ -313,10 +332,10 @@ class ScanPipeline:
     def _send_probe(self, lane: Lane, now: float) -> None:
         """Ask for the number of keys, for what it has cost, and in a cluster, if it is time, for the node's view."""
         size, clock = self.probe.commands(now)
-        self.requests.append(Request("size", now, lane.run(size)))
+        self.requests.add(Request("size", now, lane.run(size)))
         self.commands += 1
         if clock is not None:
-            self.requests.append(Request("clock", now, lane.run(clock)))
+            self.requests.add(Request("clock", now, lane.run(clock)))
             self.commands += 1
         passes = self.listing.passes
         if passes is None or not passes.wants_view(now, is_over=self.listing.ranges.is_done):
@@ -324,7 +343,7 @@ class ScanPipeline:
         if self.listing.node.primary_on(lane) is not None:
             self._is_view_due = True
         else:
-            self.requests.append(Request("slots", now, lane.run(guard.cluster_nodes())))
+            self.requests.add(Request("slots", now, lane.run(guard.cluster_nodes())))
             self.commands += 1
 
     def _process_probe(self, purpose: str, reply: Reply, round_trip_s: float | None) -> None:
@@ -361,7 +380,7 @@ class ScanPipeline:
             commands = [guard.scan(cursor, count=1) for cursor in random_cursors]
         replies = await lane.run(*commands)
         while self.requests:
-            await asyncio.wait([self.requests[0].replies])
+            await asyncio.wait([self.requests.waiting[0].replies])
             self._process(lane, has_waited=False)
         self.commands += len(commands)
         cursors = []

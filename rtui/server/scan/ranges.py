@@ -27,7 +27,7 @@ from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, covered_s
 Slots: TypeAlias = Sequence[tuple[int, int]]
 """Slots that a cluster node owns, as inclusive pairs."""
 
-HEAD_KEYS: Final = 4 * 1000
+HEAD_KEYS: Final = 2 * 1000
 """Keys of a range's beginning that are remembered until all ranges before it have ended: more than a page, which
 is what they can run over by."""
 
@@ -43,6 +43,9 @@ EARLY_KEYS: Final = 64 * 1000
 
 RECENT_KEYS: Final = 2 * 1000
 """About so many keys of a range's last pages are remembered, and at least its last page."""
+
+SHORT_BYTES: Final = 100
+"""Of pages whose names are this long on average, or shorter, the names are remembered, of others their hashes."""
 
 Hashes: TypeAlias = "array[int]"
 """Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
@@ -88,7 +91,7 @@ class Range:
         self.head_end = span.start
         self.head_bytes = 0
         self.most_bytes = most_bytes
-        self._recent: deque[tuple[int, Hashes]] = deque()
+        self._recent: deque[tuple[int, tuple[bytes, ...] | Hashes]] = deque()
         self._recent_keys = 0
         self.tail: set[bytes] = set()
         """Keys that ranges before delivered from beyond their ends, to be left out up to `tail_end`."""
@@ -102,23 +105,29 @@ class Range:
                 self.head.update(keys)
                 self.head_end = reached
 
-    def remember_recent(self, page: Hashes, reached: int) -> None:
+    def remember_recent(self, keys: Sequence[bytes], reached: int) -> None:
         """Keep what the last pages held, the last of which went up to `reached`."""
-        if not page:
+        if not keys:
             return
-        self._recent.append((reached, page))
-        self._recent_keys += len(page)
+        is_short = sum(map(len, keys)) <= SHORT_BYTES * len(keys)
+        self._recent.append((reached, tuple(keys) if is_short else hashes_of(keys)))
+        self._recent_keys += len(keys)
         while len(self._recent) > 1 and self._recent_keys > RECENT_KEYS:
             self._recent_keys -= len(self._recent.popleft()[1])
 
-    def has_had(self, keys: frozenset[int], since: int) -> bool:
+    def has_had(self, keys: frozenset[bytes], since: int) -> bool:
         """Whether one of these is among the keys of the last pages that went beyond the position `since`."""
         for reached, page in reversed(self._recent):
             if reached <= since:
                 break
-            if not keys.isdisjoint(page):
+            if not (set(map(hash, keys)).isdisjoint(page) if isinstance(page, array) else keys.isdisjoint(page)):
                 return True
         return False
+
+
+def hashes_of(keys: Iterable[bytes]) -> Hashes:
+    """Return the hashes of names."""
+    return array("q", map(hash, keys))
 
 
 def checked_spans(dialect: Dialect, spans: Iterable[CursorSpan]) -> list[CursorSpan]:
@@ -184,7 +193,7 @@ class Ranges:
         self._early: list[tuple[int, int, Hashes]] = []
         """What pages delivered that may be from between two positions before their own range, ahead of ranges there."""
         before = Range(CursorSpan(0, ordered[0].start if ordered else 0), 0, has_border=False)
-        before.remember_recent(array("q", map(hash, first_keys)), before.end)
+        before.remember_recent(first_keys, before.end)
         self._sources = [before, *self._ranges] if first_keys else self._ranges
         """Whose pages a page may repeat."""
 
@@ -273,13 +282,12 @@ class Ranges:
             self._notice_repeats(one, first, before, fresh)
         if one.is_done:
             self._early = [early for early in self._early if self._is_under_way(early[0], early[1])]
-        page = array("q", map(hash, keys))
-        if page and first < one.start and self._is_under_way(first, one.start):
-            if sum(len(hashes) for _, _, hashes in self._early) + len(page) > EARLY_KEYS:
+        if keys and first < one.start and self._is_under_way(first, one.start):
+            if sum(len(hashes) for _, _, hashes in self._early) + len(keys) > EARLY_KEYS:
                 self.repeats_possible = True
             else:
-                self._early.append((first, one.start, page))
-        one.remember_recent(page, reached)
+                self._early.append((first, one.start, hashes_of(keys)))
+        one.remember_recent(keys, reached)
         return fresh
 
     def _notice_repeats(self, one: Range, first: int, before: int, keys: list[bytes]) -> None:
@@ -287,15 +295,15 @@ class Ranges:
 
         Its range went from `before` to its position with it; it may hold keys from `first` on.
         """
-        hashes = frozenset(map(hash, keys))
-        if any(
-            first < end and begin < one.position and not hashes.isdisjoint(early) for begin, end, early in self._early
-        ):
-            self.repeats_possible = True
+        if self._early:
+            hashes = frozenset(map(hash, keys))
+            self.repeats_possible |= any(
+                first < end and begin < one.position and not hashes.isdisjoint(early)
+                for begin, end, early in self._early
+            )
         if first < before:
-            sources = [one] if first >= one.own_start else self._sources
-            if any(other.has_had(hashes, first) for other in sources):
-                self.repeats_possible = True
+            sources, names = [one] if first >= one.own_start else self._sources, frozenset(keys)
+            self.repeats_possible |= any(other.has_had(names, first) for other in sources)
 
     def _is_under_way(self, begin: int, end: int) -> bool:
         """Whether something between two positions has not been visited."""

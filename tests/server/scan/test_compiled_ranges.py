@@ -26,7 +26,7 @@ from rtui.server.engine import _ranges
 from rtui.server.scan import compiled_ranges
 from rtui.server.scan.compiled_ranges import CompiledRanges
 
-SMALL = {"HEAD_KEYS": 12, "HEAD_BYTES": 300, "EARLY_KEYS": 30, "RECENT_KEYS": 15}
+SMALL = {"HEAD_KEYS": 12, "HEAD_BYTES": 300, "EARLY_KEYS": 30, "RECENT_KEYS": 15, "SHORT_BYTES": 9}
 ORDERED = (Dialect.STANDALONE, Dialect.SLOTTED)
 
 rngs = st.integers(0, 1 << 32).map(Random)

@@ -10,8 +10,11 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, ScanFilter
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ScanRefusedError
-from rtui.server.wire.replies import Reply
+from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target
+
+STANDALONE_CURSORS = (0b100, 0b010, 0b110, 0b001)
+"""Cursors of a table of eight buckets, in their order."""
 
 
 def listing(dialect: Dialect, match: bytes | None = None) -> Listing:
@@ -33,6 +36,22 @@ async def test_a_server_that_does_not_move_is_given_up() -> None:
         take(listed, 7, [])
     with pytest.raises(ScanRefusedError, match="the cursor it was given"):
         take(listed, 7, [])
+
+
+@pytest.mark.parametrize("keys", [[b"a", 1], [None], [b"a", [b"b"]], [["x"]], b"", b"ab", 3, [ServerError("ERR no")]])
+async def test_what_is_no_list_of_names_is_refused(keys: Reply) -> None:
+    listed = listing(Dialect.STANDALONE)
+    with pytest.raises(ScanRefusedError, match="its keys are no names"):
+        listed.take_page(listed.ranges.under_way(1)[0], [b"0", keys])
+
+
+async def test_names_are_as_long_as_those_of_a_page_or_a_tenth_less_than_before() -> None:
+    listed = listing(Dialect.STANDALONE)
+    lengths = []
+    for number, page in enumerate([[b"x" * 30, b""], [], [b"abc"], [b"y" * 40]]):
+        take(listed, STANDALONE_CURSORS[number], page)
+        lengths.append(listed.name_bytes)
+    assert lengths == [15, 15, 13.5, 40]
 
 
 async def test_a_server_that_begins_again_is_noticed_until_the_listing_does_so_too() -> None:

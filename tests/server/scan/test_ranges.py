@@ -179,6 +179,20 @@ def test_a_cursor_of_more_than_64_bits_is_an_error(kind: type[Ranges], dialect: 
 
 
 @each_kind
+@pytest.mark.parametrize("length", [1, 99, 101, 70_000])
+def test_a_page_from_before_its_cursor_is_compared_with_the_last_ones(kind: type[Ranges], length: int) -> None:
+    """The cursor that a page brings is shorter than the one that was sent: its table may have had fewer buckets."""
+    names = [b"%d" % number * length for number in range(6)]
+    for page, is_repeat in ((names[4:], False), (names[3:], True)):
+        ranges = kind(STANDALONE)
+        one = ranges.under_way(1)[0]
+        ranges.advance(one, 0b100, names[:2])
+        ranges.advance(one, 0b110, names[2:4])
+        assert ranges.advance(one, 0b1, page) == page
+        assert ranges.repeats_possible is is_repeat
+
+
+@each_kind
 def test_an_opaque_scan_ends_with_cursor_zero_only(kind: type[Ranges]) -> None:
     ranges = kind(Dialect.OPAQUE, first_cursor=9)
     one = ranges.under_way(1)[0]
