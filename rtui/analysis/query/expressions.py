@@ -18,7 +18,7 @@ import polars as pl
 from rtui.analysis.query.ascii_regex import ascii_regex, escaped, one_of_bytes
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.names import Test, name_test, namespace_prefixes, typed_name
-from rtui.analysis.query.patterns import read_pattern
+from rtui.analysis.query.patterns import HEX_PARTS, PatternMatcher, read_pattern
 from rtui.analysis.query.places import slots_in
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact
@@ -154,6 +154,8 @@ class _Found:
     """Whether it is right for all names that are UTF-8."""
     is_sure: bool = True
     """Whether all that it finds passes; else those are looked at again."""
+    is_alike: Callable[[bytes, bool], bool] | None = None
+    """Whether all names that differ from one in their digits only, or also in hexadecimal parts, have its answer."""
 
 
 _NONE_IN_ASCII: Final = _Found(False, is_for_unicode=False)
@@ -177,19 +179,45 @@ def _name(term: Term, separators: Separators) -> pl.Expr:
             again.append(name.str.len_bytes() != name.str.len_chars())
         if not found.is_sure:
             again.append(answers)
-        return _looked_at(test, name, raw, answers, reduce(or_, again)) if again else answers
+        rows = reduce(or_, again).arg_true() if again else pl.Series(dtype=pl.UInt32)
+        if not len(rows):
+            return answers
+        table = pl.DataFrame({"name": name.gather(rows), "raw": raw.gather(rows)})
+        is_alike = found.is_alike
+        looked_at = _one_by_one(test, table) if is_alike is None else _by_shape(test, is_alike, table)
+        return answers.clone().scatter(rows, looked_at)
 
     answer = pl.map_batches(inputs, decide, return_dtype=pl.Boolean(), is_elementwise=True)
     return ~answer if term.is_negated else answer
 
 
-def _looked_at(test: Test, name: pl.Series, raw: pl.Series, answers: pl.Series, again: pl.Series) -> pl.Series:
-    """Return the answers with those of some names by a test."""
-    rows = again.arg_true()
-    if not len(rows):
-        return answers
-    keys = keys_of(pl.DataFrame({"name": name.gather(rows), "raw": raw.gather(rows)}))
-    return answers.clone().scatter(rows, [bool(test(key)) for key in keys])
+def _one_by_one(test: Test, table: pl.DataFrame) -> pl.Series:
+    """Return the answers of a test for the names of a table."""
+    return pl.Series([bool(test(key)) for key in keys_of(table)], dtype=pl.Boolean)
+
+
+def _by_shape(test: Test, is_alike: Callable[[bytes, bool], bool], table: pl.DataFrame) -> pl.Series:
+    """Return the same, but of names that differ in identifiers, look at one only where the others are alike."""
+    name = shape = pl.col("name")
+    for part, mark in zip(HEX_PARTS, _MARKS, strict=True):
+        shape = shape.str.replace_all(part, mark)
+    shape = shape.str.replace_all("[0-9]", "0")
+    is_plain = pl.col("raw").is_null() & ~name.str.contains(f"[{_MARKS}]")
+    table = table.with_columns(pl.when(is_plain).then(shape).alias("shape"))
+    groups = table.filter(pl.col("shape").is_not_null()).group_by("shape").agg(name.first(), pl.len())
+    groups = groups.filter(pl.col("len") > 1)
+    found = [
+        bool(test(key.encode())) if is_alike(key.encode(), any(mark in shape for mark in _MARKS)) else None
+        for key, shape in zip(groups["name"], groups["shape"], strict=True)
+    ]
+    groups = groups.select("shape", pl.Series("answer", found, dtype=pl.Boolean))
+    answers = table.join(groups, on="shape", how="left", maintain_order="left")["answer"]
+    rows = answers.is_null().arg_true()
+    return answers.scatter(rows, _one_by_one(test, table[rows])) if len(rows) else answers
+
+
+_MARKS: Final = "\x01\x02"
+"""Stand for HEX_PARTS in the shape of a name."""
 
 
 def _found(term: Term, separators: Separators) -> _Found:
@@ -202,8 +230,10 @@ def _found(term: Term, separators: Separators) -> _Found:
     if term.name == "in":
         return _inside(names, separators)
     if term.name == "pattern":
-        globs = [read_pattern(name, separators).glob for name in names]
-        return replace(_any_of([_Found(True) if glob is None else _glob(glob) for glob in globs]), is_sure=False)
+        patterns = [read_pattern(name, separators) for name in names]
+        loose = _any_of([_Found(True) if one.glob is None else _glob(one.glob) for one in patterns])
+        matcher = PatternMatcher(patterns, separators)
+        return replace(loose, is_sure=False, is_alike=lambda key, has_hex: matcher.is_alike(key, has_hex=has_hex))
     return _OF_ONE[term.name](names[0])
 
 

@@ -24,7 +24,7 @@ from itertools import count
 from typing import Final, NamedTuple
 
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
-from rtui.keyspace.text.identifiers import ANY_NAMES, ANY_TAG, NUMBER, PLACEHOLDERS, Identifiers
+from rtui.keyspace.text.identifiers import ANY_NAMES, ANY_TAG, DIGITS, MARKS, NUMBER, PLACEHOLDERS, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 
@@ -36,8 +36,20 @@ FORMS: Final = tuple(sorted(one for one in PLACEHOLDERS if one is not None))
 
 _SPECIAL: Final = b"|".join(map(re.escape, (*FORMS, NUMBER, *(one for one in ANY_NAMES if one != ANY_TAG), EMPTY)))
 _TOKEN: Final = re.compile(rb"\\(?P<escaped>.)|(?P<special>" + _SPECIAL + rb")", re.DOTALL)
+_DIGIT: Final = re.compile(rb"[0-9]")
+_UUID_LETTERS: Final = re.compile(rb"[a-fA-F]{8}-")
+_WORD: Final = re.compile(rb"[0-9A-Za-z-]")
 _MISREAD: Final = re.compile(rb"\\|(?=" + _SPECIAL + rb")")
 _MISREAD_IN_PATTERN: Final = re.compile(rb"\\|(?=\{\})")
+
+
+HEX_PARTS: Final = (
+    r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b",
+    r"\b(?:[0-9]+[a-f]|[a-f]+[0-9])[0-9a-f]{6,}\b",
+)
+"""Expressions for UUIDs and for hexadecimal numbers, which have letters and digits, in the syntax of Rust, too."""
+
+_HEX_PART: Final = re.compile("|".join(HEX_PARTS).encode())
 
 
 class PatternSyntaxError(ValueError):
@@ -118,6 +130,9 @@ class PatternMatcher:
 
     def __init__(self, patterns: Sequence[Pattern], separators: Separators) -> None:
         self._patterns = [pattern.steps for pattern in patterns]
+        fixed = [step.name for steps in self._patterns for step in steps if not step.is_folded]
+        self._names_digits = any(_DIGIT.search(one) for one in (*fixed, *separators.values))
+        self._names_hex = any(_UUID_LETTERS.search(one) for one in fixed) or any(map(_WORD.search, separators.values))
         self._most = max((len(steps) for steps in self._patterns), default=0)
         self._segments = KeySegments(separators)
         self._identifiers = Identifiers(separators.values)
@@ -127,6 +142,24 @@ class PatternMatcher:
         """Whether it has."""
         segments = self._segments.of(key, self._most)
         return any(self._fits(steps, segments) for steps in self._patterns)
+
+    def is_alike(self, key: bytes, *, has_hex: bool = False) -> bool:
+        """Whether all keys that differ from this one in their digits only are sure to have the same answer.
+
+        With `has_hex` they may also differ in whole UUIDs and in lower-case hexadecimal numbers (`HEX_PARTS`).
+        """
+        if self._names_digits or (has_hex and self._names_hex) or self._segments.may_have_whole(key):
+            return False
+        return all(self._is_alike(name, has_hex=has_hex) for name, _ in self._segments.of(key, self._most))
+
+    def _is_alike(self, segment: bytes, *, has_hex: bool) -> bool:
+        rest = _HEX_PART.sub(b"", segment) if has_hex else segment
+        likeness = (MARKS if rest != segment else 0) | (DIGITS if _DIGIT.search(rest) else 0)
+        if not likeness:
+            return True
+        form = self._form(segment)
+        is_numbered = form.pattern is None and form.numbered is not None
+        return (form.numbered_likeness if is_numbered else form.likeness) & likeness == likeness
 
     def _fits(self, steps: Sequence[Step], segments: Sequence[tuple[bytes, bytes]]) -> bool:
         if len(segments) < len(steps):

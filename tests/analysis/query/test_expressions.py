@@ -255,6 +255,16 @@ NAME_TERM = st.one_of(
     ),
     TERM.filter(lambda term: term.name in ("tag", "pattern", "slot", "in")),
 )
+HEX = (
+    "550e8400-e29b-41d4-a716-446655440000",
+    "00ff00ff",
+    "deadbeef",
+    "12345678",
+    "00ff00ff0a",
+    "\x01",
+    "x\x01",
+    "00FF00FF",
+)
 WILDCARDS = re.compile(rb"(\*+|\?|\[[^\]]*\]|\{[a-z*]+\})")
 STAND_INS = (b"", b"a", b"b", b":", b"42", "é".encode(), b"\xff", b"\n")
 
@@ -295,10 +305,20 @@ def alike(term: Term) -> list[bytes]:
 @example(Term("in", (b"{a",)), Separators(), False, [b"{a:b}:c", b"{a:b", b"{a:"])
 @example(Term("in", (b"a",)), Separators((b"::", b":")), False, [b"a::b", b"a:b"])
 @example(Term("pattern", (b"a:{id}",)), Separators(), False, [b"a:42", b"a:b"])
+@example(
+    Term("pattern", (b"a:{id}", b"a:page_{n}")), Separators(), False, [b"a:42", b"a:43", b"a:b7", b"a:b8", b"a:page_1"]
+)
+@example(
+    Term("pattern", (b"a:{uuid}", b"b:{hash}")), Separators(), False, [f"{a}:{x}".encode() for a in "ab" for x in HEX]
+)
+@example(Term("pattern", (b"a:7:{*}",)), Separators(), False, [b"a:7:b", b"a:8:b", b"a:7:c", b"a:8:c"])
 @example(Term("re", (b"^.$",)), Separators(), False, ["é".encode()])
 @example(Term("slot", (Bounds(0, 8_000),)), Separators(), True, [])
 def test_every_term_about_names_alone(term: Term, separators: Separators, has_slots: bool, names: list[bytes]) -> None:
     names += alike(term)
+    if term.name == "pattern":
+        names += [name.replace(b"550e", b"aaaa").replace(b"00ff", b"abba") for name in names]
+        names += [bytes(7 + byte if byte in b"012" else byte for byte in name) for name in names]
     table = table_of([Row(name, slot=key_slot(name) if has_slots else None) for name in names])
     test = name_test(term, separators)
     for is_negated in (False, True):

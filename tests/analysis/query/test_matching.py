@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import re
 import sys
+from random import Random
+from uuid import UUID
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.deciding import fact_tests
 from rtui.analysis.query.names import NameFilter, names_beside, server_filter
 from rtui.analysis.query.parsing import parse, read, written
-from rtui.analysis.query.patterns import PatternMatcher, Step, pattern_text, read_pattern
+from rtui.analysis.query.patterns import HEX_PARTS, Pattern, PatternMatcher, Step, pattern_text, read_pattern
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import Fact
@@ -24,6 +26,7 @@ from rtui.keyspace.text.identifiers import PLACEHOLDERS, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
 from tests.analysis.query.queries import QUERY
+from tests.examples import examples
 
 COLON = Separators()
 SEPARATORS = st.sampled_from([COLON, Separators((b":", b"/")), Separators((b"::", b":"))])
@@ -140,6 +143,95 @@ def test_examples_of_patterns() -> None:
     assert has("{*}", "page_7")
     assert has("a:{}", "a:")
     assert not has("a:{}", "a:b")
+
+
+PIECES = st.sampled_from(
+    [
+        *(
+            b"a",
+            b"page_7",
+            b"v2",
+            b"v1.user.3",
+            b"42",
+            b"7",
+            b"10.0.0.1",
+            b"2026-01-05",
+            b"12345678",
+            b"user123456",
+            b"x9y",
+        ),
+        *(
+            b"550e8400-e29b-41d4-a716-446655440000",
+            b"00ff00ff",
+            b"{user:42}",
+            b"{a}7",
+            b"1e5",
+            b"a1@b2.com",
+            b"2001:db8::7",
+            b"",
+        ),
+        *(
+            b"R20260000000001",
+            b"V1StGXR8Z5jdHi6BmyTqk0c2PwL",
+            b"view/7",
+            b"1-2-3-4-5",
+            b"300.1.1.1",
+            b"99",
+            b"0",
+            b"3-4",
+        ),
+    ]
+)
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(1_200))
+@given(st.lists(PIECES, min_size=1, max_size=4), st.lists(PIECES, min_size=1, max_size=3), st.randoms(), SEPARATORS)
+def test_keys_that_differ_in_digits_only(parts: list[bytes], others: list[bytes], rng: Random, by: Separators) -> None:
+    key = by.values[0].join(parts)
+    steps = folded(rng.choice([key, by.values[-1].join(others)]), by)[: rng.randint(1, 4)]
+    steps = [step._replace(name=b"{*}", is_folded=True) if rng.random() < 0.2 and step.name else step for step in steps]
+    numbered = [Identifiers(by.values).form(segment).numbered for segment, _ in KeySegments(by).of(key, 9)]
+    steps = [
+        step._replace(name=form, is_folded=True) if form is not None and rng.random() < 0.5 else step
+        for step, form in zip(steps, [*numbered, *[None] * len(steps)], strict=False)
+    ]
+    matches = PatternMatcher([Pattern(tuple(steps), None)], by)
+    for has_hex in (False, True):
+        if matches.is_alike(key, has_hex=has_hex):
+            for _ in range(5):
+                other = with_other_parts(key, rng) if has_hex else key
+                other = re.sub(rb"[0-9]", lambda _: b"%d" % rng.randrange(10), other)
+                if shape(other, has_hex) == shape(key, has_hex):
+                    assert matches(other) == matches(key), other
+
+
+def shape(key: bytes, has_hex: bool) -> bytes:
+    for part, mark in zip(HEX_PARTS if has_hex else (), (b"\1", b"\2"), strict=False):
+        key = re.sub(part.encode(), mark, key)
+    return re.sub(rb"[0-9]", b"0", key)
+
+
+def with_other_parts(key: bytes, rng: Random) -> bytes:
+    """A key with other UUIDs and hexadecimal numbers, some of them without digits or without letters."""
+
+    def drawn(count: int) -> bytes:
+        return "".join(rng.choices(rng.choice(["0123456789abcdef", "abcdef", "0123456789"]), k=count)).encode()
+
+    key = re.sub(HEX_PARTS[0].encode(), lambda _: b"-".join(map(drawn, (8, 4, 4, 4, 12))), key)
+    return re.sub(HEX_PARTS[1].encode(), lambda _: drawn(rng.choice([8, 9, 32, 40])), key)
+
+
+@pytest.mark.parametrize(
+    "line", ["user:{id}:cart", "page_{n}", "user:", "a:{{id}}:b", "rate:{ip}", "s:{uuid}", "c:{hash}:{id}"]
+)
+def test_keys_of_common_patterns_are_alike(line: str) -> None:
+    matches = PatternMatcher([read_pattern(line.encode(), COLON)], COLON)
+    typed = line + "x:5" if line.endswith(":") else line
+    identifiers = {"id": "42", "n": "7", "ip": "10.0.0.1", "uuid": str(UUID(int=1 << 127)), "hash": "00ff00ff00"}
+    key = re.sub(r"\{(\w+)\}", lambda found: identifiers[found[1]], typed).encode()
+    assert matches(key)
+    assert matches.is_alike(key, has_hex="{uuid}" in line or "{hash}" in line)
 
 
 def named(term: Term, name: bytes, separators: Separators) -> bool:  # noqa: PLR0911 - one for each term
