@@ -55,8 +55,8 @@ Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
 
-ADD_EVERY_S: Final = 0.1
-"""How often it is looked at whether so much is held that it is to be added."""
+ADD_EVERY_S: Final = 0.5
+"""How often it is looked at whether anything is held that is to be added."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."

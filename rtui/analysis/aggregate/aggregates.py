@@ -282,7 +282,7 @@ class Aggregates:
 
     @property
     def is_due(self) -> bool:
-        """Whether so much is held that it is to be added beside other work (`add_held`) before a summary is wanted."""
+        """Whether anything is held that is to be added (`add_held`) from time to time before a summary is wanted."""
         return False
 
     def add_held(self) -> Steps[None]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Final, Literal, NamedTuple, TypeVar
 
@@ -112,6 +113,8 @@ class TableAggregates(Aggregates):
             is_sample=is_sample,
         )
         self._waiting: deque[_Piece] = deque()
+        self._notes: dict[bytes | None, str] = {}
+        """By type, why the memory of keys is not known."""
         self._came = self._folded = 0
         """Rows that have ever waited, and those of them that were taken to be folded: one is of each thread."""
         self._ranked: deque[_Ranked] = deque()
@@ -136,8 +139,8 @@ class TableAggregates(Aggregates):
 
     @property
     def is_due(self) -> bool:
-        """Whether there are rows for a chunk."""
-        return self._came - self._folded >= CHUNK
+        """Whether anything waits to be folded."""
+        return self._came > self._folded
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys that were asked at this moment, in seconds since the epoch."""
@@ -151,6 +154,10 @@ class TableAggregates(Aggregates):
         self._rank()
         self.keys += table.height
         self._wait(_Piece(None, table, int(asked_at_s * 1000), is_unread=False))
+
+    def add_note(self, key_type: bytes | None, note: str) -> None:
+        """Learn why the memory of keys of a type is not known that come as rows."""
+        self._notes[key_type] = note
 
     def _wait(self, piece: _Piece) -> None:
         self.revision += 1
@@ -246,7 +253,8 @@ class TableAggregates(Aggregates):
             rows, over, sampled = self._ranked.popleft()
             rows = rows.select(*SCHEMA.names(), "asked_ms").unique(["name", "raw"], keep="last")
             for batch, asked_ms in _batches_of(rows):
-                self.big.rank(batch, asked_ms / 1000)
+                note = self._notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
+                self.big.rank(replace(batch, note=note), asked_ms / 1000)
             for key_type, count in over.items():
                 self.big.count_over(key_type.encode(), count, sampled[key_type])
             self.big.settle()

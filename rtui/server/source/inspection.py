@@ -28,6 +28,7 @@ import numpy as np
 import polars as pl
 
 from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.keyspace.text.display import display_text
@@ -100,7 +101,9 @@ class TableFindings(Protocol):
 
 
 def _of_tables(findings: Aggregates | TableFindings) -> TableFindings:
-    return BatchFindings(findings) if isinstance(findings, Aggregates) else findings
+    if isinstance(findings, Aggregates) and not isinstance(findings, TableAggregates):
+        return BatchFindings(findings)
+    return findings
 
 
 class LateRows:
