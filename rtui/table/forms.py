@@ -54,6 +54,8 @@ class Forms:
         self._hashes = np.zeros(1, np.uint64)
         self._numbers: dict[tuple[bytes | None, bool], int] = {(None, False): 0}
         self._of_shapes: dict[int, int] = {}
+        self._loose: set[int] = set()
+        """Shapes, with numbers of any length, of segments whose forms were asked for."""
         self._of_whole = np.array([self._number(Form(label, 0)) if label else _UNKNOWN for label in LABELS])
 
     def of(self, segments: Segments, places: Places, groups: Places, fewest: int) -> Labels:
@@ -71,10 +73,13 @@ class Forms:
             numbers[some], shapes[some] = self._of_whole[words.labels()], words.shapes()
             new = some[numbers[some] == _UNKNOWN]
             numbers[new] = [self._of_shapes.get(shape, _UNKNOWN) for shape in shapes[new].tolist()]
-            may_ignore = (numbers[some] == _UNKNOWN) & (groups[some] >= 0) & words.is_plain
-            if may_ignore.any():
-                loose[some] = np.where(may_ignore, words.shapes(is_loose=True) | np.uint64(1), np.uint64(0))
-        _ignore(numbers, np.flatnonzero(loose), loose, groups, fewest)
+            is_unknown = (numbers[some] == _UNKNOWN) & words.is_plain
+            if is_unknown.any():
+                loose[some] = np.where(is_unknown, words.shapes(is_loose=True) | np.uint64(1), np.uint64(0))
+        new = np.flatnonzero(loose)
+        is_new = [shape not in self._loose for shape in loose[new].tolist()]
+        _ignore(numbers, new[is_new], loose, groups, fewest)
+        self._loose.update(loose[new[numbers[new] == _UNKNOWN]].tolist())
         self._ask(segments, places, shapes, numbers, keeps_digits=False)
         left = np.flatnonzero(numbers == _UNDECIDED)
         if len(left):
@@ -116,11 +121,12 @@ class Forms:
 
 
 def _ignore(numbers: Places, some: Places, loose: Hashes, groups: Places, fewest: int) -> None:
-    """Ignore segments of these that have a shape alone, where there are many."""
+    """Ignore segments of these that have a shape alone, where there are many in a group."""
     _, first, counts = np.unique(
         mixed(loose[some] + groups[some].astype(np.uint64)), return_index=True, return_counts=True
     )
     alone = some[first[counts == 1]]
+    alone = alone[groups[alone] >= 0]
     _, inverse, counts = np.unique(groups[alone], return_inverse=True, return_counts=True)
     numbers[alone[counts[inverse] >= fewest]] = IGNORED
 

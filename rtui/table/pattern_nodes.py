@@ -18,10 +18,10 @@ A node is a segment or the pattern of some, in one place. Nodes are merged into 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from itertools import pairwise
 from typing import Final, Self, TypeAlias, TypeVar
-from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers
 from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.table.distinct_names import DistinctNames
-from rtui.table.segments import name_hashes
+from rtui.table.segments import Hashes, mixed, name_hashes, text_hashes
 
 MOST_CHILDREN: Final = 128
 """A report shows of a namespace with more names than this only the heavy ones."""
@@ -47,6 +47,9 @@ MOST_NUMBERED: Final = 1_024
 
 DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
+
+LIGHT: Final = 0.01
+"""Keys of less than this share of all go to the rest before other nodes do."""
 
 ROOT: Final = 0
 
@@ -233,21 +236,16 @@ class PatternNodes:
 
         `keys` and `sizes` are by node, at and below it.
         """
-        live = [node for node in self.live() if self.kinds[node] is not _OTHER]
+        live = np.array([node for node in self.live() if self.kinds[node] is not _OTHER])
         if len(live) <= budget:
             return
-        hashes = self._path_hashes(live)
-        all_keys, all_sizes = max(1, int(keys[ROOT])), max(1, int(sizes[ROOT]))
-
-        def rank(node: int) -> tuple[bool, float, int, int]:
-            weight = max(int(keys[node]) / all_keys, int(sizes[node]) / all_sizes)
-            is_light = self.kinds[node] is _LITERAL and not self.separators[node] and node != ROOT and weight < 0.01
-            return is_light, -weight, self.levels[node], hashes[node]
-
-        ranked = sorted(live, key=rank)
-        is_light, weight, *_ = rank(ranked[budget - 1])
-        self.lightest = (0.0 if is_light else -weight, -weight if is_light else np.inf)
-        kept = set(ranked[:budget])
+        weights = np.maximum(keys[live] / max(1, int(keys[ROOT])), sizes[live] / max(1, int(sizes[ROOT])))
+        is_name = [self.kinds[node] is _LITERAL and not self.separators[node] for node in live.tolist()]
+        is_light = is_name & (weights < LIGHT) & (live != ROOT)
+        order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], -weights, is_light))
+        last = order[budget - 1]
+        self.lightest = (0.0, float(weights[last])) if is_light[last] else (float(weights[last]), np.inf)
+        kept = set(live[order[:budget]].tolist())
         for parent in self.live():
             if parent not in kept:
                 continue
@@ -393,12 +391,15 @@ class PatternNodes:
         is_heavy: NDArray[np.bool_] = (left > cut).any(axis=1)
         return is_heavy
 
-    def _path_hashes(self, nodes: Iterable[int]) -> dict[int, int]:
-        """Return a hash of the path of each of these nodes, parents first: the same in any process."""
-        found: dict[int, int] = {}
-        for node in nodes:
-            above = found.get(self.parents[node], 0)
-            found[node] = crc32(self.segments[node] + b"\0" + self.separators[node], above)
+    def _path_hashes(self) -> Hashes:
+        """Return by node a hash of its path, the same in any process."""
+        found = text_hashes(self.segments) + mixed(text_hashes(self.separators))
+        parents, levels = np.array(self.parents), np.array(self.levels)
+        order = np.argsort(levels, kind="stable")
+        ends = np.searchsorted(levels[order], np.arange(1, int(levels.max()) + 2))
+        for first, end in pairwise(ends.tolist()):
+            here = order[first:end]
+            found[here] = mixed(found[here] + found[parents[here]])
         return found
 
     def _count_lost_names(self) -> None:

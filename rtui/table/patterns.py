@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from rtui.keyspace.text.identifiers import ANY
+from rtui.keyspace.text.identifiers import ANY, PLACEHOLDERS
 from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.forms import IGNORED, Forms, pattern_hashes
@@ -26,6 +26,7 @@ from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter,
 MOST_NODES: Final = 16_384
 """About so many nodes there are at most."""
 
+MANY_ROWS: Final = 65_536
 ROWS: Final = 131_072
 """Rows that are placed at once."""
 
@@ -143,22 +144,28 @@ class Patterns(PatternNodes):
         for kind, label in _OF_KIND.items():
             for at in np.flatnonzero(kinds == kind).tolist():
                 made[at] = self._pattern(new, at, label)
-        long = np.flatnonzero(kinds == Kind.LONG)
-        made[long] = self._merged_names(segments, new, long)
         units, labels = new.hashes.copy(), np.zeros(len(made), np.int64)
+        is_pattern = np.zeros(len(made), bool)
         unsure = np.flatnonzero(kinds == Kind.UNSURE)
         if len(unsure):
-            made[unsure], labels[unsure], units[unsure] = self._of_forms(segments, new, unsure)
-        self._leave_to_rest(new, made)
-        names = np.flatnonzero(made < 0)
+            made[unsure], labels[unsure], units[unsure], is_pattern[unsure] = self._of_forms(segments, new, unsure)
+        is_merged = (kinds == Kind.LONG) | ((labels == IGNORED) & (made < 0))
+        self._leave_to_rest(new, np.flatnonzero((made < 0) & ~is_merged), is_pattern, made)
+        names = np.flatnonzero((made < 0) & ~is_merged)
         if len(names):
             is_kept = self._are_kept(new, names, units[names], known)
-            made[names[~is_kept]] = self._merged_names(segments, new, names[~is_kept])
+            is_merged[names[~is_kept]] = True
             names = names[is_kept]
             texts = segments.texts(new.segments[names])
-            for at, text, label in zip(names.tolist(), texts, labels[names].tolist(), strict=True):
-                name: Name = text, self._separators[new.separators[at]], _LITERAL
-                made[at] = self.child(int(new.parents[at]), name, self._forms.labels[label])
+            for at, text, number in zip(names.tolist(), texts, labels[names].tolist(), strict=True):
+                label = self._forms.labels[number]
+                if is_pattern[at] and label is not None:
+                    made[at] = self._pattern(new, at, label)
+                else:
+                    name: Name = text, self._separators[new.separators[at]], _LITERAL
+                    made[at] = self.child(int(new.parents[at]), name, label)
+        some = np.flatnonzero(is_merged)
+        made[some] = self._merged_names(segments, new, some, labels[some])
         return made
 
     def _are_kept(
@@ -195,18 +202,20 @@ class Patterns(PatternNodes):
                 is_kept[members] = is_heavy[len(held) :][unit_of]
         return is_kept
 
-    def _leave_to_rest(self, new: _New, made: Nodes) -> None:
-        """Give new names the node for the rest of their parent, if any, where they are as light as what is in it."""
+    def _leave_to_rest(self, new: _New, some: Places, is_pattern: NDArray[np.bool_], made: Nodes) -> None:
+        """Give new names the node for the rest of their parent where they are lighter than all that others kept."""
         if not any(self.lightest):
             return
-        some = np.flatnonzero(made < 0)
-        parents, inverse = np.unique(new.parents[some], return_inverse=True)
-        rests = [self.children(parent).get((REST, b"", _OTHER), -1) for parent in parents.tolist()]
-        rest = np.array(rests, np.int32)[inverse]
-        keys, memory = self._placed
-        share = np.maximum(new.keys[some] / keys, new.memory[some] / max(1.0, memory))
-        is_light = share < np.where(new.separators[some] > 0, *self.lightest)
-        made[some] = np.where((rest >= 0) & is_light, rest, np.int32(-1))
+        rows, memory = self._placed
+        least = np.where(is_pattern[some] | (new.separators[some] > 0), *self.lightest)
+        keys = new.keys[some] - (1 if rows >= MANY_ROWS else 0)  # one of many rows may be there by chance
+        some = some[(least > 0) & (keys / rows <= least) & (new.memory[some] / max(1.0, memory) <= least)]
+        made[some] = self._rests(new.parents[some])
+
+    def _rests(self, parents: Nodes) -> Nodes:
+        """Return the nodes for the rest of some parents."""
+        found, inverse = np.unique(parents, return_inverse=True)
+        return np.array([self.child(parent, (REST, b"", _OTHER)) for parent in found.tolist()], np.int32)[inverse]
 
     def _left(self, held: list[int], nodes: Nodes, sizes: NDArray[np.float64]) -> Ints:
         """Return the keys and bytes that some nodes have not paid yet, with those of rows that were not counted."""
@@ -224,7 +233,7 @@ class Patterns(PatternNodes):
         )
         return lost[inverse]
 
-    def _merged_names(self, segments: Segments, new: _New, some: Places) -> Nodes:
+    def _merged_names(self, segments: Segments, new: _New, some: Places, labels: Places) -> Nodes:
         """Return the nodes of names that are too many, or too long, for nodes of their own."""
         made = np.empty(len(some), np.int32)
         is_plain = segments.kinds[new.segments[some]] == Kind.NAME
@@ -233,35 +242,43 @@ class Patterns(PatternNodes):
         _, first, inverse = np.unique(places, return_index=True, return_inverse=True)
         made[is_plain] = np.array([self._pattern(new, at, ANY) for at in plain[first].tolist()], np.int32)[inverse]
         texts = segments.texts(new.segments[others])
-        made[~is_plain] = [
-            self._pattern(new, at, self.identifiers.any_name(text))
-            for at, text in zip(others.tolist(), texts, strict=True)
-        ]
+        for place, text, number in zip(
+            np.flatnonzero(~is_plain).tolist(), texts, labels[~is_plain].tolist(), strict=True
+        ):
+            label = self._forms.labels[max(number, 0)]
+            name = self.identifiers.any_name(label or text, is_pattern=label is not None)
+            made[place] = self._pattern(new, int(some[place]), name)
         return made
 
-    def _of_forms(self, segments: Segments, new: _New, some: Places) -> tuple[Nodes, Places, Hashes]:
-        """Return by the forms of some segments: their nodes if any, their labels, and what may be folded together."""
+    def _of_forms(self, segments: Segments, new: _New, some: Places) -> tuple[Nodes, Places, Hashes, NDArray[np.bool_]]:
+        """Return by the forms of some segments: nodes if any, labels, what may be one pattern, and whether it is."""
         parents, separators = new.parents[some], new.separators[some]
-        groups = np.where(new.keys[some] == 1, self._lost(parents * np.int64(2) + (separators > 0)), np.int64(-1))
-        labels = self._forms.of(segments, new.segments[some], groups, self.most_names // 4)
+        lost = self._lost(parents * np.int64(2) + (separators > 0))
+        is_full = self.lightest[0] > 0 and self._placed[0] >= MANY_ROWS
+        groups = np.where(new.keys[some] == 1, parents if is_full else lost, np.int64(-1))
+        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names // 4)
         wanted = below(parents, labels.hashes + self._of_separators[separators])
         has_label = labels.numbers > 0
         units = np.where(has_label, wanted, new.hashes[some])
         made = np.where(has_label, self._index.find(wanted), np.int32(-1))
-        ignored = np.flatnonzero(labels.numbers == IGNORED)
-        made[ignored] = self._merged_names(segments, new, some[ignored])
+        rest = np.flatnonzero((labels.numbers == IGNORED) & (lost < 0))
+        made[rest] = self._rests(parents[rest])
         left = np.flatnonzero(has_label & (made < 0))
         groups, first, inverse, counts = np.unique(
             units[left], return_index=True, return_inverse=True, return_counts=True
         )
-        is_sure = np.bincount(inverse, labels.is_sure[left]) > 0
+        is_pattern = np.bincount(inverse, labels.is_sure[left]) > 0
         nodes = np.full(len(groups), -1, np.int32)
         for group, (at, count) in enumerate(zip(left[first].tolist(), counts.tolist(), strict=True)):
             label = self._forms.labels[labels.numbers[at]] or b""
-            if is_sure[group] or self._is_many(new, int(some[at]), label, count):
+            if label in PLACEHOLDERS:
                 nodes[group] = self._pattern(new, int(some[at]), label)
+            elif not is_pattern[group]:
+                is_pattern[group] = self._is_many(new, int(some[at]), label, count)
         made[left] = nodes[inverse]
-        return made, labels.numbers, units
+        becomes_pattern = np.zeros(len(some), bool)
+        becomes_pattern[left] = is_pattern[inverse]
+        return made, labels.numbers, units, becomes_pattern
 
     def _is_many(self, new: _New, at: int, label: bytes, count: int) -> bool:
         """Whether so many more names that differ in their numbers only are one pattern."""

@@ -41,10 +41,11 @@ for _at, _of in enumerate(_FIELDS):
 
 _DASHES: Final = np.array([8, 13, 18, 23])
 _UUID: Final = 36
+_UUID_WORDS: Final = np.append(0, _DASHES + 1)
 _UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID), _DASHES)
 _ULID: Final = 26
 _HASH: Final = 8
-_TOKENS: Final = np.array([21, 22, 32, 43])
+_IS_TOKEN_LENGTH: Final = np.isin(np.arange(512), [21, 22, 32, 43])
 _LONG_NUMBER: Final = 6
 _DIGEST: Final = 33
 _GROUPS: Final = 8
@@ -52,6 +53,7 @@ _LONGEST_GROUP: Final = 4
 _SHORTEST_IP6, _LONGEST_IP6 = 7, 40
 """Bytes of an address, the longest with a zero byte behind it."""
 _ZERO: Final = ord("0")
+_NO_DIGITS: Final = np.where(_IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
 LABELS: Final = (None, b"{email}", b"{id}", b"{ip}")
 """What whole segments are told to be; None where nothing is told."""
@@ -82,11 +84,13 @@ class Words:
         joined = np.frombuffer(segments.joined or b"\0", np.uint8).take(each_place(starts, sizes + 1), mode="clip")
         joined[self.ends] = 0
         self._bytes: Bytes = joined
-        edges = np.flatnonzero(np.diff(_IS_WORD[joined], prepend=False))
+        edges = np.flatnonzero(np.diff(_IS_WORD.take(joined), prepend=False))
         self._word_starts, self._word_ends = edges[::2], edges[1::2]
-        self._segment_of = np.searchsorted(self.ends, self._word_starts)
+        self._last_words = np.searchsorted(self._word_starts, self.ends)
+        sizes = np.diff(self._last_words, prepend=0)
+        self._segment_of = np.repeat(np.arange(len(sizes)), sizes)
         self._sums = np.zeros(len(joined) + 1, np.uint64)
-        np.cumsum(_COUNTED[joined], out=self._sums[1:])
+        np.cumsum(_COUNTED.take(joined), out=self._sums[1:])
         self._counts = _Counts(self._sums, self.starts, self.ends)
         self._of_words = _Counts(self._sums, self._word_starts, self._word_ends)
         of_words = self._of_words
@@ -101,7 +105,7 @@ class Words:
         self._is_ulid[self._is_ulid] = is_ulid & (joined[begins] <= ord("7"))
         self._is_token = has_both & (of_words.lengths >= 21) & (of_words.lengths <= 64) & ~self._is_ulid
         self._is_token &= (of_words.lengths <= 22) | (of_words.lengths >= 27)
-        self._is_token &= self._is_random(of_words, self._word_starts, self._word_ends)
+        self._is_token = self._are_random(self._is_token, of_words, self._word_starts)
 
     @property
     def is_plain(self) -> Flags:
@@ -112,32 +116,35 @@ class Words:
     def shapes(self, *, keeps_digits: bool = False, is_loose: bool = False) -> Hashes:
         """Return the shape of each segment.
 
-        With `keeps_digits`, digits in words with letters stay. Numbers of any length are the same in a loose shape.
+        With `keeps_digits`, digits in words with letters stay, and all digits in a segment with braces, where a number
+        is not replaced in each part. Numbers of any length are the same in a loose shape.
         """
-        joined, starts, of_words = self._bytes.copy(), self._word_starts, self._of_words
-        is_number = of_words.letters == 0
+        starts, lengths = self._word_starts, self._of_words.lengths
+        is_number = self._of_words.letters == 0
         if keeps_digits:
-            joined[each_place(starts[is_number], of_words.lengths[is_number])] = _ZERO
+            joined, some = self._bytes.copy(), is_number & self.is_plain[self._segment_of]
+            joined[each_place(starts[some], lengths[some])] = _ZERO
         else:
-            joined[_IS_DIGIT[joined]] = _ZERO
-        salts, offsets = np.zeros(len(self.ends), np.uint64), np.arange(len(starts), dtype=np.uint64)
-        is_left = np.ones(len(joined), bool)
-        for fill, which in (
-            (b"a", self._is_low_hash),
-            (b"A", self._is_high_hash),
-            (b"U", self._is_ulid),
-            (b"z", self._is_token),
-            *((b"0", one) for one in (is_number,) if is_loose),
-        ):
-            joined[starts[which]] = fill[0]
-            is_left[each_place(starts[which] + 1, of_words.lengths[which] - 1)] = False
-            first_words = np.searchsorted(self._segment_of, self._segment_of[which])
-            salt = (offsets[which] - first_words.astype(np.uint64)) << np.uint64(8) | np.uint64(fill[0])
-            np.add.at(salts, self._segment_of[which], mixed(salt))
+            joined = _NO_DIGITS.take(self._bytes)
         joined[self._uuids[:, None] + _UUID_DIGITS] = _ZERO
-        is_left[self._uuids[:, None] + _UUID_DIGITS] = True
-        kept = np.append(0, np.cumsum(is_left))
-        return hashes(joined[is_left], kept[self.starts], kept[self.ends]) + salts
+        is_left, letters = np.ones(len(joined), bool), np.zeros(len(starts), np.uint64)
+        fills = [(b"a", self._is_low_hash), (b"A", self._is_high_hash), (b"U", self._is_ulid), (b"z", self._is_token)]
+        for fill, which in fills + [(b"0", is_number)] * is_loose:
+            letters[which] = fill[0]
+        letters[np.searchsorted(starts, self._uuids[:, None] + _UUID_WORDS)] = 0
+        filled = np.flatnonzero(letters)
+        joined[starts[filled]] = letters[filled].astype(np.uint8)
+        is_left[each_place(starts[filled] + 1, lengths[filled] - 1)] = False
+        # which words were filled in: others may look like these now
+        offsets = filled - np.append(0, self._last_words)[self._segment_of[filled]]
+        sums = np.zeros(len(starts) + 1, np.uint64)
+        sums[filled + 1] = mixed(offsets.astype(np.uint64) << np.uint64(8) | letters[filled])
+        np.cumsum(sums, out=sums)
+        salts = sums[self._last_words] - sums[np.append(0, self._last_words[:-1])]
+        kept = np.zeros(len(joined) + 1, np.int64)
+        np.cumsum(is_left, out=kept[1:])
+        found: Hashes = hashes(joined[is_left], kept[self.starts], kept[self.ends]) + salts
+        return found
 
     def labels(self) -> NDArray[np.uint8]:
         """Return which of `LABELS` each segment is."""
@@ -153,28 +160,25 @@ class Words:
         found[np.searchsorted(self.ends, np.flatnonzero(is_counted))] = True
         return found
 
-    def _is_random(self, counts: _Counts, starts: Places, ends: Places) -> Flags:
-        """Return which texts have digits and letters of both cases, and less than three of five letters in words.
+    def _are_random(self, some: Flags, counts: _Counts, starts: Places) -> Flags:
+        """Return which of some texts have digits, letters of both cases, and less than three of five letters in words.
 
         In words are lower letters, with a capital in front, three or more in a row, one of them a vowel.
         """
-        found: Flags = (counts.low > 0) & (counts.high > 0) & (counts.digits > 0) & (counts.lengths >= _TOKENS[0])
-        if found.any():
-            run_starts, sums = self._runs
-            in_words = sums[np.searchsorted(run_starts, ends)] - sums[np.searchsorted(run_starts, starts)]
-            found &= 5 * in_words < 3 * counts.letters
+        found: Flags = some & (counts.low > 0) & (counts.high > 0) & (counts.digits > 0)
+        lengths = counts.lengths[found]
+        ends = np.cumsum(lengths + 1) - 1
+        texts = self._bytes.take(each_place(starts[found], lengths + 1), mode="clip")
+        texts[ends] = 0
+        edges = np.flatnonzero(np.diff(_IS_LOWER.take(texts), prepend=False))
+        run_starts, run_ends = edges[::2], edges[1::2]
+        has_capital = (run_starts > 0) & _IS_UPPER[texts[run_starts - 1]]
+        sizes = run_ends - run_starts + has_capital
+        vowels = np.append(0, np.cumsum(_IS_VOWEL.take(texts)))
+        is_word = (sizes >= 3) & (vowels[run_ends] > vowels[run_starts - has_capital])
+        in_words = np.bincount(np.searchsorted(ends, run_starts), np.where(is_word, sizes, 0), len(lengths))
+        found[found] = 5 * in_words < 3 * counts.letters[found]
         return found
-
-    @cached_property
-    def _runs(self) -> tuple[Places, Places]:
-        """Where lower letters begin, and how many letters of all runs before are in words."""
-        edges = np.flatnonzero(np.diff(_IS_LOWER[self._bytes], prepend=False))
-        starts, ends = edges[::2], edges[1::2]
-        has_capital = (starts > 0) & _IS_UPPER[self._bytes[starts - 1]]
-        lengths = ends - starts + has_capital
-        vowels = np.append(0, np.cumsum(_IS_VOWEL[self._bytes]))
-        has_vowel = vowels[ends] > vowels[starts - has_capital]
-        return starts, np.append(0, np.cumsum(np.where((lengths >= 3) & has_vowel, lengths, 0)))
 
     @cached_property
     def _uuids(self) -> Places:
@@ -189,27 +193,28 @@ class Words:
         return found
 
     def _emails(self) -> Flags:
-        joined, starts, ends = self._bytes, self.starts, self.ends
+        joined = self._bytes
         marks = np.flatnonzero(joined == ord("@"))
-        is_email: Flags = np.bincount(np.searchsorted(ends, marks), minlength=len(ends)) == 1
-        if not is_email.any():
-            return is_email
-        is_email &= ~self._has((joined == ord("{")) | (joined == ord("}")) | (joined == ord(" ")))
-        is_email &= ~self._has((joined >= ord("\t")) & (joined <= ord("\r")))
-        at = marks[np.minimum(np.searchsorted(marks, starts), len(marks) - 1)]
+        found: Flags = np.bincount(np.searchsorted(self.ends, marks), minlength=len(self.ends)) == 1
+        if not found.any():
+            return found
+        found &= ~self._has((joined == ord("{")) | (joined == ord("}")) | (joined == ord(" ")))
+        found &= ~self._has((joined >= ord("\t")) & (joined <= ord("\r")))
+        starts, ends = self.starts[found], self.ends[found]
+        at = marks[np.searchsorted(marks, starts)]
         dots = np.append(-1, np.flatnonzero(joined == ord(".")))
         dot = dots[np.searchsorted(dots, ends) - 1]
         tail = np.minimum(dot + 1, ends)
         letters = _Counts(self._sums, tail, ends).letters
-        is_email &= (at > starts) & (dot > at + 1) & (letters >= 2) & (letters == ends - tail)
-        return is_email
+        found[found] = (at > starts) & (dot > at + 1) & (letters >= 2) & (letters == ends - tail)
+        return found
 
     def _tokens(self) -> Flags:
         """Return which segments of letters, digits and dashes are random, and have no other identifier in them."""
         counts, of_words = self._counts, self._of_words
-        found: Flags = np.isin(counts.lengths, _TOKENS) & (counts.dashes > 0)
+        found: Flags = _IS_TOKEN_LENGTH[counts.lengths] & (counts.dashes > 0)
         found &= counts.digits + counts.letters + counts.dashes == counts.lengths
-        found &= self._is_random(counts, self.starts, self.ends)
+        found = self._are_random(found, counts, self.starts)
         if found.any():
             may_be_more = self._is_low_hash | self._is_high_hash | self._is_ulid | self._is_token
             may_be_more |= (of_words.letters == 0) | (of_words.digits >= _LONG_NUMBER) | (of_words.lengths >= _DIGEST)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from random import Random
 
 import numpy as np
 import polars as pl
@@ -79,8 +80,9 @@ def test_labels_are_those_of_the_forms(segments: list[bytes]) -> None:
 
 @settings(deadline=None, max_examples=examples(400))
 @given(st.lists(WORD, min_size=1, max_size=3), st.sampled_from("-_.|/"), st.randoms())
-def test_segments_that_differ_in_digits_only(words: list[str], mark: str, rng: object) -> None:
+def test_segments_that_differ_in_digits_only(words: list[str], mark: str, rng: Random) -> None:
     text = mark.join(words).encode()
+    text = text if rng.random() < 0.5 else b"%s{%s}" % (text, words[0].encode())
     changed = [
         text.translate(bytes.maketrans(b"0123456789", bytes(48 + (digit * step + 1) % 10 for digit in range(10))))
         for step in (1, 3, 7)
@@ -93,6 +95,11 @@ def test_segments_that_differ_in_digits_only(words: list[str], mark: str, rng: o
 def test_segments_of_the_grammar(seed: int) -> None:
     names = [name for _, name in Grammar(seed, 300).drawn(4_000)]
     check(sorted({part for name in names for part in (name, *name.split(b":"))}))
+
+
+def test_numbers_beside_a_tag_stay_in_the_pattern() -> None:
+    check([b"x1-note-%d{7}" % number for number in range(1, 40)])
+    check([b"note-%d-{x%d}-5{%s}" % (number, number, b"0a1b2c3d4e") for number in range(1, 40)])
 
 
 def test_many_forms_are_forgotten_and_learnt_anew(monkeypatch: pytest.MonkeyPatch) -> None:
