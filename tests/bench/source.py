@@ -83,16 +83,16 @@ async def read(port: int, pace: str, columns: str) -> dict[str, object]:
     await connection.close()
     late.sort()
     return {
-        "state": scan.state.name,
+        "state": scan.state.name + str(scan.progress.reason or ""),
         "rows": found.rows,
         "tables": found.tables,
         "vanished": found.vanished,
         "seconds": round(seconds, 2),
         "k_keys_s": round(found.rows / seconds / 1000, 1),
-        "cpu_us_a_key": round(cpu_s / found.rows * 1e6, 2),
+        "cpu_us_a_key": round(cpu_s / max(1, found.rows) * 1e6, 2),
         "late_p99_ms": round(late[int(len(late) * 0.99)] * 1000, 1),
-        "server_us_a_key": round(scan.cost.server_us / found.rows, 2),
-        "commands_a_key": round(scan.cost.commands / found.rows, 2),
+        "server_us_a_key": round(scan.cost.server_us / max(1, found.rows), 2),
+        "commands_a_key": round(scan.cost.commands / max(1, found.rows), 2),
         "writes": scan._nodes[0].pipeline.answers,
     }
 

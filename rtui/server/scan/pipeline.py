@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -299,10 +300,10 @@ class ScanPipeline:
         """
         request = self.requests.waiting[0]
         replies = request.replies.result()
-        now = self._loop.time()
+        arrived = min(self._loop.time(), getattr(request.replies, "arrived_s", math.inf))
         idle_s = self.pacer.idle_s or 0.0
-        round_trip_s = now - max(request.sent_at, self._last_arrival - idle_s) if has_waited else None
-        self._last_arrival = now
+        round_trip_s = arrived - max(request.sent_at, self._last_arrival - idle_s) if has_waited else None
+        self._last_arrival = arrived
         counted_in, counted_out = self._counted
         self._counted = (lane.traffic.bytes_in, lane.traffic.bytes_out)
         self.bytes_in += lane.traffic.bytes_in - counted_in

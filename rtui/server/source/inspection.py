@@ -179,6 +179,9 @@ class TableInspection(InspectionPipeline):
         self._done_keys = 0
         self._done_since = 0.0
         self._table_rows = FIRST_ROWS
+        self._key_share = 1.0
+        self._under_way = 0
+        """Writes that were not answered."""
         self._skips: dict[bytes, int] = {}
         """See `every_nth`."""
         self._known_encodings: dict[bytes, bytes] = {}
@@ -200,13 +203,7 @@ class TableInspection(InspectionPipeline):
     @property
     def key_share(self) -> float:
         """How much of a whole inspection keys get on average."""
-        every = self.plan.sample_every
-        counts = [
-            len(self.plan.first_commands(is_sampled)) + len(self.plan.second_commands(STRING.name, is_sampled))
-            for is_sampled in (False, True)
-        ]
-        mean = (counts[False] * (every - 1) + counts[True]) / every
-        return min(1.0, max(1.0, mean) / COMMANDS_OF_A_KEY)
+        return self._key_share
 
     @property
     def unsent(self) -> int:
@@ -240,7 +237,7 @@ class TableInspection(InspectionPipeline):
         self._late.rows.clear()
         self._known_encodings.clear()
         self._late_encodings.clear()
-        self._second_keys = self._done_keys = 0
+        self._second_keys = self._done_keys = self._under_way = 0
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node is asked all about them."""
@@ -283,7 +280,10 @@ class TableInspection(InspectionPipeline):
             if self._revision != self.plan.revision:
                 self._keep_up()
             most = max(1, min(most, MAX_BATCH_BYTES // MOST_COMMANDS // self._longest))
-            is_flowing = self.listed.keys > 0
+            listed = self.listed.keys
+            if self._under_way and listed + self._second_keys < most // 2:  # a fuller write is as dear as this one
+                return None
+            is_flowing = listed > 0
             later, least = (most // 2 + 1, most // 4) if is_flowing else (most, 1)
             asked = self._next_first(most, least) if is_flowing else []
             if self._second_keys:
@@ -297,11 +297,12 @@ class TableInspection(InspectionPipeline):
             cost += query.cost
         if not commands:
             return None
+        self._under_way += 1
         return KeyQueries(
             commands,
             round(cost) or 1,
             answered=partial(self._take_answers, asked, queries),
-            lost=partial(self._put_back, asked, queries),
+            lost=partial(self._lose, asked, queries),
             is_alone=timed is not None,
         )
 
@@ -356,6 +357,12 @@ class TableInspection(InspectionPipeline):
         for asks in self._asks:
             asks.clear()
         self._templates.clear()
+        every = self.plan.sample_every
+        others, sampled = (
+            len(self.plan.first_commands(is_sampled)) + len(self.plan.second_commands(STRING.name, is_sampled))
+            for is_sampled in (False, True)
+        )
+        self._key_share = min(1.0, max(1.0, (others * (every - 1) + sampled) / every) / COMMANDS_OF_A_KEY)
         self._encoding_template = bulk_template(key_template(guard.object_encoding))
         waiting, self._second_keys = [*self._second.values()], 0
         self._second.clear()
@@ -420,6 +427,7 @@ class TableInspection(InspectionPipeline):
     ) -> None:
         """Store the answers to a write; raises ServerBusyError when some of it is to be asked again."""
         start = 0
+        self._under_way -= 1
         now_ms = self._now_ms()
         for index, one in enumerate(asked):
             try:
@@ -529,6 +537,11 @@ class TableInspection(InspectionPipeline):
             else:
                 self._wait(one.rows)
         self.lost(queries)
+
+    def _lose(self, asked: Sequence[Asked], queries: Sequence[Query]) -> None:
+        """Let keys of a write wait again that was lost with its connection."""
+        self._under_way -= 1
+        self._put_back(asked, queries)
 
     # What becomes a table
 

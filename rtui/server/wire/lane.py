@@ -53,13 +53,20 @@ class Traffic:
     bytes_in: int = 0
 
 
+class Replies(asyncio.Future[list[Reply]]):
+    """The replies to one write, in order."""
+
+    arrived_s = math.inf
+    """When the last of them was read, on the clock of the event loop; whoever waits may get its turn later."""
+
+
 @dataclass(slots=True, eq=False)
 class _PendingWrite:
     """Commands that were written together, and the replies to them so far."""
 
     commands: tuple[Command, ...]
     expected: int
-    done: asyncio.Future[list[Reply]]
+    done: Replies
     purpose: Purpose
     replies: list[Reply] = field(default_factory=list)
     sent_s: float = 0.0
@@ -158,7 +165,7 @@ class Lane(asyncio.BufferedProtocol):
             expected += command.replies
         if self.names:
             commands = tuple(renamed(command, self.names) for command in commands)
-        done: asyncio.Future[list[Reply]] = self._loop.create_future()
+        done = Replies(loop=self._loop)
         if not self.is_open:
             fail_quietly(done, self.closed.result() if self.closed.done() else ConnectionLost("It was never open."))
             return done
@@ -295,6 +302,7 @@ class Lane(asyncio.BufferedProtocol):
                     names = [command.name for command in write.commands for _ in range(command.replies)]
                     replies = list(map(as_resp2, names, replies))
                 if not write.done.done():
+                    write.done.arrived_s = self._last_data_s
                     write.done.set_result(replies)
                 if errors and self.end_if_logged_out(errors):
                     return

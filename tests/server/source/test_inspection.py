@@ -238,15 +238,16 @@ WORDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.sampled("fault")
 @pytest.mark.parametrize("words", WORDS)
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_keys_are_asked_again_when_the_server_can_not_answer(valkey: Server, words: str, fault: str) -> None:
-    names = plant(valkey, numbered(2_500))
+    names = plant(valkey, numbered(10_000))
     found = Kept()
     async with FaultProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         scan, _ = await reading(connection, found)
-        found.at(400, lambda: proxy.strike(WORDS[words], FAULTS[fault]))
+        found.at(1, lambda: proxy.strike(WORDS[words], FAULTS[fault]))
         running = asyncio.create_task(scan.run())
         async with asyncio.timeout(30):
             await eventually(lambda: proxy.struck)
