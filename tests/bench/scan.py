@@ -1,5 +1,8 @@
 """How fast a keyspace is taken up: beside redis-cli and a bare loop on this machine, and over a link of 20 ms.
 
+Without the compiled engine it is a bare loop with the COUNT that the pace has come to, in wall time and in CPU time of
+the process.
+
 `python -m tests.bench.run scan`. The environment may set RTUI_BENCH_SERVER (valkey-9.1) and RTUI_BENCH_RUNS (5).
 """
 
@@ -13,10 +16,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from random import SystemRandom
 
-from tests.bench.loads import redis_clis
+from tests.bench.loads import Asking, redis_clis
 from tests.bench.row import Row
 from tests.bench.seed import KEYS, seeded
+from tests.grammar import grown
 from tests.servers import Server
 
 SERVER = os.environ.get("RTUI_BENCH_SERVER", "valkey-9.1")
@@ -40,15 +45,28 @@ BARE_SHARE = 0.6
 LINK_TIMES = 10.0
 """How many times faster than redis-cli a scan over the long link has to be."""
 
+PURE_KEYS = 200_000
+"""Keys of the keyspaces that are scanned without the compiled engine."""
+
+PURE_TIMES = 2.0
+"""How many times the time of a loop that keeps nothing such a scan may need, with the same COUNT."""
+
 Measure = Callable[[int], float]
 """Seconds that a peer needs for the server at a port."""
 
 
 def once(*arguments: object) -> float:
     """Seconds that a scan in a process of its own says it needed; see `tests.bench.scan_once`."""
+    return costs_of(*arguments)[0]
+
+
+def costs_of(*arguments: object, engine: str | None = None) -> tuple[float, float, int]:
+    """Seconds, seconds of CPU and commands of a scan in a process of its own, with this engine if one is named."""
     command = [sys.executable, "-m", "tests.bench.scan_once", *map(str, arguments)]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
-    return float(done.stdout)
+    environment = os.environ | ({} if engine is None else {"RTUI_ENGINE": engine})
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment)
+    seconds, cpu_seconds, commands = done.stdout.split()
+    return float(seconds), float(cpu_seconds), int(commands)
 
 
 def cli(port: int, *arguments: str) -> float:
@@ -93,6 +111,9 @@ def _faster(seconds: dict[str, list[float]], ours: str, peer: str) -> float:
 def rows() -> Iterator[Row]:
     """On this machine, then over the long link."""
     yield from _near()
+    for what, keyspace in (("names of a shop", seeded), ("names of the grammar", _of_the_grammar)):
+        with keyspace(SERVER, PURE_KEYS) as server:
+            yield from _pure(server.port, what)
     yield from _far()
 
 
@@ -127,6 +148,36 @@ def _near() -> Iterator[Row]:
     yield Row(
         what, rate, f"bare loop, COUNT 1000: {beside}", f"{times:.2f} ×", f"≥ {BARE_SHARE} ×", times >= BARE_SHARE
     )
+
+
+@contextmanager
+def _of_the_grammar(server: str, keys: int) -> Iterator[Server]:
+    """A server with a keyspace of the grammar that nobody has seen before."""
+    with grown(server, keys, SystemRandom().getrandbits(32)) as found:
+        yield found
+
+
+def _pure(port: int, what: str) -> Iterator[Row]:
+    """A scan without the compiled engine beside a loop with the same COUNT, in turns, and its share of the CPU."""
+    (keys,) = Asking(port).run([(b"DBSIZE",)])
+    ours: list[tuple[float, float]] = []
+    loop: list[tuple[float, float]] = []
+    for number in range(RUNS):
+        print(f"  run {number + 1} of {RUNS}: plain Python, {what}", file=sys.stderr)
+        seconds, cpu_seconds, commands = costs_of("rtui", port, "full", keys, engine="pure")
+        ours.append((seconds, cpu_seconds))
+        loop.append(costs_of("bare", port, max(10, keys // commands))[:2])
+    for index, unit in enumerate(("wall", "CPU")):
+        mine, bare = (statistics.median(one[index] for one in runs) for runs in (ours, loop))
+        beside = f"a loop with the same COUNT: {bare / keys * 1e6:.2f} µs"
+        yield Row(
+            f"full-pace scan into the store in plain Python, {what}: {unit} time",
+            f"{mine / keys * 1e6:.2f} µs a key",
+            beside,
+            f"{mine / bare:.1f} ×",
+            f"≤ {PURE_TIMES:.0f} ×",
+            mine <= PURE_TIMES * bare,
+        )
 
 
 def _far() -> Iterator[Row]:
