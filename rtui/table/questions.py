@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final
 
 import polars as pl
@@ -18,7 +19,7 @@ from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.segments import Separators
 from rtui.table.condition import Condition
 from rtui.table.rows import Chunk
-from rtui.table.schema import NEVER, SCHEMA, keys_of
+from rtui.table.schema import NEVER, SCHEMA, keys_in_slices, keys_of
 
 _AT: Final = "row in its chunk"
 _PASSES: Final = "passes"
@@ -221,17 +222,18 @@ class _Split:
         plain, others = table.filter(~odd), table.filter(odd)
         parts = []
         if plain.height and self._expression is not None:
-            name = pl.col("name").str.strip_prefix(self._prefix.decode()).str.extract(self._expression)
-            ends = [name.str.ends_with(one.decode()) for one in self._separators.values]
-            parts.append(
-                plain.with_columns(name.cast(pl.Binary), pl.any_horizontal(*ends, False).alias("is_namespace"))
-            )
+            rest = pl.col("name").str.strip_prefix(self._prefix.decode()) if self._prefix else pl.col("name")
+            plain = plain.with_columns(rest.str.extract(self._expression))
+            ends = [pl.col("name").str.ends_with(one.decode()) for one in self._separators.values]
+            is_namespace = pl.any_horizontal(*ends, False).alias("is_namespace")
+            parts.append(plain.with_columns(pl.col("name").cast(pl.Binary), is_namespace))
         if others.height:
-            suffixes = [key[len(self._prefix) :] for key in keys_of(others)]
-            triples = [self._separators.split_first(one, brace_before=self._brace_before) for one in suffixes]
+            start, split = len(self._prefix), self._separators.split_first
+            keys = chain.from_iterable(keys_in_slices(others))
+            triples = [split(key[start:], brace_before=self._brace_before) for key in keys]
             names = pl.Series("name", [head + separator for head, separator, _ in triples], dtype=pl.Binary)
-            is_namespace = pl.Series("is_namespace", [bool(separator) for _, separator, _ in triples], dtype=pl.Boolean)
-            parts.append(others.with_columns(names, is_namespace))
+            ended = pl.Series("is_namespace", [bool(separator) for _, separator, _ in triples], dtype=pl.Boolean)
+            parts.append(others.with_columns(names, ended))
         return pl.concat(parts) if parts else table.with_columns(pl.col("name").cast(pl.Binary), is_namespace=False)
 
 

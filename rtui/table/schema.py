@@ -25,13 +25,16 @@ in an Enum becomes null. Their codes say nothing outside of this process.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import polars as pl
 
 VERSION: Final = 1
 """Of the schema, for files; a change of a column's meaning or type raises it."""
+
+SLICE_ROWS: Final = 8_000
+"""Rows that are turned into Python objects, or made of them, in one step."""
 
 NEVER: Final = -1
 """The value of `expires_ms` for a key that does not expire."""
@@ -70,3 +73,8 @@ def names_of(keys: Sequence[bytes]) -> tuple[pl.Series, pl.Series]:
 def keys_of(table: pl.DataFrame) -> list[bytes]:
     """Return the bytes of the keys of a table with the columns `name` and `raw`."""
     return table.select(pl.coalesce("raw", pl.col("name").cast(pl.Binary)))["raw"].to_list()
+
+
+def keys_in_slices(table: pl.DataFrame) -> Iterator[list[bytes]]:
+    """Yield the same a few at a time: Polars makes a list in one step, in which no other thread gets to run."""
+    return map(keys_of, table.iter_slices(SLICE_ROWS))

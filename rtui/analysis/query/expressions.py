@@ -29,7 +29,7 @@ from rtui.keyspace.text.quantities import LARGEST, Bounds
 from rtui.keyspace.text.segments import Separators
 from rtui.table.condition import Condition
 from rtui.table.questions import By
-from rtui.table.schema import NEVER, keys_of
+from rtui.table.schema import NEVER, keys_in_slices
 
 COLUMN_OF: Final[dict[Fact, str]] = {
     Fact.NAME: "name",
@@ -193,7 +193,8 @@ def _name(term: Term, separators: Separators) -> pl.Expr:
 
 def _one_by_one(test: Test, table: pl.DataFrame) -> pl.Series:
     """Return the answers of a test for the names of a table."""
-    return pl.Series([bool(test(key)) for key in keys_of(table)], dtype=pl.Boolean)
+    parts = [pl.Series([bool(test(key)) for key in keys], dtype=pl.Boolean) for keys in keys_in_slices(table)]
+    return pl.concat(parts)
 
 
 def _by_shape(test: Test, is_alike: Callable[[bytes, bool], bool], table: pl.DataFrame) -> pl.Series:
