@@ -61,7 +61,7 @@ class RowsSearch:
         condition = condition_of(on_slots(query, shards), separators, now_ms)
         by = None if order is None else by_order(order)
         self._found, self._work = find(rows.chunks(), condition, now_ms, self.limit, by)
-        self._listed, self._kept = self._found.rows, list[KeyRecord]()
+        self._kept: list[KeyRecord] = []
         self._failure: RtuiError | None = None
         self._task: asyncio.Task[None] | None = None
         self._is_over = self._is_done = False
@@ -98,12 +98,15 @@ class RowsSearch:
     @property
     def kept(self) -> Sequence[KeyRecord]:
         """The matches that are listed; without an order, later ones are appended."""
-        rows, listed = self._found.rows, self._listed
-        if rows is not listed:
-            more = rows if self.order is not None else rows[listed.height :]
-            before = [] if self.order is not None else self._kept
-            self._kept, self._listed = [*before, *self._records(more)], rows
         return self._kept
+
+    def _look(self, step: Callable[[], None]) -> None:
+        """Look at more rows and list what is found, in another thread."""
+        listed = 0 if self.order is not None else len(self._kept)
+        before = self._found.rows
+        step()
+        if self._found.rows is not before:
+            self._kept = [*self._kept[:listed], *self._records(self._found.rows[listed:])]
 
     def _records(self, rows: pl.DataFrame) -> Iterator[KeyRecord]:
         """Yield rows as they are listed, times to live as they were when the rows were found."""
@@ -198,7 +201,7 @@ class RowsSearch:
                 if self.control.is_stopped:
                     return
                 assert step is not None  # noqa: S101 - all are done elsewhere
-                doing = asyncio.ensure_future(asyncio.to_thread(step))
+                doing = asyncio.ensure_future(asyncio.to_thread(self._look, step))
                 try:
                     await asyncio.shield(doing)
                 finally:
