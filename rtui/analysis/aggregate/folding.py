@@ -114,6 +114,14 @@ class FoldedNode:
             return self.distinct.hashes
         return {name_hash(self.name) if self.name_hash is None else self.name_hash}
 
+    def rename(self, name: Name) -> None:
+        """Let it have another name, of which it is the only node so far."""
+        if name != (self.name, self.separator, self.kind):
+            hashes = self.hashes
+            self.name, self.separator, self.kind = name
+            self.distinct, self.name_hash, self.numbered = Distinct(), None, None
+            self.distinct.add(hashes)
+
     @property
     def names(self) -> int | Estimate | None:
         """How many different segments a pattern stands for."""
@@ -232,11 +240,14 @@ def _grows(pattern: FoldedNode) -> bool:
 
 
 def _merge_as(parent: FoldedNode, name: Name, child: FoldedNode) -> None:
-    """Merge a node that was taken out of the tree into the child of this name, which is made if need be."""
+    """Merge a node that was taken out of the tree into the child of this name, or put it there under the name."""
     target = parent.children.get(name)
+    if target is None and name[2] is not NodeKind.OTHER:
+        parent.children[name] = child
+        child.rename(name)
+        return
     if target is None:
         target = parent.children[name] = FoldedNode(name)
-        target.numbered = child.numbered if target.kind is NodeKind.LITERAL else None
     _merge(target, child)
 
 
