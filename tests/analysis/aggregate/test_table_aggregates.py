@@ -19,18 +19,22 @@ from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
+from rtui.registry.registry import Registry
 from rtui.table.schema import NEVER
 from tests.analysis.aggregate.same import assert_same
 from tests.analysis.aggregate.test_aggregates import BATCHES, STARTED_S, Batches, batch_of
+from tests.analysis.aggregate.test_registry_counts import REGISTRY, batches_of
 from tests.grammar import Grammar
 from tests.table.drawn_rows import table_of
 
 
-def both(batches: Batches, scope: Scope, *, as_rows: bool = False) -> tuple[Aggregates, TableAggregates]:
+def both(
+    batches: Batches, scope: Scope, *, as_rows: bool = False, registry: Registry | None = None
+) -> tuple[Aggregates, TableAggregates]:
     """These batches in other counters and in a table, to which they may come as rows of known encodings."""
     separators = Separators(scope.separators)
-    others = Aggregates(separators, scope=scope, started_at_s=STARTED_S)
-    table = TableAggregates(separators, scope=scope, started_at_s=STARTED_S)
+    others = Aggregates(separators, scope=scope, started_at_s=STARTED_S, registry=registry)
+    table = TableAggregates(separators, scope=scope, started_at_s=STARTED_S, registry=registry)
     for batch, asked_at_s in batches:
         others.add(batch, asked_at_s)
         if not as_rows:
@@ -80,6 +84,19 @@ def test_both_say_the_same(
     assert (others.keys, others.counted) == (table.keys, table.counted)
     for one, other in zip(others.slots.ttl_counts(), table.slots.ttl_counts(), strict=True):
         assert list(one) == list(other)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("as_rows", [False, True], ids=["batches", "rows"])
+def test_both_say_the_same_by_a_registry(as_rows: bool) -> None:
+    batches = [(batch, STARTED_S) for batch in batches_of(Random(4))]
+    others, table = both(batches, Scope(), as_rows=as_rows, registry=REGISTRY)
+    one, other = finish(others.summary()), finish(table.summary())
+    assert one.registry is not None
+    assert one.naming is not None
+    assert_same(one.registry, other.registry, "registry")
+    assert_same(one.naming, other.naming, "naming")
+    assert_same(one.rules, other.rules, "rules")
 
 
 def drawn(seed: int, keys: int, columns: Columns) -> Batches:
