@@ -7,6 +7,7 @@ import signal
 import stat
 import subprocess
 import sys
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +88,18 @@ def test_rows_come_back_as_they_were(found: list[pl.DataFrame], chunk_rows: int,
     assert made.height == back.height
     assert made.is_whole is is_ended
     assert made.known == {column.name for column in back if column.null_count() < back.height}
+
+
+@given(TABLES, st.integers(1, 12), st.integers(0, 9))
+def test_rows_come_back_from_files_as_they_were(found: list[pl.DataFrame], chunk_rows: int, most: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        made = kept(found, chunk_rows, Path(folder), most)
+        back = pl.concat([pl.DataFrame(schema=SCHEMA), *(one.columns(SCHEMA).cast(SCHEMA) for one in made.chunks())])
+        assert back.equals(whole(found), null_equal=True)
+        assert made.is_whole
+        assert made.is_spilled is (back.height > most)
+        made.close()
+        assert not list(Path(folder).iterdir())
 
 
 CONDITIONS = st.sampled_from(
