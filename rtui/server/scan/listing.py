@@ -27,8 +27,9 @@ from rtui.server.wire.replies import Reply
 STUCK_AFTER: Final = 1000
 """Replies in a row that carry the cursor they were asked with: the server does not move."""
 
-OUT_OF_ORDER: Final = 2_000
-"""So many keys at most are under way, of which a later one may be answered before an earlier one."""
+OUT_OF_ORDER: Final = 8_000
+"""So many keys at most are under way, of which a later one may be answered before an earlier one: some tables of rows,
+where a length that is asked late makes one miss its own."""
 
 
 def python_ranges(node: ScanNode) -> Ranges:

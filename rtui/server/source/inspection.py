@@ -67,6 +67,9 @@ from rtui.server.wire.replies import Reply, ServerError
 TABLE_ROWS: Final = 2_000
 """So many rows are a table: it holds the event loop for about 2 ms."""
 
+FEW_ROWS: Final = 32
+"""So many rows are asked together at least where more are to come: each command costs as much as some rows."""
+
 FIRST_ROWS: Final = 200
 """The first table, for something to show; each has twice the rows of the one before then."""
 
@@ -284,7 +287,7 @@ class TableInspection(InspectionPipeline):
             if self._under_way and listed + self._second_keys < most // 2:  # a fuller write is as dear as this one
                 return None
             is_flowing = listed > 0
-            later, least = (most // 2 + 1, most // 4) if is_flowing else (most, 1)
+            later, least = (most // 2 + 1, min(most // 4, FEW_ROWS)) if is_flowing else (most, 1)
             asked = self._next_first(most, least) if is_flowing else []
             if self._second_keys:
                 asked += self._next_second(later, least)
@@ -321,19 +324,19 @@ class TableInspection(InspectionPipeline):
         return found
 
     def _next_second(self, most: int, least: int) -> list[Asked]:
-        """Take up to `most` rows that wait for the second stage and ask it of them, of those alike that are most."""
+        """Take up to `most` rows that wait for the second stage and ask it of them.
+
+        Those alike that have waited longest come first, however few, so that keys are done nearly in the order in which
+        they were listed; then those that are most, unless they are less than `least`.
+        """
         found = []
         asks_encodings = self.plan.asks_encodings
-        sizes = sorted([(len(rows.keys), at) for at, rows in enumerate(self._second.values())], reverse=True)
-        waiting = [*self._second.items()]
-        for size, at in sizes:
-            if size < least or most <= 0:
+        longest, *others = self._second.items()
+        for kind, waiting in (longest, *sorted(others, key=lambda one: -len(one[1].keys))):
+            size = len(waiting.keys)
+            if (size < least and waiting is not longest[1]) or most <= 0:
                 break
-            kind, rows = waiting[at]
-            if size <= most:
-                del self._second[kind]
-            else:
-                rows = rows.take(most)
+            rows = self._second.pop(kind) if size <= most else waiting.take(most)
             self._second_keys -= len(rows.keys)
             most -= len(rows.keys)
             _, key_commands = kind
@@ -547,7 +550,6 @@ class TableInspection(InspectionPipeline):
 
     def settle(self) -> None:
         """Make a table of all rows about which all is known, so that the findings know of each key."""
-        super().settle()
         self._make_table()
 
     def _finish(self, rows: Rows) -> None:
@@ -565,6 +567,7 @@ class TableInspection(InspectionPipeline):
 
     def _make_table(self) -> None:
         """Hand all rows on about which all is known, but for those whose length is to be asked late."""
+        super().settle()
         done, self._done, self._done_keys = [*self._done.values()], {}, 0
         parts = [self._judged(rows) for rows in done]
         late, self._late.rows = self._late.rows, []
