@@ -241,6 +241,7 @@ class AnalysisRun:
                 pause_s = FIRST_REPORT_S
                 continue
             seen = self._pass.findings.revision
+            await in_slices(self._pass.findings.add_held())  # a part of counting, not of adding up
             began = loop.time()
             waited_s = await self._publish(is_final=False)
             pause_s = max(REPORT_EVERY_S, (loop.time() - began - waited_s) / REPORT_SHARE)
