@@ -6,13 +6,13 @@ A node is a segment or the pattern of some, in one place. Nodes are merged into 
 * Names that differ in their numbers only, `page_7` and `page_8`, become `page_{n}` for good when there are more than
   MOST_NUMBERED_KEYS, as namespaces more than MOST_NUMBERED. How many there are says the keyspace, not the order.
 * A namespace with more than MOST_NAMES names keeps the heavy ones, as frequent items are counted (Misra and Gries,
-  1982; merged as by Agarwal et al., "Mergeable summaries", 2012): each pays as many keys and as many bytes as a quarter
-  of MOST_NAMES of them have left, and those that can pay neither become `{*}`. All payments together are at most
-  4 / MOST_NAMES of the keys or bytes of the namespace: whatever has more is never merged, and at most so much of any
+  1982; merged as by Agarwal et al., "Mergeable summaries", 2012): each pays as many keys and as many bytes as half of
+  MOST_NAMES of them have left, and those that can pay neither become `{*}`. All payments together are at most
+  2 / MOST_NAMES of the keys or bytes of the namespace: whatever has more is never merged, and at most so much of any
   name is counted in `{*}`, however the keys come. Which names have a node below this bound depends on their order.
 * Keys, which end at a name, and namespaces, which go on, are counted apart.
 * When there are more than `most` nodes, fewer names are kept in each namespace, down to MOST_CHILDREN; then the
-  lightest nodes go to one node for the rest, below their parent, keys before namespaces, names deciding among equals.
+  lightest nodes go to one node for the rest, below their parent; among equals keys first, then by a hash of the path.
 """
 
 from __future__ import annotations
@@ -47,9 +47,6 @@ MOST_NUMBERED: Final = 1_024
 
 DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
-
-LIGHT: Final = 0.01
-"""Keys of less than this share of all go to the rest before other nodes do."""
 
 ROOT: Final = 0
 
@@ -116,9 +113,8 @@ class PatternNodes:
         """The names that patterns stand for."""
         self.most_names = MOST_NAMES
         self.most_numbered = MOST_NUMBERED
-        self.lightest = (0.0, 0.0)
-        """What share of all keys or bytes those nodes have at least that were kept when some went to those for the
-        rest: namespaces and patterns, light keys."""
+        self.lightest = 0.0
+        """The share of all keys or bytes that all nodes had at least that were kept when others went to the rest."""
         self._into = [ROOT]
         """By node: itself, or the node that it was merged into."""
         self._merged = 0
@@ -240,11 +236,9 @@ class PatternNodes:
         if len(live) <= budget:
             return
         weights = np.maximum(keys[live] / max(1, int(keys[ROOT])), sizes[live] / max(1, int(sizes[ROOT])))
-        is_name = [self.kinds[node] is _LITERAL and not self.separators[node] for node in live.tolist()]
-        is_light = is_name & (weights < LIGHT) & (live != ROOT)
-        order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], -weights, is_light))
-        last = order[budget - 1]
-        self.lightest = (0.0, float(weights[last])) if is_light[last] else (float(weights[last]), np.inf)
+        is_key = np.array([not self.separators[node] for node in live.tolist()]) & (live != ROOT)
+        order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], is_key, -weights))
+        self.lightest = float(weights[order[budget - 1]])
         kept = set(live[order[:budget]].tolist())
         for parent in self.live():
             if parent not in kept:
@@ -383,7 +377,7 @@ class PatternNodes:
 
         The first ones have nodes, which remember what was paid.
         """
-        paying = self.most_names // 4
+        paying = self.most_names // 2
         cut = np.partition(left, -paying, axis=0)[-paying]
         self.has_lost[parent][is_space] = True
         for node, (keys, sizes) in zip(held, np.clip(left, 0, cut).tolist(), strict=False):

@@ -150,7 +150,7 @@ class Patterns(PatternNodes):
         if len(unsure):
             made[unsure], labels[unsure], units[unsure], is_pattern[unsure] = self._of_forms(segments, new, unsure)
         is_merged = (kinds == Kind.LONG) | ((labels == IGNORED) & (made < 0))
-        self._leave_to_rest(new, np.flatnonzero((made < 0) & ~is_merged), is_pattern, made)
+        self._leave_to_rest(new, np.flatnonzero((made < 0) & ~is_merged), made)
         names = np.flatnonzero((made < 0) & ~is_merged)
         if len(names):
             is_kept = self._are_kept(new, names, units[names], known)
@@ -174,7 +174,7 @@ class Patterns(PatternNodes):
         """Return which of these new names get a node of their own; units are those that may become one pattern.
 
         In a namespace where there would be too many, new names and those that have a node pay what is left to a
-        quarter of MOST_NAMES; those that have a node keep it for now. Where some were lost before, new ones pay alone
+        half of MOST_NAMES; those that have a node keep it for now. Where some were lost before, new ones pay alone
         when they are many enough for that.
         """
         groups, group_of = np.unique(
@@ -185,7 +185,7 @@ class Patterns(PatternNodes):
         for at, count in enumerate(np.bincount(group_of[first], minlength=len(groups)).tolist()):
             parent, is_space = int(groups[at] // 2), bool(groups[at] % 2)
             held: list[int] = []
-            is_crowded = count > self.most_names // 4
+            is_crowded = count > self.most_names // 2
             if not self.has_lost[parent][is_space] and (
                 is_crowded := count + len(self.children(parent)) > self.most_names
             ):
@@ -202,14 +202,13 @@ class Patterns(PatternNodes):
                 is_kept[members] = is_heavy[len(held) :][unit_of]
         return is_kept
 
-    def _leave_to_rest(self, new: _New, some: Places, is_pattern: NDArray[np.bool_], made: Nodes) -> None:
+    def _leave_to_rest(self, new: _New, some: Places, made: Nodes) -> None:
         """Give new names the node for the rest of their parent where they are lighter than all that others kept."""
-        if not any(self.lightest):
+        if not self.lightest:
             return
         rows, memory = self._placed
-        least = np.where(is_pattern[some] | (new.separators[some] > 0), *self.lightest)
         keys = new.keys[some] - (1 if rows >= MANY_ROWS else 0)  # one of many rows may be there by chance
-        some = some[(least > 0) & (keys / rows <= least) & (new.memory[some] / max(1.0, memory) <= least)]
+        some = some[np.maximum(keys / rows, new.memory[some] / max(1.0, memory)) <= self.lightest]
         made[some] = self._rests(new.parents[some])
 
     def _rests(self, parents: Nodes) -> Nodes:
@@ -254,9 +253,9 @@ class Patterns(PatternNodes):
         """Return by the forms of some segments: nodes if any, labels, what may be one pattern, and whether it is."""
         parents, separators = new.parents[some], new.separators[some]
         lost = self._lost(parents * np.int64(2) + (separators > 0))
-        is_full = self.lightest[0] > 0 and self._placed[0] >= MANY_ROWS
+        is_full = self.lightest > 0 and self._placed[0] >= MANY_ROWS
         groups = np.where(new.keys[some] == 1, parents if is_full else lost, np.int64(-1))
-        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names // 4)
+        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names // 2)
         wanted = below(parents, labels.hashes + self._of_separators[separators])
         has_label = labels.numbers > 0
         units = np.where(has_label, wanted, new.hashes[some])

@@ -1,0 +1,158 @@
+"""The patterns that a table finds beside those of the engine, on keyspaces of the grammar, whose true ones are known.
+
+For 50, 300 and 5,000 patterns and five fresh seeds each: the share of keys that stand in their true pattern, and of
+patterns that hold keys of one true pattern only, both after folding for a report; and the CPU time of a key among the
+second 100,000. A key stands in its true pattern where most keys of that one do, if most keys there are of that one.
+The environment may set RTUI_BENCH_SEED (a fresh one, printed) and RTUI_BENCH_SEEDS (5).
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import statistics
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from time import process_time
+from typing import Final
+
+import polars as pl
+
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.folding import ID, FoldedNode, folded
+from rtui.analysis.aggregate.from_table import counted_patterns
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
+from rtui.analysis.aggregate.pattern_tree import REST
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.keyspace.slices import Slicer, finish
+from rtui.keyspace.text.identifiers import LONGEST, Identifiers
+from rtui.keyspace.text.key_segments import KeySegments
+from rtui.keyspace.text.node_kinds import NodeKind
+from rtui.keyspace.text.segments import Separators
+from rtui.server.engine import is_built
+from rtui.server.engine.counters import new_counters
+from rtui.table.partial import Partial
+from rtui.table.patterns import Patterns
+from rtui.table.schema import SCHEMA, names_of
+from tests.bench.row import Row
+from tests.grammar import Grammar
+
+SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))
+SEEDS = int(os.environ.get("RTUI_BENCH_SEEDS", "5"))
+CHUNK: Final = 100_000
+KEYS: Final = 2 * CHUNK
+PAGE: Final = 500
+JUDGED: Final = 20_000
+"""Keys whose places are looked at."""
+
+BUDGET: Final = 4_096
+SEPARATORS: Final = Separators()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """How one keyspace came out."""
+
+    right_keys: float
+    pure_patterns: float
+    cpu_us: float
+
+
+def rows() -> Iterable[Row]:
+    for patterns, goal in ((50, 1.5), (300, 1.5), (5_000, 1.5)):
+        table, engine = list[Found](), list[Found]()
+        for seed in range(SEED, SEED + SEEDS):
+            drawn = list(Grammar(seed, patterns).drawn(KEYS))
+            names, true = [name for _, name in drawn], [id(pattern) for pattern, _ in drawn]
+            for found, (root, cpu) in ((table, of_table(names)), (engine, of_engine(names))):
+                found.append(judged(root, names[-JUDGED:], true[-JUDGED:], cpu))
+        of = f"{patterns:,} patterns of the grammar, {SEEDS} seeds from {SEED}"
+        for what, values in (
+            ("keys in their true pattern", ([one.right_keys for one in table], [one.right_keys for one in engine])),
+            ("patterns of one true one", ([one.pure_patterns for one in table], [one.pure_patterns for one in engine])),
+        ):
+            here, beside = map(statistics.mean, values)
+            least = min(a - b for a, b in zip(*values, strict=True))
+            ratio = f"{100 * (here - beside):+.1f}, least {100 * least:+.1f}"
+            yield Row(f"patterns: {what}, {of}", f"{here:.1%}", f"engine {beside:.1%}", ratio, "≥ it", here >= beside)
+        here, beside = (statistics.median(one.cpu_us for one in found) for found in (table, engine))
+        yield Row(
+            f"patterns: CPU a key, {of}",
+            f"{here:.2f} µs",
+            f"engine {beside:.2f} µs",
+            f"{here / beside:.1f} ×",
+            f"≤ {goal} µs",
+            here <= goal,
+        )
+
+
+def of_table(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
+    """The root of the folded tree, and the microseconds that finding the pattern of a key takes."""
+    found = Partial(Patterns(SEPARATORS), origin_min=0)
+    cpu = 0.0
+    for first in range(0, len(names), CHUNK):
+        columns = names_of(names[first : first + CHUNK])
+        missing = [pl.lit(None, kind).alias(name) for name, kind in SCHEMA.items() if name not in {"name", "raw"}]
+        table = pl.DataFrame(columns).with_columns(missing).select(list(SCHEMA))
+        start = process_time()
+        nodes = found.patterns.place(table)
+        cpu += process_time() - start if first else 0.0
+        found.add_placed(table.with_columns(pl.lit(0).alias("asked_ms")), nodes.astype("int64"))
+    root = finish(counted_patterns(found, ExpiryScale(0), BUDGET, Slicer())).root
+    return root, cpu / (len(names) - CHUNK) * 1e6
+
+
+def of_engine(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
+    """The same of the engine: its tree, which the compiled one has as well, and the time of that where it is built."""
+    scale = ExpiryScale(0)
+    counts = PatternCounts(SEPARATORS, scale)
+    timed = new_counters(SEPARATORS, scale, None).patterns if is_built() else counts
+    pages = [list(names[first : first + PAGE]) for first in range(0, len(names), PAGE)]
+    for page in pages:
+        counts.add(InspectedBatch(None, page), 0.0)
+    root = finish(folded(counts.tree, BUDGET, Slicer()))
+    start = process_time()
+    for number, page in enumerate(pages):
+        if number == CHUNK // PAGE:
+            start = process_time()
+        timed.add(InspectedBatch(None, page), 0.0)
+    return root, (process_time() - start) / (len(names) - CHUNK) * 1e6
+
+
+def judged(root: FoldedNode, names: Sequence[bytes], true: Sequence[int], cpu: float) -> Found:
+    """Compare the nodes of keys with their true patterns."""
+    segments, identifiers = KeySegments(SEPARATORS), Identifiers(SEPARATORS.values)
+    nodes = [id(node_of(root, name, segments, identifiers)) for name in names]
+    pairs = Counter(zip(nodes, true, strict=True))
+    most_of_true, most_of_node = dict[int, tuple[int, int]](), dict[int, tuple[int, int]]()
+    for (node, pattern), keys in pairs.items():
+        most_of_true[pattern] = max(most_of_true.get(pattern, (0, 0)), (keys, node))
+        most_of_node[node] = max(most_of_node.get(node, (0, 0)), (keys, pattern))
+    right = sum(
+        keys
+        for (node, pattern), keys in pairs.items()
+        if most_of_true[pattern][1] == node and most_of_node[node][1] == pattern
+    )
+    pure = sum(count == 1 for count in Counter(node for node, _ in pairs).values())
+    return Found(right / len(names), pure / len(most_of_node), cpu)
+
+
+def node_of(root: FoldedNode, key: bytes, segments: KeySegments, identifiers: Identifiers) -> FoldedNode:
+    """Return the node of a folded tree in which a key is counted."""
+    node = root
+    for name, separator in segments.of(key, 32):
+        wanted = [(name, separator, NodeKind.LITERAL)]
+        if len(name) <= LONGEST:
+            form = identifiers.form(name)
+            wanted += [(one, separator, NodeKind.PATTERN) for one in (form.pattern, form.numbered) if one is not None]
+            label = form.pattern or name
+            any_name = identifiers.any_name(label, is_pattern=form.pattern is not None)
+        else:
+            any_name = identifiers.any_name(name)
+        wanted += [(one, separator, NodeKind.PATTERN) for one in (any_name, ID)] + [(REST, b"", NodeKind.OTHER)]
+        below = next((child for one in wanted if (child := node.children.get(one)) is not None), None)
+        if below is None or below.kind is NodeKind.OTHER:
+            return below or node
+        node = below
+    return node
