@@ -90,6 +90,17 @@ async def test_the_next_request_is_out_before_a_page_is_put_away(valkey: Server)
     assert all(sent >= 2 for sent in ahead[:-1])
 
 
+async def test_what_was_under_way_when_a_scan_is_stopped_is_delivered(valkey: Server) -> None:
+    plant(valkey, numbered(MANY))
+    seen = Seen()
+    async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        scan = make(connection, seen)
+        seen.at(2_000, scan.control.stop)
+        await scan.run()
+    assert scan.state is ScanState.STOPPED
+    assert len(seen.keys) == scan.progress.keys == scan.cost.keys >= 2_000
+
+
 async def test_match_and_type(server: Server) -> None:
     plant(server, numbered(500, b"user:"))
     plant(server, numbered(500, b"us[r:"))
