@@ -383,7 +383,8 @@ async def test_a_slot_that_a_node_only_seems_to_take_in_is_covered(
 
 async def test_nodes_whose_keys_are_to_be_asked_about_are_waited_for_though_every_slot_was_visited() -> None:
     """Unless the cluster has given them up."""
-    node = SimpleNamespace(node=SimpleNamespace(id="a"), pipeline=SimpleNamespace(waiting=1))
+    scanned = SimpleNamespace(id="a", connection=SimpleNamespace(target=Target()))
+    node = SimpleNamespace(node=scanned, pipeline=SimpleNamespace(waiting=1))
     for given_up, waiting, is_given_up in ((set(), 1, False), ({"a"}, 1, True), (set(), 0, True)):
         node.pipeline.waiting = waiting
         slots, cluster = ClusterSlots(0, only=frozenset()), SimpleNamespace(given_up=given_up)
