@@ -35,9 +35,9 @@ def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
 
 
 def engine_name() -> str:
-    """Return which engine counts keys: `compiled`, `pure` or `table`."""
+    """Return which engine counts keys: `compiled`, `pure` or, where Polars is installed, `table`."""
     chosen = os.environ.get(ENVIRONMENT)
-    if chosen == "table":
+    if chosen == "table" and find_spec("polars") is not None:
         return chosen
     return "compiled" if chosen != "pure" and is_built() else "pure"
 
