@@ -122,6 +122,7 @@ async def test_inspecting_touches_nothing(server: Server) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("engine", ["pure"], indirect=True)  # a table asks in fuller writes
 async def test_the_next_scan_rides_with_the_questions(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     found = Gathered()
