@@ -221,7 +221,7 @@ class TableAggregates(Aggregates):
         for (is_unread, are_rows), some in groupby(pieces, lambda one: (one.is_unread, one.batch is None)):
             parts = [*some]
             if are_rows:
-                self._fold_rows([_with_moment(one.table, one.asked_ms) for one in parts if one.table is not None])
+                self._fold_rows([with_moment(one.table, one.asked_ms) for one in parts if one.table is not None])
             else:
                 batches = [(one.batch, one.asked_ms) for one in parts if one.batch is not None]
                 self.partial.add(pl.concat(_tables_of(batches)), is_unread=is_unread)
@@ -240,7 +240,7 @@ class TableAggregates(Aggregates):
             )
         )
         if self.registered is not None:
-            self._register(batch for batch, _ in _batches_of(table))
+            self._register(batch for batch, _ in batches_of(table))
 
     def _register(self, batches: Iterable[InspectedBatch]) -> None:
         if self.registered is not None:
@@ -252,7 +252,7 @@ class TableAggregates(Aggregates):
         while self._ranked:
             rows, over, sampled = self._ranked.popleft()
             rows = rows.select(*SCHEMA.names(), "asked_ms").unique(["name", "raw"], keep="last")
-            for batch, asked_ms in _batches_of(rows):
+            for batch, asked_ms in batches_of(rows):
                 note = self._notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
                 self.big.rank(replace(batch, note=note), asked_ms / 1000)
             for key_type, count in over.items():
@@ -312,7 +312,8 @@ class _TableSlots(SlotCounts):
         return rows[:, slots.TTL_KNOWN].tolist(), rows[:, slots.LASTING].tolist()
 
 
-def _with_moment(table: pl.DataFrame, asked_ms: int) -> pl.DataFrame:
+def with_moment(table: pl.DataFrame, asked_ms: int) -> pl.DataFrame:
+    """Return rows with a column `asked_ms`, in milliseconds since the epoch."""
     return table.with_columns(pl.lit(asked_ms, pl.Int64).alias("asked_ms"))
 
 
@@ -366,7 +367,7 @@ def _table_of(batches: Sequence[tuple[InspectedBatch, int]], rows: int) -> pl.Da
     return pl.DataFrame(values, SCHEMA).with_columns(moments)
 
 
-def _batches_of(table: pl.DataFrame) -> Iterator[tuple[InspectedBatch, int]]:
+def batches_of(table: pl.DataFrame) -> Iterator[tuple[InspectedBatch, int]]:
     """Yield rows with a column `asked_ms` as batches of one type of which the same facts are known."""
     known = [pl.col(fact).is_not_null().alias(f"has_{fact}") for fact in _FACTS]
     sampled = pl.col("sampled").fill_null(value=True)

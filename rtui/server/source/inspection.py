@@ -28,7 +28,6 @@ import numpy as np
 import polars as pl
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.keyspace.text.display import display_text
@@ -54,7 +53,6 @@ from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.queries import COLUMN_OF, COMMANDS_OF_A_KEY, Query, Stage
 from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.page import is_temporary
-from rtui.server.source.batches import BatchFindings
 from rtui.server.source.floors import LengthFloors
 from rtui.server.source.rows import KEY_TYPE, Layout, Rows, every_nth, joined, rows_of
 from rtui.server.source.table import Part, TableMaker, part_of
@@ -101,12 +99,6 @@ class TableFindings(Protocol):
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
         """Learn why the memory of keys of a type is not known."""
-
-
-def _of_tables(findings: Aggregates | TableFindings) -> TableFindings:
-    if isinstance(findings, Aggregates) and not isinstance(findings, TableAggregates):
-        return BatchFindings(findings)
-    return findings
 
 
 class LateRows:
@@ -164,7 +156,7 @@ class TableInspection(InspectionPipeline):
 
         Other options are those of `InspectionPipeline`.
         """
-        self._late = LateRows(_of_tables(findings))
+        self._late = LateRows(cast("TableFindings", findings))
         super().__init__(plan, cast("Aggregates", self._late), **options)  # its parts only hand keys on
         self._node, self._database = node, 0
         self._maker = TableMaker()
@@ -196,7 +188,7 @@ class TableInspection(InspectionPipeline):
 
     def add_to(self, findings: Aggregates | TableFindings) -> None:
         """Hand the results to other findings from now on."""
-        self._late.use(_of_tables(findings))
+        self._late.use(cast("TableFindings", findings))
 
     @property
     def engine(self) -> str:

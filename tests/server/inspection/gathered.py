@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import polars as pl
+
 from rtui.analysis.aggregate.aggregates import Aggregates
+from rtui.analysis.aggregate.table_aggregates import batches_of, with_moment
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
@@ -36,8 +40,20 @@ class Gathered(Aggregates):
         self.encodings: Counter[tuple[bytes, bytes]] = Counter()
         self.vanished = 0
         self.unread_names: list[bytes] = []
+        self.notes: dict[bytes | None, str] = {}
         self._at = 0
         self._act: Callable[[], object] | None = None
+
+    def add_note(self, key_type: bytes | None, note: str) -> None:
+        self.notes[key_type] = note
+
+    def add_rows(self, table: pl.DataFrame, asked_at_s: float) -> None:
+        for batch, _ in batches_of(with_moment(table, round(asked_at_s * 1000))):
+            note = self.notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
+            self.add(replace(batch, note=note, asked_at_s=asked_at_s), asked_at_s)
+        for part in table.filter(pl.col("encoding").is_not_null()).partition_by("type", maintain_order=True):
+            found = [encoding.encode() for encoding in part["encoding"].to_list()]
+            self.add_encodings((part["type"][0] or "").encode(), found)
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         columns = {
