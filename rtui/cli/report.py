@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 from shutil import get_terminal_size
@@ -59,9 +58,8 @@ Exit codes
   4    the server could not be reached or refused, or its connection was lost for good;
        what had been inspected until then is written, marked partial
   5    the output can't be written
-  130  Ctrl-C: what had been inspected is written, marked partial, with --resume saved
-       to go on later; a second one leaves at once and writes nothing; 143, 129 and 131:
-       SIGTERM, SIGHUP and SIGQUIT, likewise
+  130  Ctrl-C: what had been inspected is written, marked partial; a second one leaves at
+       once and writes nothing; 143, 129 and 131: SIGTERM, SIGHUP and SIGQUIT, likewise
 
 A file is replaced when the report is whole, never before. A new one is readable by you only, one that is there keeps
 its permissions. Progress is shown on standard error if that is a terminal; standard output carries the report only.
@@ -102,12 +100,6 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
     help="Ask N keys from random places instead of all, in seconds; every figure has its 95 % interval.",
 )
 @budget_option
-@click.option(
-    "--resume",
-    is_flag=True,
-    help="Go on with an unfinished analysis of this server; when it is ended, save it instead of a partial report. Not "
-    "of a whole cluster.",
-)
 @keep_option
 @log_option
 @click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
@@ -118,7 +110,6 @@ def command(
     form: str | None,
     output: str,
     *,
-    resume: bool,
     keep: bool,
     demo: bool,
     demo_keys: int,
@@ -133,15 +124,13 @@ def command(
 
     file = Output(output)
     form = form or _SUFFIXES.get(file.suffix, "text")
-    if resume and (demo or asked["estimate_keys"] is not None or asked["budget_s"] is not None):
-        raise click.UsageError("--resume does not go with --demo, --estimate or --budget-seconds.")
     file.check()
     with failures_in(file, form if file.is_standard else "", "report"):
         choice, target = registry_choice(asked), Target() if demo else connection.target()
         registry = asked["registry"] = choice.load(target)
         take_separators(asked, registry)
         if not demo:
-            sys.exit(_report(target, asked, file, form, keep=keep, resume=resume))
+            sys.exit(_report(target, asked, file, form, keep=keep))
         from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
 
         with demo_server(demo_keys, day=demo_day) as server:
@@ -149,9 +138,7 @@ def command(
             sys.exit(_report(server.target, asked, file, form))
 
 
-def _report(
-    target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool = False, resume: bool = False
-) -> int:
+def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool = False) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
@@ -161,8 +148,8 @@ def _report(
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.command_log import command_log  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.files import remove_saved_analyses  # noqa: PLC0415
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
-    from rtui.server.saved_analysis import AnalysisFile  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
     from rtui.server.wire.supervised_tasks import LOG  # noqa: PLC0415
@@ -171,14 +158,9 @@ def _report(
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
     log_file: Path | None = asked.pop("log_file")
+    remove_saved_analyses()
     with command_log(log_file) as log:
-        saved_in = AnalysisFile(target.label, target.db) if resume else None
-        result = analyse(target, AnalysisOptions(**asked), log=log, file=saved_in)
-    for note in result.notes:
-        click.echo(f"rtui: {note}", err=True)
-    if result.is_saved:
-        click.echo("rtui: the analysis is saved; with --resume it goes on from there", err=True)
-        return exit_status(result.ended_by or signal.SIGINT)
+        result = analyse(target, AnalysisOptions(**asked), log=log)
     report = result.report
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,11 +17,10 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import NOT_IN_A_CLUSTER, AnalysisRun, analysis_bill
+from rtui.server.analysis_run import AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.ending_signals import hang_up, heeded, raise_at_once
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.command_log import CommandLog
@@ -59,10 +57,6 @@ class Result:
     """Why it could not go on; a sentence."""
     ended_by: signal.Signals | None = None
     """The signal by which the user ended it."""
-    is_saved: bool = False
-    """Whether it was saved then, to go on in a later run, in place of a report."""
-    notes: tuple[SafeText, ...] = ()
-    """Why it did not go on from an earlier run, or could not be saved; sentences."""
 
     @property
     def is_interrupted(self) -> bool:
@@ -70,28 +64,15 @@ class Result:
         return self.ended_by is not None
 
 
-def analyse(
-    target: Target,
-    options: AnalysisOptions,
-    *,
-    log: CommandLog | None = None,
-    file: AnalysisFile | None = None,
-) -> Result:
+def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
     """Connect, analyse and disconnect; what is sent is kept in `log`.
 
-    With a file the analysis goes on that was left in it, and is left in it when the user ends it. Raises
-    ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
+    Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
     """
-    return asyncio.run(run_analysis(target, options, log=log, file=file))
+    return asyncio.run(run_analysis(target, options, log=log))
 
 
-async def run_analysis(
-    target: Target,
-    options: AnalysisOptions,
-    *,
-    log: CommandLog | None = None,
-    file: AnalysisFile | None = None,
-) -> Result:
+async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
     """Do what `analyse` does within a running event loop."""
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
@@ -102,16 +83,11 @@ async def run_analysis(
         try:
             await deployment.open()
             deployment.require_replicas()
-            asked = connection if file is None else await deployment.saved_from()
-            left = None if file is None else file.left_before(options, asked.server.run_id, time.time())
-            saved = left if isinstance(left, SavedAnalysis) else None
-            analysis = AnalysisRun(connection, options, saved, deployment=deployment)
+            analysis = AnalysisRun(connection, options, deployment=deployment)
             bill = analysis_bill(connection, options)
             if bill is not None:
                 click.echo(f"rtui: {bill}.", err=True)
-            if file is not None and deployment.is_cluster:
-                click.echo(f"rtui: this analysis can't be saved to go on later. {NOT_IN_A_CLUSTER}", err=True)
-            interrupts.stop = partial(end_analysis, analysis, file)
+            interrupts.stop = partial(analysis.control.stop, SafeText("it was interrupted"))
             watch = ConnectionWatch(connection, analysis.control.stop)
             running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
             try:
@@ -133,19 +109,7 @@ async def run_analysis(
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")
-    saving = analysis.continuation
-    if file is not None and analysis.progress.state is ScanState.DONE and not saving.is_saved:
-        file.remove()
-    notes = [note for note in (left, saving.why_not_saved) if isinstance(note, str)]
-    return Result(analysis.report, failure, interrupts.sent, saving.is_saved, tuple(notes))
-
-
-def end_analysis(analysis: AnalysisRun, file: AnalysisFile | None) -> None:
-    """Have an analysis saved once all is known of the keys that are listed, or without a file ended at once."""
-    if file is None or analysis.why_not_later is not None:
-        analysis.control.stop(SafeText("it was interrupted"))
-    else:
-        analysis.go_on_later(file)
+    return Result(analysis.report, failure, interrupts.sent)
 
 
 class Interrupts:

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias, TypeVar
 
-from msgspec import MsgspecError, structs
+from msgspec import structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.continuation import Continuation
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name
 from rtui.server.engine.counters import new_counters
@@ -33,12 +32,10 @@ from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import SavedAnalysis
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import prove_cursors
-from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import ScanFilter, disagreement, too_many_gone
-from rtui.server.scan.progress import Cost, ScanNote, ScanState
+from rtui.server.scan.progress import Cost, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.sampling import can_sample
 from rtui.server.scan.scan import Scan
@@ -76,14 +73,11 @@ NO_ESTIMATE: Final = {
 
 
 class AnalysisPass:
-    """One pass; `begin` before `choose_work`, whose result the caller runs, then `ask_last` or `saved`."""
+    """One pass; `begin` before `choose_work`, whose result the caller runs, then `ask_last`."""
 
-    def __init__(
-        self, options: AnalysisOptions, continuation: Continuation, deployment: Deployment, control: RunControl
-    ) -> None:
-        """Go on with what was saved, if any; raises PatternError or GuardError for a filter beyond the bounds."""
-        self._options, self._continuation, self._control = options, continuation, control
-        self._home = deployment.home
+    def __init__(self, options: AnalysisOptions, deployment: Deployment, control: RunControl) -> None:
+        """Raise PatternError or GuardError for a filter beyond the bounds."""
+        self._options, self._control = options, control
         filters = (options.separators, options.match, options.key_type)
         self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         """What is asked of which keys, as the report says it."""
@@ -102,9 +96,8 @@ class AnalysisPass:
 
     @property
     def cost(self) -> Cost:
-        """What it has cost so far, earlier runs of it included."""
+        """What it has cost so far."""
         cost = Cost() if self.work is None else self.work.cost
-        cost = self._continuation.cost + cost
         return replace(cost, commands=cost.commands + self.nodes.extra_commands)
 
     @property
@@ -116,9 +109,7 @@ class AnalysisPass:
 
     async def begin(self) -> Sequence[NodeInspection]:
         """Find all nodes and what may be asked there; return those that answer, one at least, else raise an error."""
-        asked = await self.nodes.begin()
-        self._continuation.connection = asked[0].connection
-        return asked
+        return await self.nodes.begin()
 
     async def choose_work(self, nodes: Sequence[NodeInspection]) -> Work:
         """Choose the columns, and what finds the keys of these nodes; raises an RtuiError where that can't be had."""
@@ -140,13 +131,11 @@ class AnalysisPass:
             return await self._new_sample(nodes, wanted)
         self._choose_columns(columns_for(self._options.columns, size))
         scanned = await for_each(nodes, NodeInspection.scan_node)
-        if self._continuation.saved is not None:
-            scanned = [await self._go_on(self._continuation.saved, nodes[0], scanned[0])]
         return Scan(
             *(scanned, lambda keys: None, self._control),
             match=self.only.match,
             key_type=self.only.key_type,
-            on_restart=self._drop_findings,
+            on_restart=lambda note: self._begin_findings(),
             cluster=self.nodes if self.nodes.is_cluster else None,
         )
 
@@ -179,18 +168,6 @@ class AnalysisPass:
             return parts[0]
         return ClusterSamplePass(parts, size or 0, self._control, is_filtered=not self.only.is_open)
 
-    async def _go_on(self, saved: SavedAnalysis, inspection: NodeInspection, node: ScanNode) -> ScanNode:
-        """Take back what was saved, and return the node from where the scan of it stopped."""
-        found = self._continuation.node(node)
-        self._choose_columns(saved.columns)
-        try:
-            await in_slices(self.findings.restore(saved.aggregates))
-        except (NotSavedError, OverflowError, MsgspecError):
-            raise RtuiError("It can't go on", SafeText("What was saved of the analysis is damaged.")) from None
-        inspection.pipeline.restore(saved.inspection)
-        inspection.before, inspection.counted_on = saved.before, self._home.server
-        return found
-
     def _choose_columns(self, columns: Columns) -> None:
         """Ask these facts of these keys; before the first key is asked."""
         self.nodes.choose(columns)
@@ -204,11 +181,6 @@ class AnalysisPass:
         if None not in found:
             self._most_bytes = max(sum(bound for bound in found if bound is not None), self._most_bytes or 0)
 
-    def _drop_findings(self, note: ScanNote) -> None:
-        """Drop the findings: every key is delivered again."""
-        self._continuation.forget()
-        self._begin_findings()
-
     def _begin_findings(self) -> None:
         """Have all nodes count in one place, from nothing."""
         self.findings = self._new_findings()
@@ -216,7 +188,7 @@ class AnalysisPass:
 
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
-        began_at_s, registry = self._continuation.began_at_s, self._options.registry
+        began_at_s, registry = time.time(), self._options.registry
         if engine_name() == "table":
             from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
 
@@ -243,19 +215,6 @@ class AnalysisPass:
         """Have everything counted that is known."""
         for pipeline in self.nodes.pipelines:
             pipeline.settle()
-
-    async def saved(self) -> SavedAnalysis:
-        """Return all that is known, for a later run; raises an RtuiError with the reason if that can't go on."""
-        (node,) = self.nodes.all  # `why_not_later` has ruled out several
-        if node.node.primary is not None and node.is_replica:
-            await node.node.primary.followed(await node.connection.bulk())
-        node.pipeline.settle()
-        aggregates = await in_slices(self.findings.saved())
-        scan_notes = () if self.work is None else self.work.progress.notes
-        notes = [str(note.value) for note in scan_notes if note is not ScanNote.REPEATS]
-        return self._continuation.content(
-            self.work, node.pipeline, aggregates, cost=self.cost, before=node.before, notes=notes
-        )
 
     async def ask_last(self) -> list[SafeText]:
         """Complete the facts of the largest keys and compare the counts; return why some of that could not be had."""

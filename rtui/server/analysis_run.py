@@ -17,14 +17,12 @@ from rtui.analysis.columns import columns_for
 from rtui.analysis.report.document import ColumnState, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_pass import AnalysisPass, in_slices
-from rtui.server.continuation import Continuation
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
 from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import MIN_COUNT
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -45,14 +43,6 @@ REPORT_EVERY_S: Final = 1.0
 
 REPORT_SHARE: Final = 0.05
 """Adding up takes at most this share of the time."""
-
-LATER: Final = SafeText("it is to go on later")
-"""Why a pass has ended that was saved."""
-
-NOT_AS_TABLE: Final = SafeText("A pass with RTUI_ENGINE=table can't be saved.")
-
-NOT_IN_A_CLUSTER: Final = SafeText("Slots of a cluster may be at other nodes by then, where positions mean nothing.")
-"""Why the analysis of a cluster can't be left."""
 
 AROUND: Final = 1_000
 """Commands that an analysis sends at most besides those about keys and its SCANs, in some minutes."""
@@ -79,11 +69,10 @@ class AnalysisRun:
         self,
         connection: Connection,
         options: AnalysisOptions,
-        saved: SavedAnalysis | None = None,
         *,
         deployment: Deployment | None = None,
     ) -> None:
-        """Go on with one that was saved, if any; raises PatternError or GuardError for a filter beyond the bounds.
+        """Raise PatternError or GuardError for a filter beyond the bounds.
 
         The connection is that to the home server of the `deployment`, of which all nodes are inspected; without one it
         leads to the only server.
@@ -95,10 +84,8 @@ class AnalysisRun:
         self._revision = 0
         self._connection = connection
         self._options = options
-        self.continuation = Continuation(connection, options, saved)
-        """What of it is of earlier runs, and what is saved for a later one."""
         self._deployment = deployment or Deployment.over(connection)
-        self._pass = AnalysisPass(options, self.continuation, self._deployment, self.control)
+        self._pass = AnalysisPass(options, self._deployment, self.control)
         self.hot = HotKeyReporter(connection, self._pass.nodes.all[0].capabilities)
         """The hot keys of the report, and when they were asked for."""
         self._failure: SafeText | None = None
@@ -154,38 +141,11 @@ class AnalysisRun:
                 alarm.cancel()
             for task in meanwhile:
                 await end_task(task)
-        if self.continuation.file is not None and self._failure is None:
-            failure = await failure_of(self._save(), name="rtui save analysis")
-            if failure is None:
-                self._is_ended = True
-                self._revision += 1
-                return
-            self.continuation.why_not_saved = failure.happened
         failure = await failure_of(self._finish(), name="rtui last report")
         if failure is not None:
             self._fail(failure)
         self._is_ended = True
         self._revision += 1
-
-    @property
-    def why_not_later(self) -> SafeText | None:
-        """Why the pass can't be left and go on in a later run; None where it can."""
-        if self._failure is not None or self.control.is_stopped:
-            return SafeText("It has ended.")
-        if self._pass.nodes.is_cluster:
-            return NOT_IN_A_CLUSTER
-        if not self._pass.findings.can_be_saved:
-            return NOT_AS_TABLE
-        return self.continuation.why_not(self._pass.work if self._pass.findings.keys else None)
-
-    def go_on_later(self, file: AnalysisFile) -> None:
-        """List no more keys, and save the pass once all is known of those that are, in place of a last report."""
-        self.continuation.file = file
-        self.control.finish(LATER)
-
-    async def _save(self) -> None:
-        """Write down all that is known; raises an RtuiError with the reason if that can't be."""
-        await self.continuation.save(await self._pass.saved())
 
     def _fail(self, failure: RtuiError) -> None:
         """End the pass with a reason; the first one counts."""
@@ -274,7 +234,7 @@ class AnalysisRun:
         scanned = () if scan is None else scan.notes
         scope = structs.replace(self._pass.scope, pace=self.control.pace.value)
         notes = (
-            *(*self._connection.notes, *self._deployment.notes, *self.continuation.notes),
+            *(*self._connection.notes, *self._deployment.notes),
             *(*scanned, *self._pass.notes, *self._notes),
         )
         heading = head(

@@ -24,7 +24,6 @@ from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import WHOLE_CLUSTER, server_report
 from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -34,10 +33,6 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""
-
-
-SAVED_WITHIN_S: Final = 20.0
-"""How long the last keys of an analysis that is left may take: some round trips, and streams one at a time."""
 
 LEFT: Final = "rtui was left meanwhile"
 """Why a report is partial that was kept when rtui ended."""
@@ -71,8 +66,6 @@ class AnalysisStatus:
     """Sentences that a reader of the numbers has to know."""
     is_kept: bool = False
     """Whether reports are kept, when rtui ends that of what was found so far."""
-    can_go_on_later: bool = False
-    """Whether what was found so far can be saved, for the analysis to go on in a later run."""
 
     @property
     def is_under_way(self) -> bool:
@@ -92,11 +85,8 @@ class AnalysisStatus:
         """A sentence about what the analysis loses when rtui ends now; None for nothing that took long."""
         if not self.is_under_way or self.is_again or self.cost.elapsed_s < ASK_FROM_S:
             return None
-        lost = "ends it: what it has found is kept as a partial report" if self.is_kept else "loses it"
-        if self.can_go_on_later:
-            return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}, unless it is to go on later.")
-        joint = ", but it" if self.is_kept else ": it"
-        return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}{joint} can't go on later.")
+        lost = "ends it: what it has found is kept as a partial report" if self.is_kept else "loses what it has found"
+        return SafeText(f"An analysis is under way: {self.so_far}. Quitting {lost}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +116,14 @@ class AnalysisSession:
         clock: Callable[[], float] = time.time,
         kept: KeptReports | None = None,
         *,
-        file: AnalysisFile | None = None,
         deployment: Deployment | None = None,
     ) -> None:
         """`options` returns what to analyse whenever one begins; `suspended` suspends other work while it runs.
 
-        `clock` gives seconds since the epoch; each report that is done is added to `kept`. An analysis that is left to
-        go on in a later run is saved in `file`. All nodes of the `deployment` are analysed, if there is one.
+        `clock` gives seconds since the epoch; each report that is done is added to `kept`. All nodes of the
+        `deployment` are analysed, if there is one.
         """
         self.kept = kept
-        self._file = file
         self._deployment = deployment
         self._connection = connection
         self._options = options
@@ -197,7 +185,6 @@ class AnalysisSession:
             outdated=None if stamp is None else stamp.outdated(connection.server, connection.generation, now_s),
             notes=self._notes,
             is_kept=self.kept is not None,
-            can_go_on_later=self._file is not None and now is not None and now.why_not_later is None,
         )
 
     @property
@@ -218,51 +205,15 @@ class AnalysisSession:
             self.begin(estimate=self._is_estimate)
             self._standing = standing
 
-    @property
-    def may_have_left(self) -> bool:
-        """Whether an analysis was left in an earlier run, as far as that can be told without reading it."""
-        return self._file is not None and self._file.path.exists()
-
-    async def left_before(self) -> SavedAnalysis | SafeText | None:
-        """Return the analysis that was left in an earlier run, or why it can't go on; None where there is none."""
-        if self._file is None:
-            return None
-        options = replace(self._options(), columns=self._columns)
-        asked = self._connection if self._deployment is None else await self._deployment.saved_from()
-        run_id = asked.server.run_id
-        return await asyncio.to_thread(self._file.left_before, options, run_id, self._clock())
-
-    async def forget_left(self) -> None:
-        """Remove what was saved of an analysis that is not to go on."""
-        if self._file is not None:
-            await asyncio.to_thread(self._file.remove)
-
-    async def go_on_later(self) -> SafeText | None:
-        """End the analysis once all is known of the keys that are listed, and save it; return why it could not be."""
-        run, task, file = self._analysis, self._task, self._file
-        if run is None or task is None or file is None:
-            return SafeText("No analysis is under way.")
-        why_not = run.why_not_later
-        if why_not is not None:
-            return why_not
-        run.go_on_later(file)
-        done, _ = await asyncio.wait([task], timeout=SAVED_WITHIN_S)
-        if not done:
-            return SafeText(f"The keys that are listed were not answered within {SAVED_WITHIN_S:g} s.")
-        found = run.continuation
-        if found.is_saved:
-            return None
-        return found.why_not_saved or run.progress.reason or SafeText("It has ended meanwhile.")
-
-    def begin(self, *, estimate: bool = False, saved: SavedAnalysis | None = None) -> None:
-        """Inspect every key, or a sample, or go on with what was saved; an analysis that runs is ended."""
+    def begin(self, *, estimate: bool = False) -> None:
+        """Inspect every key, or a sample; an analysis that runs is ended."""
         self._standing = None
         before, self._task = self._task, None
         self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate
         sample = ESTIMATE_KEYS if estimate else None
         options = replace(self._options(), pace=self.control.pace, columns=self._columns, estimate_keys=sample)
-        self._analysis = AnalysisRun(self._connection, options, saved, deployment=self._deployment)
+        self._analysis = AnalysisRun(self._connection, options, deployment=self._deployment)
         self.control = self._analysis.control
         self._failure = None
         self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)
@@ -316,10 +267,6 @@ class AnalysisSession:
             finally:
                 self._revision += 1
         is_again, is_done = self._standing is not None, self._progress().state is ScanState.DONE
-        if analysis_run.continuation.is_saved:
-            return
-        if is_whole and self._file is not None and analysis_run.continuation.saved is not None:
-            await self.forget_left()
         if not is_again:
             await self._keep(analysis_run.report)
         elif is_done and self._analysis is analysis_run:
@@ -379,22 +326,6 @@ class FixedAnalysis:
         self.control = RunControl(self.status.pace)
 
     @property
-    def may_have_left(self) -> bool:
-        """No: it is of no server."""
-        return False
-
-    async def left_before(self) -> SavedAnalysis | SafeText | None:
-        """Return None: no analysis goes on here."""
-        return None
-
-    async def forget_left(self) -> None:
-        """Do nothing: nothing was saved."""
-
-    async def go_on_later(self) -> SafeText | None:
-        """Return None: nothing is under way."""
-        return None
-
-    @property
     def analysed(self) -> Analysed | None:
         """The figures of the file, if they are of any keys."""
         return None if self.report is None else _analysed(self.report, self.status)
@@ -402,7 +333,7 @@ class FixedAnalysis:
     def choose_columns(self, columns: Columns | None) -> None:
         """Do nothing: there is no server."""
 
-    def begin(self, *, estimate: bool = False, saved: SavedAnalysis | None = None) -> None:
+    def begin(self, *, estimate: bool = False) -> None:
         """Do nothing: there is no server."""
 
     def begin_again(self) -> None:

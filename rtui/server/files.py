@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 import resource
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,11 @@ def state_folder() -> Path:
     import platformdirs  # noqa: PLC0415 - few need it
 
     return platformdirs.user_state_path("rtui", appauthor=False)
+
+
+def remove_saved_analyses() -> None:
+    """Remove what earlier versions saved of analyses to go on with later: names of keys that nothing reads any more."""
+    shutil.rmtree(state_folder() / "analyses", ignore_errors=True)
 
 
 def server_digest(label: str, db: int) -> str:

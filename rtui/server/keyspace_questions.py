@@ -53,7 +53,6 @@ class KeyspaceQuestions:
         if self._analysis is None:
             from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
             from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
-            from rtui.server.saved_analysis import AnalysisFile  # noqa: PLC0415 - likewise
 
             def options() -> AnalysisOptions:
                 passes, given = self._passes, self._options
@@ -62,11 +61,9 @@ class KeyspaceQuestions:
                 return AnalysisOptions(*filters, pace=pace, columns=given.columns, registry=given.registry)
 
             home = self._deployment.home
-            place = (home.target.label, home.target.db, self._state_folder)
             self._analysis = AnalysisSession(
                 *(home, options, self._passes.suspended, self._clock),
-                KeptReports(*place) if self._options.keep else None,
-                file=AnalysisFile(*place),
+                KeptReports(home.target.label, home.target.db, self._state_folder) if self._options.keep else None,
                 deployment=self._deployment,
             )
         return self._analysis

@@ -246,32 +246,21 @@ class RtuiApp(Navigation):
 
     async def action_quit(self) -> None:
         """Quit, after a question where something would be lost; given again, quit at once."""
-        from rtui.tui.kit.choice import QuitAnswer, QuitScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.kit.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
 
         lost = self._left.lost_by_leaving(self._session)
         if lost is None or isinstance(self.screen, QuitScreen):
             await self._leave()
             return
 
-        def answered(answer: QuitAnswer | None) -> None:
-            if answer in (QuitAnswer.QUIT, QuitAnswer.LATER):
-                work = self._leave() if answer is QuitAnswer.QUIT else self._leave_for_later()
-                self.run_worker(work, group="quit", exclusive=True, description="quit")
+        def answered(is_wanted: bool | None) -> None:
+            if is_wanted:
+                self.run_worker(self._leave(), group="quit", exclusive=True, description="quit")
 
-        can_go_on_later = self.recorder is None and self._left.can_go_on_later(self._session)
-        self.push_screen(QuitScreen(lost, can_go_on_later=can_go_on_later), answered)
-
-    async def _leave_for_later(self) -> None:
-        """Save the analyses that are under way, to go on in a later run, and exit; stay where that fails."""
-        self.notify("The keys that are listed are asked before it is saved.", title="Saving the analysis", markup=False)
-        why_not = await self._left.go_on_later(self._session)
-        if why_not is None:
-            await self._leave()
-        else:
-            self.notify(why_not, title="The analysis is not saved", severity="warning", markup=False, timeout=10)
+        self.push_screen(QuitScreen(lost), answered)
 
     def _handle_signals(self) -> None:
-        """Save what can be saved when the terminal hangs up or rtui is to end; a second signal ends it at once."""
+        """Leave without a question when the terminal hangs up or rtui is to end; a second signal ends it at once."""
         loop = asyncio.get_running_loop()
         handled = heeded()
 
@@ -282,20 +271,13 @@ class RtuiApp(Navigation):
             if sent is signal.SIGHUP:
                 disable_input(self._driver)
             hang_up()
-            leaving = self._leave_at_once(exit_status(sent))
-            self.run_worker(leaving, group="quit", exclusive=True, description="quit")
+            self.run_worker(self._leave(exit_status(sent)), group="quit", exclusive=True, description="quit")
 
         for one in handled:
             loop.add_signal_handler(one, end, one)
 
-    async def _leave_at_once(self, code: int) -> None:
-        """Save the analyses that can go on in a later run, where reports are kept, and exit without a question."""
-        if self.recorder is None:
-            await self._left.save_what_goes_on(self._session)
-        await self._leave(code)
-
     async def _leave(self, code: int = 0) -> None:
-        """Close the session, which saves its position, and exit."""
+        """Close the sessions, which save their positions and reports, and exit."""
         if self._session is not None:
             await self._session.close()
         await self._left.close()
@@ -305,9 +287,12 @@ class RtuiApp(Navigation):
         self.exit(code)
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
-        """Remember a server that was connected to; without a place to write to, it is forgotten."""
+        """Remember a server that was connected to, unless there is no place to write to; tidy that place up."""
+        from rtui.server.files import remove_saved_analyses  # noqa: PLC0415 - in a thread, once the tree is there
+
         with contextlib.suppress(OSError):
             recent.add(target)
+        remove_saved_analyses()
 
     def action_servers(self) -> None:
         """Choose another server to browse."""

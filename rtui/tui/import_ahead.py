@@ -22,7 +22,6 @@ AHEAD: Final = (
     "rtui.server.analysis_run",
     "rtui.server.analysis_session",
     "rtui.server.kept_reports",
-    "rtui.server.saved_analysis",
     "rtui.tui.analyse.screen",
     "rtui.server.profiles",
     "rtui.server.recent",

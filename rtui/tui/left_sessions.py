@@ -7,7 +7,6 @@ scanned, it is paused: two runs at once would take twice their share of the serv
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -107,34 +106,10 @@ class LeftSessions:
                 lost.append(SafeText(f"{target.label} db{target.db}: {text}"))
         if len(lost) < 2:
             return lost[0] if lost else None
-        later = "unless they are to go on later" if self.can_go_on_later(session) else "and they can't go on later"
         return SafeText(
-            f"{len(lost)} analyses are under way. Quitting ends them, {later}; "
-            "partial reports are kept of them where reports are kept."
+            f"{len(lost)} analyses are under way. Quitting ends them; partial reports are kept of them where reports "
+            "are kept."
         )
-
-    def _losing(self, session: Session | None) -> list[Session]:
-        """Return the sessions that lose something when rtui ends now, that which is shown first."""
-        sessions = [*([] if session is None else [session]), *(one.session for one in self.kept)]
-        return [one for one in sessions if one.lost_by_leaving is not None]
-
-    def can_go_on_later(self, session: Session | None) -> bool:
-        """Whether all that is lost can be saved, to go on in a later run."""
-        return all(one.analysis.status.can_go_on_later for one in self._losing(session))
-
-    async def go_on_later(self, session: Session | None) -> SafeText | None:
-        """End the analyses that are under way and save them; return why one could not be."""
-        for one in self._losing(session):
-            why_not = await one.analysis.go_on_later()
-            if why_not is not None:
-                return why_not
-        return None
-
-    async def save_what_goes_on(self, session: Session | None) -> None:
-        """End the analyses that are under way, and save those that can go on later where reports are kept."""
-        losing = (one.analysis for one in self._losing(session))
-        saved = [one for one in losing if one.status.is_kept and one.status.can_go_on_later]
-        await asyncio.gather(*(one.go_on_later() for one in saved))
 
     async def close(self) -> None:
         """End all."""

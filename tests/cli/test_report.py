@@ -23,18 +23,15 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
-from rtui.keyspace.text.display import SafeText
 from rtui.server import ending_signals
-from rtui.server.continuation import Continuation
 from rtui.server.engine import is_built
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ExitCode
-from rtui.server.wire.target import Target, parse_target
+from rtui.server.wire.target import Target
 from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
 from tests.proxy import DelayProxy
@@ -291,12 +288,7 @@ class Made:
     control: RunControl = field(default_factory=RunControl)
     report: Report | None = None
 
-    why_not_later = SafeText("It is made by hand.")
-
-    def __call__(
-        self, connection: Connection, options: AnalysisOptions, saved: SavedAnalysis | None, *, deployment: object
-    ) -> Made:
-        self.continuation = Continuation(connection, options, saved)
+    def __call__(self, connection: Connection, options: AnalysisOptions, *, deployment: object) -> Made:
         return self
 
     async def run(self, *, reports_meanwhile: bool = True) -> None:
@@ -440,50 +432,19 @@ def measured_keys(server: Server) -> int:
     return statistics.get("cmdstat_memory|usage", {}).get("calls", 0)
 
 
-@pytest.mark.slow
-def test_one_that_was_ended_goes_on_where_it_was(
-    valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    plant_many(valkey)
-    out = tmp_path / "r.json"
-    with started(valkey, "--resume", "-o", str(out)) as process:
-        while measured_keys(valkey) < MANY // 10:
-            assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
-    assert said == b"rtui: the analysis is saved; with --resume it goes on from there\n"
-    assert not out.exists()
-    asked_before = measured_keys(valkey)
-    assert run(["report", valkey.url, "--resume", "--pace", "full", "-o", str(out)]) == 0
-    report = read(out)
-    assert report.head.coverage.kind is CoverageKind.EXACT
-    assert report.head.coverage.keys == MANY
-    assert any("went on at" in note for note in report.head.notes)
-    assert measured_keys(valkey) < MANY + asked_before
-    assert list(tmp_path.rglob("*.analysis")) == []
-
-
-def test_what_can_not_go_on_is_said_and_begins_anew(
+def test_what_earlier_versions_saved_of_analyses_is_removed(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    saved, report = tmp_path / "rtui" / "analyses" / f"{0:032x}.analysis", tmp_path / "rtui" / "reports" / "kept"
+    for path in (saved, report, saved.with_name(".part")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"names of keys")
     plant(valkey)
-    target = parse_target(valkey.url)
-    file = AnalysisFile(target.label, target.db)
-    file.path.parent.mkdir(parents=True)
-    file.path.write_bytes(b"not an analysis")
-    out = tmp_path / "r.json"
-    assert run(["report", valkey.url, "--resume", "--pace", "full", "-o", str(out)]) == 0
-    assert "What was saved of an analysis is damaged" in capsys.readouterr().err
-    assert read(out).head.coverage.kind is CoverageKind.EXACT
-    assert not file.path.exists()
-
-
-@pytest.mark.parametrize("other", [("--demo",), ("--estimate", "1000"), ("--budget-seconds", "1")], ids=" ".join)
-def test_only_what_asks_every_key_goes_on(other: tuple[str, ...]) -> None:
-    assert run(["report", "localhost", "--resume", *other]) == 2
+    assert run(["report", valkey.url, "--pace", "full", "-o", str(tmp_path / "r.json")]) == 0
+    assert capsys.readouterr().err == ""
+    assert not saved.parent.exists()
+    assert report.exists()
 
 
 @pytest.mark.slow

@@ -121,15 +121,6 @@ def test_a_service_whose_sentinels_have_users_of_their_own_and_tls(
             assert remedy in capsys.readouterr().err
 
 
-def test_what_can_not_go_on_later_says_so_before_it_begins(
-    cluster_node: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    assert run(["report", cluster_node.url, "--resume", "-o", str(tmp_path / "report.json")]) == 0
-    said = capsys.readouterr().err
-    assert "can't be saved to go on later. Slots of a cluster may be at other nodes by then" in said
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "options"),

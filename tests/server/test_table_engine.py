@@ -15,7 +15,7 @@ from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.analysis_run import NOT_AS_TABLE, AnalysisRun
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.engine.counters import new_counters
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -97,9 +97,3 @@ async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytes
     assert (report.head.engine, report.head.coverage.keys) == ("table", 199)
     ((user,),) = (report.summary.root.children,)
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
-
-
-async def test_a_pass_of_the_table_can_not_be_left_for_later(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
-    async with connected(target_of(valkey)) as connection:
-        assert AnalysisRun(connection, AnalysisOptions()).why_not_later == NOT_AS_TABLE

@@ -123,7 +123,7 @@ DIALOGS = (
     ListScreen, ChoiceList, QuitScreen, CardScreen, ScrollingPanel, EntryScreen, SelectScreen, HotSessionScreen,
 )  # fmt: skip
 SAME_IN_DIALOGS = {
-    "dismiss": "back", "answer(False)": "back", "scroll_up": "cursor_up", "scroll_down": "cursor_down",
+    "dismiss": "back", "dismiss(False)": "back", "scroll_up": "cursor_up", "scroll_down": "cursor_down",
     "scroll_home": "first", "scroll_end": "last",
 }  # fmt: skip
 """What an action of a dialog is called among the commands."""

@@ -10,20 +10,15 @@ import sys
 import termios
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rtui.server.analysis_session import ASK_FROM_S
+from rtui.analysis.report.document import Coverage, CoverageKind
 from rtui.server.ending_signals import ENDING
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
-from rtui.server.scan.progress import Cost
-from rtui.tui.left_sessions import LeftSessions
+from rtui.server.kept_reports import all_kept
 from tests.bench.window import SilentError, Window, window
 from tests.servers import Server
-from tests.tui.analyse.fixed_analysis import RUNNING, FixedAnalysis
-from tests.tui.fixed_session import FixedSession
 
 MANY = 150_000
 """Keys that a gentle pass needs seconds for."""
@@ -42,15 +37,9 @@ An analysis that has just begun counts as a long one.
 """
 
 
-def measured_keys(server: Server) -> int:
-    """How many keys the server has been asked the memory of, which comes last."""
-    statistics: dict[str, dict[str, int]] = server.admin.info("commandstats")
-    return statistics.get("cmdstat_memory|usage", {}).get("calls", 0)
-
-
 @contextmanager
 def analysing(server: Server) -> Iterator[Window]:
-    """A terminal in which an analysis is under way."""
+    """A terminal in which an analysis is under way that has shown some figures."""
     for first in range(0, MANY, 50_000):
         server.admin.eval("for i=1,50000 do redis.call('SET', 'k:'..(ARGV[1]+i), i) end", 0, first)
     with window(["-c", BROWSE, server.url]) as screen:
@@ -58,29 +47,25 @@ def analysing(server: Server) -> Iterator[Window]:
         screen.type(b"a")
         screen.wait_for(b"estimate")
         screen.type(b"r")
-        while measured_keys(server) < MANY // 10:
-            screen.read(0.01)
+        screen.wait_for(b"partial")
         yield screen
 
 
-def saved_in(screen: Window) -> SavedAnalysis | None:
-    """Return what was saved of the analysis; None for nothing."""
-    for path in screen.home.rglob("*.analysis"):
-        file = AnalysisFile("", 0)
-        file.path = path
-        return file.load()
-    return None
+def kept_in(screen: Window) -> list[Coverage]:
+    """What the reports are of that were kept."""
+    (base,) = screen.home.rglob("reports")
+    return [report.head.coverage for kept in all_kept(base) for report in kept.reports()]
 
 
 @pytest.mark.slow
-def test_an_analysis_can_go_on_after_its_terminal_has_hung_up(valkey: Server) -> None:
+def test_an_analysis_whose_terminal_has_hung_up_is_kept_as_a_partial_report(valkey: Server) -> None:
     with analysing(valkey) as screen:
         screen.close()
         screen.process.send_signal(signal.SIGHUP)  # the kernel has sent one; this is that of the shell
         assert screen.process.wait(20) == 128 + signal.SIGHUP
-        saved = saved_in(screen)
-    assert saved is not None
-    assert MANY // 10 <= saved.aggregates.keys < MANY
+        (coverage,) = kept_in(screen)
+    assert coverage.kind is CoverageKind.PARTIAL
+    assert 0 < coverage.keys < MANY
 
 
 @pytest.mark.slow
@@ -91,7 +76,7 @@ def test_it_leaves_the_terminal_in_order_when_it_is_told_to_end(valkey: Server) 
             while screen.read(20):
                 pass
         assert screen.process.wait(20) == 128 + signal.SIGTERM
-        assert saved_in(screen) is not None
+        assert [one.kind for one in kept_in(screen)] == [CoverageKind.PARTIAL]
         assert b"Traceback" not in screen.shown
 
 
@@ -155,13 +140,3 @@ def test_keys_that_are_for_the_pager_do_not_end_rtui(sent: signal.Signals, tmp_p
     pager.chmod(0o700)
     ended = subprocess.run([sys.executable, "-c", PAGED, str(pager)], capture_output=True, text=True, check=False)
     assert (ended.stdout, ended.returncode) == ("3\n", 0)
-
-
-@pytest.mark.parametrize("is_kept", [True, False])
-@pytest.mark.parametrize("can_go_on_later", [True, False])
-async def test_names_are_only_written_where_reports_are_kept(is_kept: bool, can_go_on_later: bool) -> None:
-    status = replace(RUNNING, cost=Cost(elapsed_s=ASK_FROM_S), is_kept=is_kept, can_go_on_later=can_go_on_later)
-    session = FixedSession()
-    analysis = session.analysis = FixedAnalysis(status=status)
-    await LeftSessions().save_what_goes_on(session)
-    assert analysis.asked == (["go on later"] if is_kept and can_go_on_later else [])

@@ -157,32 +157,7 @@ async def test_quitting_asks_about_one_that_was_left(valkey: Server, redis70: Se
         await visitor.until(lambda: visitor.is_browsing and visitor.session is not session, "the other server")
         await visitor.press("q")
         await visitor.until(lambda: isinstance(visitor.app.screen, QuitScreen), "the question")
-        await visitor.until_shown("go on later")
+        await visitor.until_shown("kept as a partial")
         await visitor.press("q")
         await visitor.until(lambda: visitor.app._exit, "the end")
         assert session.analysis._task is None
-
-
-async def test_it_goes_on_in_a_later_run(valkey: Server, tmp_path: Path) -> None:
-    async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
-        session.analysis.control.unsuspend()
-        await visitor.until(lambda: session.analysis.status.can_go_on_later, "keys")
-        session.analysis.control.suspend()
-        await visitor.press("q")
-        await visitor.until_shown("let the analysis go on later")
-        await visitor.press("down", "enter")
-        await visitor.until(lambda: visitor.app._exit, "the end")
-        assert session.analysis.may_have_left
-    app = RtuiApp(BrowseOptions(target=target_of(valkey)), recent=RecentServers(tmp_path / "recent.json"))
-    async with visiting(app.options.target, tmp_path, app=app, size=(80, 24)) as visitor:
-        await open_analysis(visitor)
-        await visitor.press("r")
-        await visitor.until_shown("stopped at", "Go on from there", "Begin anew")
-        await visitor.press("enter")
-        session = visitor.session
-        await visitor.until(lambda: seen_keys(session) and session.analysis.under_way is None, "the report")
-        assert session.analysis.report is not None
-        head = session.analysis.report.head
-        assert head.coverage.kind.value == "exact"
-        assert any("went on at" in note for note in head.notes)
-        await visitor.until(lambda: not session.analysis.may_have_left, "the file is gone")

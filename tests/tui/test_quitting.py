@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.kit.choice import QuitScreen
@@ -40,9 +39,8 @@ def test_it_says_what_becomes_of_the_figures() -> None:
     kept, lost = (replace(LONG, is_kept=is_kept).lost_by_leaving for is_kept in (True, False))
     assert kept is not None
     assert lost is not None
-    assert "kept as a partial report" in kept
-    assert "loses it" in lost
-    assert all("can't go on later" in said for said in (kept, lost))
+    assert kept.endswith("Quitting ends it: what it has found is kept as a partial report.")
+    assert lost.endswith("Quitting loses what it has found.")
 
 
 @asynccontextmanager
@@ -77,22 +75,6 @@ async def test_the_second_answer_quits() -> None:
     async with asked("q") as user:
         await user.press("down", "enter")
         await user.until(lambda: user.screen.app._exit)
-
-
-async def test_the_analysis_may_go_on_later() -> None:
-    async with asked("q", replace(LONG, can_go_on_later=True)) as user:
-        await user.until_shown("unless it is to go", "Stay", "Quit, and let the analysis go on later")
-        await user.press("down", "enter")
-        await user.until(lambda: user.screen.app._exit)
-        assert user.source.asked[0] == "go on later"
-
-
-async def test_rtui_stays_where_it_can_not_be_saved() -> None:
-    async with asked("q", replace(LONG, can_go_on_later=True)) as user:
-        user.source.why_not_later = SafeText("No space left on device")
-        await user.press("down", "enter")
-        await user.until_shown("The analysis is not saved", "No space left on device")
-        assert not user.screen.app._exit
 
 
 async def test_quitting_asks_nothing_when_nothing_is_lost() -> None:

@@ -280,10 +280,6 @@ class Deployment:
         shard = home if home is not None and home.slots else shards[0]
         return await self._scanned_node(shard)
 
-    async def saved_from(self) -> Connection:
-        """Return the connection to the server that a saved analysis has positions of; of a cluster none are saved."""
-        return self.home if self.is_cluster else (await self.first_scanned()).connection
-
     async def scanned_node(self, node_id: str, *, only_primaries: bool = False) -> ServerNode:
         """Return the server to ask for all keys of one primary; raises ConnectionLost for one that is gone."""
         shard = None if self.topology is None else self.topology.shard_of(node_id)

@@ -1,8 +1,6 @@
-"""How an analysis begins on its screen: anew or where one was left, of every key or a sample, asking which facts."""
+"""How an analysis begins on its screen: of every key or a sample, asking which facts."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import CoverageKind, Report
@@ -13,9 +11,6 @@ from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import Condition
 from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.styled_text import literal
-
-if TYPE_CHECKING:
-    from rtui.server.saved_analysis import SavedAnalysis
 
 
 class BeginningScreen(RunScreen[bytes | None]):
@@ -30,7 +25,7 @@ class BeginningScreen(RunScreen[bytes | None]):
         raise NotImplementedError
 
     def action_begin(self, *, estimate: bool = False) -> None:
-        """Read every key, or a sample; ask first where it costs money, or was left in an earlier run to go on later."""
+        """Read every key, or a sample; ask first where it costs money."""
         if Condition.READY not in self.conditions:
             return
 
@@ -44,36 +39,8 @@ class BeginningScreen(RunScreen[bytes | None]):
             self.app.push_screen(ChoiceScreen(self.source.bill, screen_lines.LEAVE_OR_PAY), chosen)
 
     def _begin(self, *, estimate: bool) -> None:
-        if self.source.may_have_left and not estimate:
-            self.run_worker(
-                self._begin_or_go_on(), group="begin", exclusive=True, exit_on_error=False, description="begin"
-            )
-        else:
-            self.source.begin(estimate=estimate)
-            self.show_soon()
-
-    async def _begin_or_go_on(self) -> None:
-        """Ask whether an analysis that was left is to go on; begin anew where it can't, and say why."""
-        left = await self.source.left_before()
-
-        def begin(saved: SavedAnalysis | None) -> None:
-            if Condition.READY in self.conditions:
-                self.source.begin(saved=saved)
-                self.show_soon()
-
-        def chosen(choice: int | None) -> None:
-            if choice == 1:
-                self.run_worker(self.source.forget_left(), exit_on_error=False, description="forget")
-            if choice is not None:
-                begin(left if choice == 0 and not isinstance(left, str) else None)
-
-        if left is None or isinstance(left, str):
-            if left is not None:
-                self.notify(left, title="A new analysis", markup=False, timeout=10)
-                await self.source.forget_left()
-            begin(None)
-        else:
-            self.app.push_screen(ChoiceScreen(left.title, screen_lines.GO_ON_OR_ANEW), chosen)
+        self.source.begin(estimate=estimate)
+        self.show_soon()
 
     def action_estimate(self) -> None:
         """Read a sample; ask first where an estimate would replace exact figures."""

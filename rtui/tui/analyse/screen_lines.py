@@ -81,9 +81,6 @@ KEEP_OR_REPLACE: Final = (SafeText("Keep them"), SafeText("Replace them by an es
 LEAVE_OR_PAY: Final = (SafeText("Ask nothing"), SafeText("Ask every key"))
 """Where the server bills commands."""
 
-GO_ON_OR_ANEW: Final = (SafeText("Go on from there"), SafeText("Begin anew: what was saved of it is removed"))
-"""The choice before an analysis where one was left in an earlier run."""
-
 _WITHOUT_CHANGES: Final = literal("in one gentle pass, without changing when a key was last used.")
 
 _WHILE_IT_RUNS: Final = literal("The tables fill while it runs, and you can pause it at any time.")

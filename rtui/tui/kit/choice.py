@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
 from typing import ClassVar, Literal, LiteralString
 
 from textual import on
@@ -112,33 +111,20 @@ class ChoiceScreen(ListScreen[int | None]):
         self.dismiss(event.option_index)
 
 
-class QuitAnswer(Enum):
-    """Whether to quit, and what becomes of an analysis."""
-
-    STAY = "Stay"
-    LATER = "Quit, and let the analysis go on later: what it has found is saved, names of keys with it"
-    QUIT = "Quit"
-
-
-class QuitScreen(ListScreen[QuitAnswer]):
-    """Asks whether to quit although something is lost; returns the answer."""
+class QuitScreen(ListScreen[bool]):
+    """Asks whether to quit although something is lost; returns whether."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape,n", "answer(False)", show=False),
-        Binding("q,y", "answer(True)", show=False),
+        Binding("escape,n", "dismiss(False)", show=False),
+        Binding("q,y", "dismiss(True)", show=False),
     ]
 
-    def __init__(self, lost: SafeText, *, can_go_on_later: bool = False) -> None:
+    def __init__(self, lost: SafeText) -> None:
         """`lost` is a sentence on what is lost; the cursor begins on the answer that loses nothing."""
-        self._answers = [one for one in QuitAnswer if one is not QuitAnswer.LATER or can_go_on_later]
-        texts = [Content(answer.value) for answer in self._answers]
-        super().__init__(literal("Quit?"), "q quits · esc stays", Option(Content(lost), disabled=True), *texts)
+        entries = Option(Content(lost), disabled=True), Content("Stay"), Content("Quit")
+        super().__init__(literal("Quit?"), "q quits · esc stays", *entries)
         self.options.highlighted = 1
-
-    def action_answer(self, is_wanted: bool) -> None:
-        """Give the answer of a key."""
-        self.dismiss(QuitAnswer.QUIT if is_wanted else QuitAnswer.STAY)
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._answers[event.option_index - 1])
+        self.dismiss(event.option_index == 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -20,7 +19,6 @@ from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.facts.first_answers import REPLICA_NOTE
 from rtui.server.inspection.report_head import PROMOTED_NOTE
 from rtui.server.options import AnalysisOptions
-from rtui.server.saved_analysis import AnalysisFile, SavedAnalysis
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import QuerySource, ScanNode
 from rtui.server.scan.pace import Pace
@@ -250,27 +248,14 @@ async def test_a_replica_that_was_away_does_not_hide_keys(version: str, monkeypa
             assert node.connection.target.port == primary.port
 
 
-async def test_an_analysis_of_a_replica_says_so_and_goes_on_later(tmp_path: Path) -> None:
+async def test_an_analysis_of_a_replica_says_so() -> None:
     with replicated("valkey-9.1") as (primary, replica):
         plant(primary, numbered(4 * ALONE))
         await follow(replica, primary)
-        target, options = target_of(primary, replicas="prefer"), AnalysisOptions(pace=Pace.GENTLE)
-        file = AnalysisFile("a server", 0, tmp_path)
-        async with deployed(target) as deployment:
-            first = AnalysisRun(deployment.home, options, deployment=deployment)
-            running_first = asyncio.create_task(first.run())
-            await eventually(lambda: first.progress.keys > ALONE)
-            assert first.why_not_later is None
-            first.go_on_later(file)
-            await running_first
-        async with deployed(target) as deployment:
-            run_id = (await deployment.saved_from()).server.run_id
-            assert run_id == replica.admin.info()["run_id"]
-            left = file.left_before(options, run_id, time.time())
-            assert isinstance(left, SavedAnalysis)
-            second = AnalysisRun(deployment.home, options, left, deployment=deployment)
-            await second.run()
-        report = second.report
+        async with deployed(target_of(primary, replicas="prefer")) as deployment:
+            run = AnalysisRun(deployment.home, AnalysisOptions(pace=Pace.FULL), deployment=deployment)
+            await run.run()
+        report = run.report
         assert report is not None
         assert (report.summary.root.stats.keys, report.head.coverage.kind) == (4 * ALONE, CoverageKind.EXACT)
         assert report.head.server.role == "replica"

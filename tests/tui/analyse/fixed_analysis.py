@@ -6,12 +6,10 @@ from dataclasses import replace
 
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import Report, ServerReport
-from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisStatus
 from rtui.server.analysis_session import FixedAnalysis as AnalysisFromFile
 from rtui.server.guard.evidence import Consent
 from rtui.server.kept_reports import KeptReports
-from rtui.server.saved_analysis import SavedAnalysis
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -39,8 +37,6 @@ class FixedAnalysis(AnalysisFromFile):
         self.status = status
         self.revision = 1
         self.asked: list[str] = []
-        self.left: SavedAnalysis | SafeText | None = None
-        self.why_not_later: SafeText | None = None
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)
 
@@ -49,23 +45,9 @@ class FixedAnalysis(AnalysisFromFile):
         self.report = report
         self._turn(state)
 
-    def begin(self, *, estimate: bool = False, saved: SavedAnalysis | None = None) -> None:
-        self.asked.append("estimate" if estimate else "begin" if saved is None else "go on")
+    def begin(self, *, estimate: bool = False) -> None:
+        self.asked.append("estimate" if estimate else "begin")
         self._turn(ScanState.RUNNING)
-
-    @property
-    def may_have_left(self) -> bool:
-        return self.left is not None
-
-    async def left_before(self) -> SavedAnalysis | SafeText | None:
-        return self.left
-
-    async def forget_left(self) -> None:
-        self.asked.append("forget")
-
-    async def go_on_later(self) -> SafeText | None:
-        self.asked.append("go on later")
-        return self.why_not_later
 
     def begin_again(self) -> None:
         self.asked.append("again")

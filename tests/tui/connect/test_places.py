@@ -66,6 +66,18 @@ async def test_a_server_is_remembered_and_can_be_chosen_first(
     valkey.admin.ping()
 
 
+async def test_what_earlier_versions_saved_of_analyses_is_removed(
+    valkey: Server, recent: RecentServers, tmp_path: Path
+) -> None:
+    saved = tmp_path / "xdg_state_home" / "rtui" / "analyses" / "0123.analysis"
+    saved.parent.mkdir(parents=True)
+    saved.write_bytes(b"names of keys")
+    app = browsing_first(valkey, recent)
+    async with visiting(app.options.target, tmp_path, app=app) as visitor:
+        await visitor.until(lambda: not saved.parent.exists(), "no file")
+        assert not visitor.app._notifications
+
+
 async def test_a_profile_marks_its_server(valkey: Server, recent: RecentServers, tmp_path: Path) -> None:
     folder = tmp_path / "xdg_config_home" / "rtui"
     folder.mkdir(parents=True)
