@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from msgspec import msgpack, structs
+from msgspec import structs
 
 from rtui.analysis.aggregate.cliffs import expiry_report
 from rtui.analysis.aggregate.counted import CountedNode, KeySums
@@ -24,7 +24,6 @@ from rtui.analysis.aggregate.lengths import Lengths, Spread
 from rtui.analysis.aggregate.pattern_counts import NewCounters, Snapshot, pure_counters
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
-from rtui.analysis.aggregate.saved import NODES_OF_PART, SavedAggregates, SavedNode, expect
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import OverCounts, TopKeys
@@ -56,9 +55,6 @@ ADDED_AT_ONCE: Final = 5
 
 NOT_ASKED_S: Final = 0.0
 """Stands for the moment of asking where nothing was asked."""
-
-
-_DECODER: Final = msgpack.Decoder(tuple[SavedNode, ...])
 
 
 class Counted(NamedTuple):
@@ -193,59 +189,6 @@ class Aggregates:
         self.big.add(batch, asked_at_s)
         if self.registered is not None:
             self.registered.add(batch)
-
-    can_be_saved = True
-    """Whether `saved` returns it for a file."""
-
-    def saved(self) -> Steps[SavedAggregates]:
-        """Return all of it for a file; nothing may be added meanwhile."""
-        slicer = Slicer()
-        yield from self.add_held()
-        parts, waiting = [], []
-        for node in self.patterns.nodes():
-            waiting.append(node)
-            if len(waiting) == NODES_OF_PART:
-                parts.append(msgpack.encode(waiting))
-                waiting = []
-            yield from slicer.pause()
-        parts.append(msgpack.encode(waiting))
-        lengths, other_lengths = self._lengths.saved()
-        return SavedAggregates(
-            self.keys,
-            self.vanished_keys,
-            self.unread_keys,
-            self._scale.origin_min,
-            {key_type: dict(counts) for key_type, counts in self._encodings.items()},
-            lengths,
-            other_lengths,
-            self.slots.saved(),
-            self.big.saved(),
-            None if self.registered is None else self.registered.saved(),
-            self.patterns.limits(),
-            tuple(parts),
-        )
-
-    def restore(self, saved: SavedAggregates) -> Slices[None]:
-        """Take back what was saved of the same scope and beginning, before anything is added.
-
-        Raises NotSavedError or a MsgspecError for what no pass has saved; nothing of it is to be used then.
-        """
-        slicer = Slicer()
-        expect(saved.origin_min == self._scale.origin_min)
-        expect((saved.registered is None) == (self.registered is None))
-        nodes = (node for part in saved.nodes for node in _DECODER.decode(part))
-        for _ in self.patterns.restore(saved.limits, nodes):
-            yield from slicer.pause()
-        self.keys, self.vanished_keys, self.unread_keys = saved.keys, saved.vanished_keys, saved.unread_keys
-        self._encodings = {key_type: Counter(counts) for key_type, counts in saved.encodings.items()}
-        for lengths, is_sampled in ((saved.lengths, True), (saved.other_lengths, False)):
-            for key_type, sketch in lengths.items():
-                self._lengths.merge(key_type, Sketch.of_saved(sketch), is_sampled=is_sampled)
-        self.slots.restore(saved.slots)
-        self.big.restore(saved.big)
-        if self.registered is not None and saved.registered is not None:
-            self.registered.restore(saved.registered)
-        self.revision += 1
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
         """Return the summary of all keys of one moment; `counted` is of the same.

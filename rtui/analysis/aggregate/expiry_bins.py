@@ -17,7 +17,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final, NamedTuple
 
-from rtui.analysis.aggregate.saved import SavedExpiries, expect, packed, unpacked
 from rtui.table import buckets
 
 FINENESS: Final = buckets.FINENESS
@@ -160,18 +159,6 @@ class ExpiryBins:
             made._squares[start] = squares
         made._counted = made._keys.total()
         return made
-
-    def saved(self) -> SavedExpiries:
-        """Return all of it for a file."""
-        bins = [(one.start_min, one.keys, packed(one.memory_bytes), packed(one.memory_squares)) for one in self.bins()]
-        return SavedExpiries(self.coarseness, tuple(bins))
-
-    @classmethod
-    def of_saved(cls, scale: ExpiryScale, saved: SavedExpiries) -> ExpiryBins:
-        """Return what was saved; raises NotSavedError."""
-        expect(0 <= saved.coarseness <= FINENESS and all(keys > 0 for _, keys, _, _ in saved.bins))
-        bins = ((start, keys, unpacked(size), unpacked(squares)) for start, keys, size, squares in saved.bins)
-        return cls.of(scale, saved.coarseness, bins)
 
     def bins(self) -> Iterator[Bin]:
         """Yield all bins that hold keys, soonest first."""

@@ -13,7 +13,6 @@ from zlib import crc32
 
 from rtui.analysis.aggregate.figures import Figures, SizeSums, sums_of
 from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE, MOST_EXAMPLES, Example, best_examples
-from rtui.analysis.aggregate.saved import SavedKeyCount, packed, unpacked
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.report.members import Figure
 from rtui.analysis.report.registered import LongName
@@ -88,20 +87,6 @@ class KeyCount:
         found = [(checksum, key) for key in examples if (checksum := crc32(key)) <= self.limit]
         if found:
             self._take(found)
-
-    def saved(self) -> SavedKeyCount:
-        """Return for a file all of it but the sizes of a sample."""
-        examples, memory_bytes = tuple(self.examples), packed(self.memory_bytes)
-        return SavedKeyCount(self.keys, self.memory_keys, memory_bytes, examples, self.long_names)
-
-    @classmethod
-    def of_saved(cls, saved: SavedKeyCount) -> KeyCount:
-        """Return what was saved."""
-        made = cls()
-        made.keys, made.memory_keys, made.memory_bytes = saved.keys, saved.memory_keys, unpacked(saved.memory_bytes)
-        made._take(saved.examples)
-        made._take_long(saved.long_names)
-        return made
 
     def merge(self, other: KeyCount) -> None:
         """Add the keys of another count, none of which are in this one."""

@@ -14,7 +14,6 @@ from msgspec import structs
 
 from rtui.analysis.aggregate.counted import KeySums
 from rtui.analysis.aggregate.figures import Figures
-from rtui.analysis.aggregate.saved import SavedSketch
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.top_keys import OverCounts
 from rtui.analysis.columns import Asked, Columns
@@ -50,14 +49,6 @@ class Lengths:
         """Add lengths that were counted elsewhere."""
         sketches = self._standing if is_sampled else self._others
         sketches.setdefault(key_type, Sketch()).merge(lengths)
-
-    def saved(self) -> tuple[dict[bytes, SavedSketch], dict[bytes, SavedSketch]]:
-        """Return for a file the lengths of keys that stand for others, and those of others, by type."""
-        standing, others = (
-            {key_type: sketch.saved() for key_type, sketch in sketches.items()}
-            for sketches in (self._standing, self._others)
-        )
-        return standing, others
 
     def copy(self) -> Lengths:
         """Return the same lengths."""

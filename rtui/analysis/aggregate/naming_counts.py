@@ -20,7 +20,6 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.key_count import KeyCount, copied, joined
-from rtui.analysis.aggregate.saved import SavedNaming, expect
 from rtui.analysis.report.registered import NamePlace, NameRuleReport, NamingReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display_text
@@ -111,24 +110,6 @@ class NamingCounts:
             yield from slicer.pause()
         made._whole = self._whole.copy()
         return made
-
-    def saved(self) -> SavedNaming:
-        """Return all of it for a file; not of a sample."""
-        return SavedNaming(
-            tuple((*place, found, count.saved()) for (place, found), count in self._counts.items()),
-            {first: tuple(names) for first, names in self._second.items()},
-            tuple(self._whole),
-        )
-
-    def restore(self, saved: SavedNaming) -> None:
-        """Take back what was saved of the same rules, before anything is counted; raises NotSavedError."""
-        known = range(OTHERS.entry, len(self._registry.entries))
-        expect(all(entry in known for entry, *_ in saved.counts))
-        for entry, namespace, found, count in saved.counts:
-            self._counts[Place(entry, namespace), found] = KeyCount.of_saved(count)
-        for first, names in saved.second.items():
-            self._second[first] = set(names)
-        self._whole = set(saved.whole)
 
     def add(self, keys: Sequence[bytes], entries: Sequence[int], memory_bytes: Sequence[int] | None) -> None:
         """Count keys; `entries` has the entry of each, or NO_PATTERN."""

@@ -11,7 +11,7 @@ counted.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
@@ -20,8 +20,6 @@ from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale, coarsen
 from rtui.analysis.aggregate.folding import folded
 from rtui.analysis.aggregate.pattern_tree import NO_FACTS, Limits, PatternNode, PatternTree
 from rtui.analysis.aggregate.placement import Placement
-from rtui.analysis.aggregate.saved import SavedLimits, SavedNode, SavedSlots
-from rtui.analysis.aggregate.saved_tree import restore_nodes, saved_nodes
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.sums import SummedPatterns
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -57,18 +55,6 @@ class PatternCounter(Protocol):
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
 
-    def limits(self) -> SavedLimits:
-        """Return how much is kept by now, for a file."""
-        ...
-
-    def nodes(self) -> Iterator[SavedNode]:
-        """Yield all nodes for a file, each before those below it; nothing may be added meanwhile."""
-        ...
-
-    def restore(self, limits: SavedLimits, nodes: Iterable[SavedNode]) -> Iterator[None]:
-        """Take back what was saved, a node at a time, before anything is counted; raises NotSavedError."""
-        ...
-
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
         """Return what a report is made of, of at most so many patterns, as it is at this moment."""
         ...
@@ -81,13 +67,6 @@ class SlotCounter(Protocol):
         self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None, ttl_ms: Sequence[int] | None = None
     ) -> None:
         """Count a batch of keys; the other columns are parallel, or None where they are not known."""
-
-    def saved(self) -> SavedSlots:
-        """Return all of it for a file."""
-        ...
-
-    def restore(self, saved: SavedSlots) -> None:
-        """Take back what was saved, before anything is counted; raises NotSavedError."""
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
@@ -174,20 +153,6 @@ class PatternCounts:
         if self._since_coarsening > tree.limits.keys_between_coarsening:
             self._since_coarsening = 0
             self._coarsen()
-
-    def limits(self) -> SavedLimits:
-        """Return how much is kept by now, for a file."""
-        return SavedLimits(*self.tree.most_kept, self._since_coarsening)
-
-    def nodes(self) -> Iterator[SavedNode]:
-        """Yield all nodes for a file, each before those below it; nothing may be added meanwhile."""
-        self._name_keys()
-        return saved_nodes(self.tree)
-
-    def restore(self, limits: SavedLimits, nodes: Iterable[SavedNode]) -> Iterator[None]:
-        """Take back what was saved, a node at a time, before anything is counted; raises NotSavedError."""
-        self.tree.most_kept, self._since_coarsening = (limits.names, limits.numbered), limits.keys_since_coarsening
-        yield from restore_nodes(self.tree, nodes)
 
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
         """Return what a report is made of; nothing may be added before that is added up."""

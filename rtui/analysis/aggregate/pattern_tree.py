@@ -281,15 +281,6 @@ class PatternTree:
         """Nodes with too many names."""
         self.identifiers = Identifiers(separators.values)
 
-    @property
-    def most_kept(self) -> tuple[int, int]:
-        """How many names a namespace keeps by now, and how many namespaces that differ in their numbers only."""
-        return self._most_names, self._most_numbered
-
-    @most_kept.setter
-    def most_kept(self, most: tuple[int, int]) -> None:
-        self._most_names, self._most_numbered = most
-
     def locate(self, key: bytes) -> tuple[PatternNode, int]:
         """Return the node of a key, a new one if need be, and its likeness: which other keys have this node, too.
 

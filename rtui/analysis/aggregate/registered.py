@@ -19,7 +19,6 @@ from zlib import crc32
 
 from rtui.analysis.aggregate.key_count import KeyCount, copied
 from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE
-from rtui.analysis.aggregate.saved import SavedEntries, expect, packed, unpacked
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.quantities import Bounds
@@ -92,38 +91,6 @@ class EntryCounts:
         made._broken = yield from copied(self._broken, slicer)
         made._shown = yield from copied(self._shown, slicer)
         return made
-
-    def saved(self) -> SavedEntries:
-        """Return all of it for a file; not of a sample."""
-        return SavedEntries(
-            layouts=tuple(((*layout,), dict(keys)) for layout, keys in self._layouts.items()),
-            memory=tuple(map(packed, self._memory)),
-            expiring=tuple(self._expiring),
-            longest_ms=tuple(self._longest_ms),
-            broken=tuple(
-                (index, breach.value, is_sampled, count.saved())
-                for (index, breach, is_sampled), count in self._broken.items()
-            ),
-            shown=tuple((index, count.saved()) for index, count in self._shown.items()),
-        )
-
-    def restore(self, saved: SavedEntries) -> None:
-        """Take back what was saved of the same entries, before anything is counted; raises NotSavedError."""
-        known = range(-1, len(self._entries))
-        expect(len(saved.memory) == len(saved.expiring) == len(saved.longest_ms) == len(self._memory))
-        expect(all(index in known for _, keys in saved.layouts for index in keys))
-        expect(all(one[0] in known for one in (*saved.broken, *saved.shown)))
-        for layout, keys in saved.layouts:
-            self._layouts[Layout(*layout)].update(keys)
-        self._memory, self._expiring = list(map(unpacked, saved.memory)), list(saved.expiring)
-        self._longest_ms = list(saved.longest_ms)
-        breaches = {breach.value: breach for breach in Breach}
-        for index, rule, is_sampled, broken in saved.broken:
-            expect(rule in breaches)
-            self._broken[index, breaches[rule], is_sampled] = KeyCount.of_saved(broken)
-        for index, shown in saved.shown:
-            self._shown[index] = KeyCount.of_saved(shown)
-            self._limits[index] = self._shown[index].limit
 
     def add(self, batch: InspectedBatch, found: Sequence[int]) -> None:
         """Add keys; `found` is the entry of each."""

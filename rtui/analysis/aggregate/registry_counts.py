@@ -10,7 +10,6 @@ from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.naming_counts import CountedName, NamingCounts
 from rtui.analysis.aggregate.registered import CountedEntries, EntryCounts
 from rtui.analysis.aggregate.registered_report import registry_report
-from rtui.analysis.aggregate.saved import SavedRegistered
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node
 from rtui.analysis.report.registered import NamingReport, RegistryReport
@@ -62,16 +61,6 @@ class RegistryCounts:
             self._held.append(work)
         else:
             work()
-
-    def saved(self) -> SavedRegistered:
-        """Return all of it for a file; what was counted elsewhere has to be pulled before."""
-        self.add_held()
-        return SavedRegistered(self.entries.saved(), self.naming.saved())
-
-    def restore(self, saved: SavedRegistered) -> None:
-        """Take back what was saved by the same registry, before anything is counted; raises NotSavedError."""
-        self.entries.restore(saved.entries)
-        self.naming.restore(saved.naming)
 
     def add(self, batch: InspectedBatch, found: Sequence[int] | None = None) -> None:
         """Count a batch of keys; `found` has the entry of each, or NO_PATTERN, where it is known."""

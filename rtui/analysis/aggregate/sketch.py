@@ -17,7 +17,6 @@ from itertools import accumulate
 from math import ceil
 from typing import Final, Protocol
 
-from rtui.analysis.aggregate.saved import SavedSketch, expect, packed, unpacked
 from rtui.table import buckets
 
 ERROR: Final = 0.01
@@ -90,16 +89,6 @@ class Sketch:
         made._counts.update(counts)
         made._add_figures(made._counts.total(), total, smallest, largest)
         return made
-
-    def saved(self) -> SavedSketch:
-        """Return all of it for a file."""
-        return SavedSketch(tuple(self._counts.items()), packed(self.sum), self.min, self.max)
-
-    @classmethod
-    def of_saved(cls, saved: SavedSketch) -> Sketch:
-        """Return what was saved; raises NotSavedError."""
-        expect(all(0 <= bucket < MOST_BUCKETS and count > 0 for bucket, count in saved.buckets))
-        return cls.of(dict(saved.buckets), unpacked(saved.sum), saved.min, saved.max)
 
     def add(self, sizes: Sequence[int]) -> None:
         """Add sizes."""

@@ -11,7 +11,6 @@ keys) / (capacity + 1), so any tag with more keys than that is among those count
 from __future__ import annotations
 
 import re
-import sys
 from array import array
 from binascii import crc_hqx
 from collections import Counter, defaultdict
@@ -20,7 +19,6 @@ from itertools import repeat
 from operator import add, and_, itemgetter
 from typing import Final
 
-from rtui.analysis.aggregate.saved import SavedSlots, SavedTags, expect, packed, unpacked
 from rtui.analysis.aggregate.top_keys import fitting
 from rtui.analysis.report.document import SlotsReport, SlotTag
 from rtui.keyspace.slots import SLOTS, crc16
@@ -35,9 +33,6 @@ TAG_BYTES: Final = 1 << 20
 REPORTED_TAGS: Final = 100
 """How many tags a report lists."""
 
-SUM_BYTES: Final = 16
-"""Bytes of the sum of a slot in a file."""
-
 MAX_SUM: Final = (1 << 64) - 1
 """The largest sum of bytes that a report holds."""
 
@@ -47,10 +42,7 @@ _match_tag: Final = re.compile(rb"[^{]*\{([^}]+)\}").match
 
 
 class SlotCounts:
-    """Counts keys, bytes and times to live by hash slot, and the hash tags among them.
-
-    Times to live are for the nodes of a cluster, of which no analysis is saved: a file leaves them out.
-    """
+    """Counts keys, bytes and times to live by hash slot, and the hash tags among them."""
 
     def __init__(self) -> None:
         self._tags = HeavyTags()
@@ -86,26 +78,6 @@ class SlotCounts:
         sums = self._memory
         for slot, size in zip(slots, memory_bytes, strict=True):
             sums[slot] += size
-
-    def saved(self) -> SavedSlots:
-        """Return all of it for a file."""
-        memory = b"".join([size.to_bytes(SUM_BYTES, sys.byteorder, signed=True) for size in self._memory])
-        keys, unmeasured = (
-            array("Q", map(counts.__getitem__, range(SLOTS))).tobytes() for counts in (self._keys, self._unmeasured)
-        )
-        return SavedSlots(keys, unmeasured, memory, self._tags.saved())
-
-    def restore(self, saved: SavedSlots) -> None:
-        """Take back what was saved, before anything is counted; raises NotSavedError."""
-        expect(len(saved.keys) == len(saved.unmeasured) == 8 * SLOTS and len(saved.memory) == SUM_BYTES * SLOTS)
-        for counts, numbers in ((self._keys, saved.keys), (self._unmeasured, saved.unmeasured)):
-            counts.update({slot: count for slot, count in enumerate(array("Q", numbers)) if count})
-        self._ttl_unknown.update(self._keys)
-        self._memory = [
-            int.from_bytes(saved.memory[at : at + SUM_BYTES], sys.byteorder, signed=True)
-            for at in range(0, len(saved.memory), SUM_BYTES)
-        ]
-        self._tags.restore(saved.tags)
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""
@@ -176,25 +148,6 @@ class HeavyTags:
         self._missed = {tag: self._missed[tag] for tag in kept}
         self._tag_bytes = sum(map(len, kept))
         self._memory = defaultdict(int, {tag: self._memory[tag] for tag in kept if tag in self._memory})
-
-    def saved(self) -> SavedTags:
-        """Return all of it for a file."""
-        return SavedTags(
-            self.floor,
-            tuple(
-                (tag, keys, self._missed[tag], packed(self._memory[tag]) if tag in self._memory else None)
-                for tag, keys in self._keys.items()
-            ),
-        )
-
-    def restore(self, saved: SavedTags) -> None:
-        """Take back what was saved, before anything is counted."""
-        self.floor = saved.floor
-        for tag, keys, missed, size in saved.tags:
-            self._keys[tag], self._missed[tag] = keys, missed
-            if size is not None:
-                self._memory[tag] = unpacked(size)
-        self._tag_bytes = sum(map(len, self._keys))
 
     def heaviest(self, most: int) -> tuple[SlotTag, ...]:
         """Return the tags with most keys first, ties by tag; a count that may be too low is marked so."""

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from operator import add
 from typing import Final, NamedTuple
 
-from rtui.analysis.aggregate.saved import SavedStrings, expect, packed, unpacked
 from rtui.analysis.report.strings import MOST_SHORT, MOST_TINY
 from rtui.table import buckets
 
@@ -42,16 +41,6 @@ class StringLengths(NamedTuple):
             self.tiny_keys + other.tiny_keys,
             tuple(map(add, self.tiny_ttl, other.tiny_ttl)),
         )
-
-    def saved(self) -> SavedStrings:
-        """Return all of it for a file."""
-        return SavedStrings(self.keys, packed(self.sum), self.long_keys, self.tiny_keys, self.tiny_ttl)
-
-    @classmethod
-    def of_saved(cls, saved: SavedStrings) -> StringLengths:
-        """Return what was saved; raises NotSavedError."""
-        expect(len(saved.tiny_ttl) == len(TTL_EDGES_MS) + 1)
-        return cls(saved.keys, unpacked(saved.sum), saved.long_keys, saved.tiny_keys, saved.tiny_ttl)
 
 
 def lengths_of(lengths: Sequence[int], ttl_ms: Sequence[int] | None) -> StringLengths:

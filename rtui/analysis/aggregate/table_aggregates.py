@@ -20,7 +20,6 @@ from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.from_table import TablePatterns, counted_patterns, encodings_of, lengths_of, slots_of
 from rtui.analysis.aggregate.lengths import Lengths
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
-from rtui.analysis.aggregate.saved import NotSavedError, SavedAggregates
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import Asked
@@ -90,8 +89,6 @@ class _Moment(NamedTuple):
 
 class TableAggregates(Aggregates):
     """What all keys of a pass add up to, in a partial of the key table."""
-
-    can_be_saved = False
 
     def __init__(
         self,
@@ -258,14 +255,6 @@ class TableAggregates(Aggregates):
             for key_type, count in over.items():
                 self.big.count_over(key_type.encode(), count, sampled[key_type])
             self.big.settle()
-
-    def saved(self) -> Steps[SavedAggregates]:
-        """Raise NotSavedError: a partial is not saved yet."""
-        raise NotSavedError("A pass of the table can't be saved.")
-
-    def restore(self, saved: SavedAggregates) -> Slices[None]:
-        """Raise NotSavedError: a partial is not saved yet."""
-        raise NotSavedError("A pass of the table can't be saved.")
 
     def summary(self, sample: SampledKeyspace | None = None) -> Steps[Summary]:
         """Return the summary of all keys of one moment, as that of `Aggregates`."""

@@ -16,7 +16,6 @@ from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.figures import MOST_LARGE, largest_of
-from rtui.analysis.aggregate.saved import SavedLives, SavedTally, expect, packed, unpacked
 from rtui.analysis.aggregate.sketch import Sketch
 from rtui.analysis.aggregate.string_lengths import TTL_EDGES_MS, StringLengths, lengths_of
 from rtui.analysis.report.document import KeyRecord
@@ -97,37 +96,6 @@ class TtlTally:
             self.expiries = self.expiries or ExpiryBins(self._scale)
             self.expiries.merge(other.expiries)
 
-    def saved(self) -> SavedLives:
-        """Return all of it for a file."""
-        return SavedLives(
-            self.known_keys,
-            self.no_ttl_keys,
-            packed(self.no_ttl_memory_bytes),
-            packed(self.no_ttl_squares),
-            tuple(map(int, self.no_ttl_largest)),
-            self.expiring_largest,
-            None if self.soonest_ms is None else packed(self.soonest_ms),
-            self.range_ms,
-            tuple(self.bins),
-            None if self.expiries is None else self.expiries.saved(),
-        )
-
-    @classmethod
-    def of_saved(cls, scale: ExpiryScale, saved: SavedLives) -> TtlTally:
-        """Return what was saved; raises NotSavedError."""
-        made = cls(scale)
-        expect(len(saved.bins) == len(made.bins) and len(saved.no_ttl_largest) <= MOST_LARGE)
-        made.known_keys, made.no_ttl_keys = saved.known_keys, saved.no_ttl_keys
-        made.no_ttl_memory_bytes, made.no_ttl_squares = (
-            unpacked(saved.no_ttl_memory_bytes),
-            unpacked(saved.no_ttl_squares),
-        )
-        made.no_ttl_largest, made.expiring_largest = saved.no_ttl_largest, saved.expiring_largest
-        made.soonest_ms = None if saved.soonest_ms is None else unpacked(saved.soonest_ms)
-        made.range_ms, made.bins = saved.range_ms, list(saved.bins)
-        made.expiries = None if saved.expiries is None else ExpiryBins.of_saved(scale, saved.expiries)
-        return made
-
 
 class Tally:
     """All that is kept of a set of keys; each part is None as long as its fact is not known of any key."""
@@ -196,31 +164,6 @@ class Tally:
         self.frequency = _added(self.frequency, other.frequency)
         if other.strings is not None:
             self.strings = other.strings.joined(self.strings)
-
-    def saved(self) -> SavedTally:
-        """Return all of it for a file."""
-        return SavedTally(
-            self.keys,
-            None if self.memory is None else self.memory.saved(),
-            None if self.ttl is None else self.ttl.saved(),
-            None if self.idle is None else tuple(self.idle),
-            None if self.frequency is None else tuple(self.frequency),
-            None if self.strings is None else self.strings.saved(),
-        )
-
-    @classmethod
-    def of_saved(cls, scale: ExpiryScale, saved: SavedTally) -> Tally:
-        """Return what was saved; raises NotSavedError."""
-        made = cls(scale)
-        expect(saved.idle is None or len(saved.idle) == len(IDLE_EDGES_S) + 1)
-        expect(saved.frequency is None or len(saved.frequency) == len(FREQUENCY_EDGES) + 1)
-        made.keys = saved.keys
-        made.memory = None if saved.memory is None else Sketch.of_saved(saved.memory)
-        made.ttl = None if saved.ttl is None else TtlTally.of_saved(scale, saved.ttl)
-        made.idle = None if saved.idle is None else list(saved.idle)
-        made.frequency = None if saved.frequency is None else list(saved.frequency)
-        made.strings = None if saved.strings is None else StringLengths.of_saved(saved.strings)
-        return made
 
 
 def histogram(values: Sequence[int], edges: Sequence[int]) -> list[int]:

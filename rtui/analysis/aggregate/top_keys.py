@@ -18,7 +18,6 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 from msgspec import structs
 
 from rtui.analysis.aggregate.presets import DEFAULT_PRESET, Preset, SizeLimits, preset
-from rtui.analysis.aggregate.saved import SavedRanking, SavedTop
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import BigReport, KeyRecord
 from rtui.keyspace.types import STRING
@@ -120,16 +119,6 @@ class Ranking:
             return [i for i, value in enumerate(values) if value <= floor] if best < floor else ()
         return [i for i, value in enumerate(values) if value >= floor] if best > floor else ()
 
-    def saved(self) -> SavedRanking:
-        """Return all of it for a file."""
-        return SavedRanking(tuple(self._records.values()), self._floor)
-
-    def restore(self, saved: SavedRanking) -> None:
-        """Take back what was saved, before anything is added."""
-        self._records = {record.key: record for record in saved.records}
-        self._name_bytes = sum(map(len, self._records))
-        self._floor = saved.floor
-
     def records(self) -> tuple[KeyRecord, ...]:
         """Return what ranks first, best first."""
         ranked = self._ranked()
@@ -214,27 +203,6 @@ class TopKeys:
         """Let nothing enter the lists any more that would not be listed."""
         for ranking in self.rankings():
             ranking.settle()
-
-    def saved(self) -> SavedTop:
-        """Return all of it for a file."""
-        by_memory, by_length = (
-            tuple((key_type, ranking.saved()) for key_type, ranking in rankings.items())
-            for rankings in (self._by_memory, self._by_length)
-        )
-        hottest = self._by_frequency.saved(), self._by_idle.saved()
-        left_out = tuple(self._left_out.items())
-        return SavedTop(dict(self._over), dict(self._over_sampled), left_out, by_memory, by_length, *hottest)
-
-    def restore(self, saved: SavedTop) -> None:
-        """Take back what was saved, before anything is added."""
-        self._over, self._over_sampled = Counter(saved.over), Counter(saved.over_sampled)
-        self._left_out = dict(saved.left_out)
-        for key_type, ranking in saved.by_memory:
-            self._by_memory.setdefault(key_type, Ranking(self.top, "memory_bytes")).restore(ranking)
-        for key_type, ranking in saved.by_length:
-            self._by_length.setdefault(key_type, Ranking(self.top, "length")).restore(ranking)
-        self._by_frequency.restore(saved.by_frequency)
-        self._by_idle.restore(saved.by_idle)
 
     def limits(self, key_type: bytes | None) -> SizeLimits:
         """Return from which sizes on keys of a type are counted as big."""

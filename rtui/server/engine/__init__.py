@@ -12,7 +12,7 @@ from typing import Final
 ENVIRONMENT: Final = "RTUI_ENGINE"
 """The variable of the environment that chooses the engine: `pure` or `table` in place of the compiled one."""
 
-EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_saved", "_scan", "_slot_filter")
+EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_scan", "_slot_filter")
 """The modules that are compiled."""
 
 

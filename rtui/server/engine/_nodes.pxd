@@ -75,7 +75,6 @@ cdef struct Tree:
     size_t size  # nodes, the root among them
     uint64_t seed
     uint64_t since_coarsening
-    uint64_t revision
     Node** crowds  # namespaces with too many names, latest last
     size_t crowd_count
     size_t crowd_capacity

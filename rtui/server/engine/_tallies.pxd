@@ -25,9 +25,6 @@ cdef extern from *:
     typedef struct { __int128 sum; } rtui_wide;
     typedef struct { uint64_t part[3]; } rtui_squares;
 
-    static inline void rtui_wide_set(rtui_wide *to, int64_t high, uint64_t low) {
-        to->sum = (__int128)(((unsigned __int128)(uint64_t)high << 64) | low);
-    }
     static inline void rtui_wide_add(rtui_wide *to, int64_t value) { to->sum += value; }
     static inline void rtui_wide_join(rtui_wide *to, const rtui_wide *other) { to->sum += other->sum; }
     static inline void rtui_wide_take(rtui_wide *from, const rtui_wide *other) { from->sum -= other->sum; }
@@ -64,7 +61,6 @@ cdef extern from *:
         pass
     ctypedef struct Squares "rtui_squares":
         uint64_t part[3]
-    void wide_set "rtui_wide_set"(Wide*, int64_t, uint64_t) noexcept nogil
     void wide_add "rtui_wide_add"(Wide*, int64_t) noexcept nogil
     void wide_join "rtui_wide_join"(Wide*, const Wide*) noexcept nogil
     void wide_take "rtui_wide_take"(Wide*, const Wide*) noexcept nogil

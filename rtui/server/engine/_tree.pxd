@@ -131,7 +131,6 @@ cdef inline bint add_keys(
     cdef size_t index
     cdef Node* node
     cdef TallyData* tally
-    tree.revision += 1
     for index in range(count):
         node = locate(tree, keys[index], lengths[index])
         if node != NULL and not add_example(&node.examples, crc32(keys[index], lengths[index]), keys[index], lengths[index]):

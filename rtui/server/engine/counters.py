@@ -7,14 +7,12 @@ environment turns them off.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final
 
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.aggregate.pattern_counts import Counters, pure_counters
 from rtui.analysis.aggregate.pattern_tree import Limits
-from rtui.analysis.aggregate.saved import SavedLimits, SavedNode, SavedSlots
 from rtui.analysis.aggregate.slot_counts import REPORTED_TAGS, HeavyTags, sums_by_slot
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import SlotsReport
@@ -23,10 +21,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.engine import is_built, is_compiled
 
 if is_built():
-    from rtui.server.engine import _core, _folded, _saved
-
-NODES_AT_ONCE: Final = 16
-"""Nodes that are read for a file before the event loop may do something else."""
+    from rtui.server.engine import _core, _folded
 
 
 def new_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
@@ -57,24 +52,6 @@ class CompiledPatternCounts:
             batch.string_lengths,
             int(asked_at_s * 1000),
         )
-
-    def limits(self) -> SavedLimits:
-        """Return how much is kept by now, for a file."""
-        return SavedLimits(*_saved.limits(self.table))
-
-    def nodes(self) -> Iterator[SavedNode]:
-        """Yield all nodes for a file, each before those below it; nothing may be added meanwhile."""
-        reader = _saved.TreeReader(self.table)
-        while found := reader.read(NODES_AT_ONCE):
-            yield from found
-
-    def restore(self, limits: SavedLimits, nodes: Iterable[SavedNode]) -> Iterator[None]:
-        """Take back what was saved, a node at a time, before anything is counted; raises NotSavedError."""
-        _saved.restore_limits(self.table, limits.names, limits.numbered, limits.keys_since_coarsening)
-        writer = _saved.TreeWriter(self.table)
-        for node in nodes:
-            writer.write(node)
-            yield
 
     def snapshot(self, budget: int, slicer: Slicer) -> Steps[FoldedPatterns]:
         """Return what a report is made of, copied without the GIL."""
@@ -132,15 +109,6 @@ class CompiledSlotCounts:
         """Count the hash tags of keys that the table has counted already, as `HeavyTags.add` does."""
         if tags:
             self._tags.add(tags, memory_bytes)
-
-    def saved(self) -> SavedSlots:
-        """Return all of it for a file."""
-        return SavedSlots(*_saved.slots(self.table), self._tags.saved())
-
-    def restore(self, saved: SavedSlots) -> None:
-        """Take back what was saved, before anything is counted; raises NotSavedError."""
-        _saved.restore_slots(self.table, saved.keys, saved.unmeasured, saved.memory)
-        self._tags.restore(saved.tags)
 
     def report(self) -> SlotsReport:
         """Return the counts of all slots and the heaviest tags."""

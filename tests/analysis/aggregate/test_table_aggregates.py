@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.figures import SampledKeyspace
-from rtui.analysis.aggregate.saved import NotSavedError
 from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
@@ -162,13 +161,6 @@ def test_lists_know_of_rows_once_they_are_folded() -> None:
     finish(table.add_held())
     assert table.big.floors(b"string") == ((100, b"a:101"), None)
     assert others.big.report().by_memory == table.big.report().by_memory
-
-
-def test_it_can_not_be_saved() -> None:
-    _, table = both([], Scope())
-    assert not table.can_be_saved
-    with pytest.raises(NotSavedError):
-        finish(table.saved())
 
 
 def test_one_folds_at_a_time_and_what_is_left_loses_nothing() -> None:
