@@ -265,7 +265,7 @@ async def test_a_proxy_that_takes_the_place_of_redis_in_the_middle_is_proven_ane
         control.pace = Pace.FULL
         await running
         assert scan.state is ScanState.DONE
-        assert scan.dialect is Dialect.OPAQUE
+        assert scan._nodes[0].listing.ranges.dialect is Dialect.OPAQUE
     assert set(seen.keys) == names
     assert not seen.repeated
     assert ScanNote.UNPROVEN in scan.progress.notes

@@ -9,16 +9,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 
-from rtui.server.engine._cursors cimport (
-    OPAQUE,
-    STANDALONE,
-    Position,
-    TableWatch,
-    cursor_at,
-    position_end,
-    watch,
-)
-from rtui.server.engine._names cimport NameSet, add_name, name_hash
+from rtui.server.engine._cursors cimport OPAQUE, STANDALONE, Position, TableWatch, position_end, watch
 
 from random import SystemRandom
 
@@ -65,26 +56,6 @@ cdef class Names:
         free(self.starts)
         free(self.lengths)
         free(self.keep)
-
-
-cdef list names_of(const NameSet* names):
-    cdef size_t at
-    return [
-        (<const char*>names.bytes + names.table[at].offset)[: names.table[at].length] if names.table[at].length else b""
-        for at in range(names.slots)
-        if names.table[at].hash
-    ]
-
-
-cdef int add_names(NameSet* to, uint64_t seed, object names) except -1:
-    cdef bytes name
-    cdef const uint8_t* start
-    cdef size_t length
-    for name in names:
-        start, length = <const uint8_t*>PyBytes_AS_STRING(name), PyBytes_GET_SIZE(name)
-        if not add_name(to, name_hash(seed, start, length), start, length):
-            raise MemoryError
-    return 0
 
 
 cdef class CompiledRanges:
@@ -209,60 +180,6 @@ cdef class CompiledRanges:
     def unvisited(self):
         return list(self.seen_now()[0])
 
-    def saved(self):
-        """Return of each range what `restore` takes."""
-        cdef Range* one
-        cdef size_t index
-        cdef list found = []
-        self.check()
-        for index in range(self.state.count):
-            one = &self.state.items[index]
-            positions = (
-                number_of(one.start),
-                number_of(one.end),
-                number_of(one.position),
-                number_of(one.own_start),
-                number_of(one.head_end),
-                number_of(one.tail_end),
-            )
-            head = names_of(&one.head) if one.has_head else None
-            found.append((
-                positions,
-                bool(one.is_started),
-                bool(one.is_done),
-                head,
-                one.head_bytes,
-                names_of(&one.tail),
-            ))
-        return found
-
-    def restore(self, list saved not None, *, bint repeats_possible):
-        """Go on from what was saved: for each range its start, end, position, own start, end of head and tail, and so on."""
-        cdef Range* one
-        cdef size_t index
-        self.check()
-        if <size_t>len(saved) != self.state.count:
-            raise ValueError("other ranges")
-        for index in range(self.state.count):
-            one = &self.state.items[index]
-            positions, is_started, is_done, head, head_bytes, tail = saved[index]
-            if positions[:2] != (number_of(one.start), number_of(one.end)):
-                raise ValueError("other ranges")
-            if not is_done and not positions[0] <= positions[2] < positions[1]:
-                raise ValueError("a position outside of its range")
-            position_from(positions[2], &one.position)
-            position_from(positions[3], &one.own_start)
-            position_from(positions[4], &one.head_end)
-            position_from(positions[5], &one.tail_end)
-            one.is_started, one.is_done = is_started, is_done
-            if not is_done:
-                one.cursor = cursor_at(self.state.dialect, <uint64_t>one.position)
-            one.has_head = head is not None
-            one.head_bytes = head_bytes
-            add_names(&one.head, self.state.seed, head or ())
-            add_names(&one.tail, self.state.seed, tail)
-        self.state.repeats_possible = repeats_possible
-
     def advance(self, CompiledRange one not None, object cursor, list keys not None):
         cdef Names page
         cdef size_t index, count = len(keys)
@@ -368,10 +285,6 @@ cdef class CompiledTable:
     @property
     def is_sure(self):
         return self.owner.seen_now()[6]
-
-    def restore(self, uint32_t bits, bint has_shrunk):
-        self.owner.check()
-        self.owner.state.table.bits, self.owner.state.table.has_shrunk = bits, has_shrunk
 
     def observe(self, uint64_t cursor):
         self.owner.check()

@@ -84,10 +84,6 @@ class LateLengths:
         self._seen += seen
         self._asked[key_type] += asked
 
-    def counts(self) -> tuple[int, tuple[tuple[bytes | None, int], ...]]:
-        """Return how many keys are not sampled, and by type of how many the length was asked late."""
-        return self._seen, tuple(self._asked.items())
-
     def choose(self, batch: InspectedBatch, big: LongestKeys) -> Sequence[int]:
         """Return the indexes of the keys whose length is to be asked, and tell `big` of those that are left out."""
         if batch.is_sampled or batch.lengths is not None or not self._plan.samples_lengths(batch.key_type):

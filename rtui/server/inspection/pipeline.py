@@ -38,8 +38,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from msgspec import Struct
-
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
@@ -70,17 +68,6 @@ if TYPE_CHECKING:
 
 KEY_US: Final = 3.0
 """Server time of five commands a key on a million keys, reading and answering included: Redis 7.0 3.2, Valkey 9 2.7."""
-
-
-class SavedInspection(Struct, frozen=True):
-    """What an inspection has to know of keys of an earlier run."""
-
-    not_sampled: int
-    """Keys that are not sampled."""
-    asked_late: tuple[tuple[bytes | None, int], ...]
-    """By type, of how many of them the length was asked."""
-    unread: dict[str, int]
-    own_read_keys: int
 
 
 class InspectionPipeline:
@@ -187,19 +174,6 @@ class InspectionPipeline:
             keys += batch.keys
         self._encodings.clear()
         return keys
-
-    def saved(self) -> SavedInspection:
-        """Return for a file what is to be known later; keys that wait are not part of it."""
-        return SavedInspection(*self.last_stages.late_lengths.counts(), dict(self.unread), self.own_read_keys)
-
-    def restore(self, saved: SavedInspection) -> None:
-        """Take back what was saved, before the first key."""
-        late_lengths = self.last_stages.late_lengths
-        for key_type, asked in saved.asked_late:
-            late_lengths.count(key_type, seen=0, asked=asked)
-        late_lengths.count(None, seen=saved.not_sampled, asked=0)
-        self.unread.update(saved.unread)
-        self.own_read_keys = saved.own_read_keys
 
     def add_page(self, keys: list[bytes]) -> None:
         """Inspect these keys."""

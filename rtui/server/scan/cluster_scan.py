@@ -185,8 +185,6 @@ class ClusterScan:
             self._wake(now)
             if self.is_whole and self._all_are_waiting():
                 return
-            if self._control.is_finishing and len(self._wanted) == len(self._tasks):
-                return
             if self.slots.unsure and not may_forget:
                 self.is_unsure = True
                 return
@@ -251,7 +249,7 @@ class ClusterScan:
             is_awaited = ledger.is_awaited(node_id) or self._absent.wait_for(node, is_all_at_once=is_all_at_once)
             is_open = node_id in serving or ledger.open_count(node_id) > 0 or ledger.takes_in(node_id) or is_awaited
             is_time = now - passes.looked_at >= VIEW_EVERY_S or (is_awaited and is_idle)
-            if is_open and is_time and not self._control.is_finishing:
+            if is_open and is_time:
                 passes.looked_at = now
                 passes.is_due = True
             elif not node.pipeline.waiting:

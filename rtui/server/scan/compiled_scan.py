@@ -287,7 +287,7 @@ class CompiledPipeline(ScanPipeline):
             count=count,
             portion=portion,
             most_under_way=most_under_way,
-            width=0 if self._control.is_finishing else max(1, min(MAX_WIDTH, most_under_way // portion)),
+            width=max(1, min(MAX_WIDTH, most_under_way // portion)),
             key_gap_us=gap_us,
             idle_us=round(idle_us),
         )

@@ -164,10 +164,6 @@ class TableWatch:
         """Whether the last cursor had the full length, so that nothing can have shrunk before it."""
         return self._short_for == 0
 
-    def restore(self, bits: int, has_shrunk: bool) -> None:
-        """Go on with what was known of the table before."""
-        self.bits, self.has_shrunk = bits, has_shrunk
-
     def observe_random(self, cursors: Iterable[int]) -> None:
         """Learn from cursors at random positions of the table: if all are shorter than before, it has shrunk."""
         bits = max((cursor.bit_length() for cursor in cursors), default=self.bits)

@@ -18,7 +18,6 @@ from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, ScanFilter, measured_page
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import Range, Ranges
-from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
 from rtui.server.scan.slot_passes import SlotPasses
 from rtui.server.wire.errors import ScanRefusedError
@@ -78,9 +77,6 @@ class Listing:
         self.ranges = self._new_ranges(node)
         self._beginning = BeginningWatch(node.first_keys)
         self._stuck = 0
-        if node.saved is not None:
-            self.ranges.restore(node.saved.states(), repeats_possible=node.saved.repeats_possible)
-            self.ranges.table.restore(node.saved.table_bits, node.saved.table_has_shrunk)
         if node.dialect is Dialect.STANDALONE:
             self.ranges.table.observe(node.first_cursor)
 
@@ -169,7 +165,3 @@ class Listing:
         """Whether a key may have been delivered twice; in a cluster not where cursors go slot by slot."""
         is_filtered = self.passes is not None and self.ranges.dialect is Dialect.SLOTTED
         return self.was_resized or not (is_filtered or self.ranges.dialect is Dialect.STANDALONE)
-
-    def saved_ranges(self) -> SavedRanges:
-        """Return for a file which positions are still to be visited, and which names belong to their borders."""
-        return SavedRanges.of(self.ranges.saved(), self.ranges.repeats_possible, self.ranges.table)

@@ -17,7 +17,6 @@ from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
 from rtui.server.scan.ranges import CursorSpan, Slots
-from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.slot_views import read_slot_view
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
@@ -219,8 +218,6 @@ class ScanNode:
     """About how many keys there are, if known: a small keyspace is not cut."""
     run_id: str | None = None
     """The run of the server that `spans` or `first_cursor` come from, None if they come from nowhere."""
-    saved: SavedRanges | None = None
-    """Where to go on with all ranges; not with `spans`, and with the `run_id` that they come from."""
     queries: QuerySource | None = None
     """What is asked about the keys that this node delivers, in the same writes."""
     primary: Primary | None = None
@@ -228,7 +225,7 @@ class ScanNode:
 
     def whole(self, dialect: Dialect) -> ScanNode:
         """The same node from its beginning."""
-        return replace(self, dialect=dialect, spans=None, first_cursor=0, first_keys=(), run_id=None, saved=None)
+        return replace(self, dialect=dialect, spans=None, first_cursor=0, first_keys=(), run_id=None)
 
     def primary_on(self, lane: Lane) -> Primary | None:
         """The primary of the replica that answers on this lane; None where it is no replica to be followed."""
@@ -238,8 +235,6 @@ class ScanNode:
         """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""
         if not self.dialect.is_ordered:
             return ranges(self.dialect, first_cursor=self.first_cursor)
-        if self.saved is not None:
-            return ranges(self.dialect, self.saved.spans(), slots=self.slots)
         if self.spans is not None:
             return ranges(self.dialect, self.spans, slots=self.slots)
         if self.dialect is Dialect.SLOTTED:

@@ -94,7 +94,7 @@ class NodeScan:
         state, waits_for = of_scan, self.waits_for or (QUEUED if self._is_queued else None)
         if self.failure is not None:
             state = ScanState.FAILED
-        elif of_scan is not ScanState.READY and self.pipeline.is_whole:
+        elif of_scan is not ScanState.READY and self.pipeline.is_done:
             state = ScanState.DONE
         elif of_scan in {ScanState.RUNNING, ScanState.WAITING}:
             state = ScanState.RUNNING if waits_for is None else ScanState.WAITING
@@ -178,7 +178,7 @@ class NodeScan:
                 await self._prove_cursors()
                 await self._prepare_lane(lane)
                 await self.pipeline.drive(lane)
-                if self.pipeline.is_whole:
+                if self.pipeline.is_done:
                     await self.pipeline.conclude(lane)
                     await self._confirm(lane)
             finally:

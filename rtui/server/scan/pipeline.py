@@ -154,12 +154,7 @@ class ScanPipeline:
         """Whether every key is delivered, or as many as are wanted, and every question about one is answered."""
         if self.listing.passes is not None and self.listing.passes.is_due:
             return False
-        return (self.listing.ranges.is_done or self._control.is_finishing) and not self._has_queries
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether that is so of every key there is."""
-        return self.listing.ranges.is_done and self.is_done
+        return self.listing.ranges.is_done and not self._has_queries
 
     @property
     def waiting(self) -> int:
@@ -259,8 +254,6 @@ class ScanPipeline:
 
     def _idle_range(self) -> Range | None:
         """The range to scan next: of as many as may be under way the one with most left, so that all end together."""
-        if self._control.is_finishing:
-            return None
         scanned = self.requests.scanned
         idle = [one for one in self.listing.ranges.under_way(self.pacer.depth) if one not in scanned]
         if len(idle) < 2:

@@ -50,11 +50,6 @@ SHORT_BYTES: Final = 100
 Hashes: TypeAlias = "array[int]"
 """Hashes of names, by which a repeat is noticed however long the names are; never enough to leave a key out."""
 
-RangeState: TypeAlias = tuple[tuple[int, ...], bool, bool, Sequence[bytes] | None, int, Sequence[bytes]]
-"""What is saved of a range: positions, whether it has begun and ended, the names of its head and their bytes, its tail.
-
-The positions are where it starts, ends and is, where its own pages begin, and where its head and its tail end."""
-
 
 def head_bytes(ranges: int) -> int:
     """Return how many bytes of names the head of one of so many ranges may have."""
@@ -218,32 +213,6 @@ class Ranges:
     def remaining(self) -> list[CursorSpan]:
         """The spans that have not been visited, in order."""
         return [CursorSpan(one.position, one.end) for one in self._ranges if not one.is_done]
-
-    def saved(self) -> list[RangeState]:
-        """Return of each range what `restore` takes; what is remembered of the last pages is not part of it."""
-        return [
-            (
-                (one.start, one.end, one.position, one.own_start, one.head_end, one.tail_end),
-                one.is_started,
-                one.is_done,
-                None if one.head is None else list(one.head),
-                one.head_bytes,
-                list(one.tail),
-            )
-            for one in self._ranges
-        ]
-
-    def restore(self, saved: list[RangeState], *, repeats_possible: bool) -> None:
-        """Go on from what was saved of the same ranges; raises ValueError for others."""
-        for one, (positions, is_started, is_done, head, head_bytes, tail) in zip(self._ranges, saved, strict=True):
-            start, end, one.position, one.own_start, one.head_end, one.tail_end = positions
-            if (start, end) != (one.start, one.end) or not (is_done or start <= one.position < end):
-                raise ValueError("these are not the ranges that were saved")
-            one.is_started, one.is_done = is_started, is_done
-            one.head, one.head_bytes, one.tail = None if head is None else set(head), head_bytes, set(tail)
-            if not is_done:
-                one.cursor = self._cursor_at(one.position)
-        self.repeats_possible = repeats_possible
 
     def advance(self, one: Range, cursor: int, keys: list[bytes]) -> list[bytes]:
         """Move `one` on to the `cursor` its page came with; return those keys of the page that are delivered now.

@@ -53,8 +53,6 @@ class RunControl:
         """Why the run was stopped, without a full stop; None while it was not."""
         self.is_paused = False
         """Whether the user has paused it."""
-        self.is_finishing = False
-        """Whether the run is to end once all is asked about the keys that are listed by now."""
         self.stopped = asyncio.Event()
         """Set once the run is to end."""
         self._turns = Turns()
@@ -103,13 +101,6 @@ class RunControl:
     def unsuspend(self) -> None:
         """Go on after a suspension, unless the user has paused the run."""
         self._is_suspended = False
-        self._changed()
-
-    def finish(self, reason: SafeText) -> None:
-        """List no more keys, and end the run once all is known of those that are; also one that is paused."""
-        self.stop_reason = self.stop_reason or reason
-        self.is_finishing = True
-        self.is_paused = self._is_suspended = False
         self._changed()
 
     def stop(self, reason: SafeText = ENDED_EARLY) -> None:

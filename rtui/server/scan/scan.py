@@ -11,7 +11,6 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.engine import is_compiled
 from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.listing import Listing
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
@@ -20,7 +19,6 @@ from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.slot_filter import MOST_BYTES
 from rtui.server.scan.turns import NODES_AT_ONCE
 from rtui.server.wire.supervised_tasks import failure_of
@@ -207,18 +205,9 @@ class Scan:
         return [one.remaining() if one.dialect.is_ordered else [] for one in ranges]
 
     @property
-    def dialect(self) -> Dialect:
-        """How the first node counts its cursors."""
-        return self._nodes[0].listing.ranges.dialect
-
-    @property
     def unlisted(self) -> set[int]:
         """Where cursors go slot by slot: the slots of which not all keys are listed yet."""
         return set[int]().union(*(node.unlisted for node in self._nodes))
-
-    def saved_ranges(self) -> SavedRanges:
-        """Return for a file where the first node goes on in a later run; once it is over."""
-        return self._nodes[0].listing.saved_ranges()
 
     @property
     def run_id(self) -> str | None:
@@ -308,7 +297,7 @@ class Scan:
             return
         failed = [node for node in self._nodes if node.failure is not None]
         if not failed:
-            self._final = ScanState.DONE if all(node.pipeline.is_whole for node in self._nodes) else ScanState.STOPPED
+            self._final = ScanState.DONE if all(node.pipeline.is_done for node in self._nodes) else ScanState.STOPPED
             return
         self._final = ScanState.FAILED if len(failed) == len(self._nodes) else ScanState.STOPPED
         reasons = [node.failure.happened for node in failed if node.failure is not None]

@@ -122,9 +122,10 @@ def test_all_keys_are_taken_or_forgotten_at_once(is_reset: bool) -> None:
     one.stages.go_on(InspectedBatch(HASH.name, KEYS, memory_bytes=[80, 90, 99], is_sampled=False))
     one.stages.go_on(STREAMS)
     one.timed()
+    assert one.stages.late_lengths.asked(HASH.name)
     if is_reset:
         one.stages.reset()
-        assert one.stages.late_lengths.counts() == (0, ())
+        assert not one.stages.late_lengths.asked(HASH.name)
     else:
         assert sum(len(batch.keys) for batch in one.stages.take_all()) == 5
     assert not one.stages.keys

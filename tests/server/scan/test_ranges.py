@@ -7,15 +7,13 @@ from collections import Counter
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import msgpack
 
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ranges
+from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import HEAD_BYTES, LARGE_HEADS, CursorOrderError, CursorSpan, Range, Ranges
-from rtui.server.scan.saved_ranges import SavedRanges
 from rtui.server.scan.savepoint import savepoint_of
-from tests.server.scan.kinds import IS_BUILT, compiled, each_kind
+from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Table
 
 STANDALONE = Dialect.STANDALONE
@@ -103,30 +101,6 @@ def test_nothing_is_missing_while_the_table_changes(
             table.remove(set(sorted(table.keys - stable)[:removed]))
             table.put(b"new:%d" % len(changes), rng.randrange(POSITION_END))
     assert stable <= set(seen)
-
-
-@settings(max_examples=30)
-@given(rngs, st.integers(1, 60), st.lists(st.integers(0, 60), min_size=1, max_size=4))
-def test_several_runs_deliver_each_key_once(rng: Random, count: int, stops: list[int]) -> None:
-    """Whichever engine saves and goes on: what pages run over the border of a range is known to the next run."""
-    kinds: list[type[Ranges]] = [Ranges, compiled()] if IS_BUILT else [Ranges]
-    full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
-    ranges = rng.choice(kinds)(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
-    seen: Counter[bytes] = Counter()
-    for steps in stops:
-        for _ in range(steps):
-            if not ranges.is_done:
-                step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
-        written = msgpack.encode(SavedRanges.of(ranges.saved(), ranges.repeats_possible, TableWatch()))
-        saved = msgpack.decode(written, type=SavedRanges)
-        assert saved.is_sound
-        remaining, ranges = ranges.remaining(), rng.choice(kinds)(STANDALONE, saved.spans())
-        ranges.restore(saved.states(), repeats_possible=saved.repeats_possible)
-        assert ranges.remaining() == remaining
-    while not ranges.is_done:
-        step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
-    assert seen == Counter(full.keys)
-    assert not ranges.repeats_possible
 
 
 @each_kind
