@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
@@ -149,20 +148,6 @@ PICTURES: Final = (
 )
 
 
-RECORDING: Final = HERE.parent / "tests" / "snapshots" / "recordings" / "tour.jsonl.gz"
-"""The session that `tour.svg` plays."""
-
-
-def make_tour() -> None:
-    """Make the animation at the top of the README from a recorded session."""
-    from rtui.server.recording.document import read_recording  # noqa: PLC0415 - only here
-    from rtui.tui.replay.play import animation_of  # noqa: PLC0415
-
-    os.environ["RTUI_ENGINE"] = "pure"
-    (HERE / "tour.svg").write_text(asyncio.run(animation_of(read_recording(RECORDING))), encoding="utf-8")
-    print("tour.svg")  # noqa: T201 - what a script says
-
-
 async def make(picture: Picture, target: Target, folder: Path) -> None:
     """Go there and save what is shown."""
     options = {"theme": picture.theme, "ascii_only": picture.ascii_only, "demo": True, "resume": False}
@@ -180,10 +165,6 @@ async def make(picture: Picture, target: Target, folder: Path) -> None:
 
 def main(wanted: list[str]) -> None:
     """Make the pictures with these names, or all."""
-    if not wanted or "tour" in wanted:
-        make_tour()
-    if wanted == ["tour"]:
-        return
     with demo_server() as demo, tempfile.TemporaryDirectory() as folder:
         if not demo.wait_loaded():
             sys.exit("the demo keyspace did not load")

@@ -18,7 +18,7 @@ from rtui.cli.options import (
     demo_options,
     keep_option,
     log_option,
-    record_options,
+    record_option,
     registry_choice,
     registry_options,
     require_terminal,
@@ -68,7 +68,7 @@ def _has_places() -> bool:
 @registry_options
 @keep_option
 @log_option
-@record_options
+@record_option
 @appearance_options
 @click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
 @demo_options
@@ -85,8 +85,6 @@ def command(connection: ConnectionOptions, **given: Any) -> None:
     choice = registry_choice(given)
     target = Target() if given["demo"] else connection.target()
     chooses_server = not given["demo"] and not connection.names_server() and _has_places()
-    if given["is_sanitised"] and given["record_file"] is None:
-        raise click.UsageError("--sanitise says how --record records.")
     registry = choice.load(target)
     take_separators(given, registry)
     options = BrowseOptions(

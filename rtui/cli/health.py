@@ -15,7 +15,6 @@ import click
 from rtui.cli.arguments import Number
 from rtui.cli.health_output import FORMATS, LINES, format_of, lines_to, written
 from rtui.cli.health_run import (
-    NO_REPORT,
     Judged,
     earlier_samples,
     in_order,
@@ -148,12 +147,6 @@ def _fail_on(
 )
 @registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave ids and addresses of clients out.")
-@click.option(
-    "--sanitise",
-    "is_sanitised",
-    is_flag=True,
-    help="Put stand-ins of the same form for names of keys and clients, and leave values and all addresses out.",
-)
 @log_option
 @click.help_option("--help")
 def command(
@@ -166,7 +159,6 @@ def command(
     since: Path | None,
     fail_on: tuple[Severity | None, tuple[HealthThreshold, ...]],
     is_masked: bool,
-    is_sanitised: bool,
     log_file: Path | None,
     **asked: Any,
 ) -> None:
@@ -180,10 +172,6 @@ def command(
     form, (severity, thresholds) = format_of(form, output), fail_on
     if since is None and any(one.needs_earlier for one in thresholds):
         raise click.UsageError("A change, and a number of new or gone findings, need earlier samples: --since.")
-    if is_sanitised:
-        if report_name not in (None, NO_REPORT):
-            raise click.UsageError("--sanitise leaves names of keys out, a report is full of them.")
-        report_name = NO_REPORT
     opened = None if len(connection.place) != 1 else samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")
@@ -203,7 +191,7 @@ def command(
             write = stack.enter_context(lines_to(output))
         else:
             whole.check()
-        run = _Run(judged, write, is_masked=is_masked, is_sanitised=is_sanitised)
+        run = _Run(judged, write, is_masked=is_masked)
 
         def write_whole() -> None:
             if form != LINES:
@@ -225,20 +213,12 @@ def command(
 class _Run:
     """Passes samples on to what judges them, and writes them where lines are asked for."""
 
-    def __init__(
-        self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool, is_sanitised: bool
-    ) -> None:
+    def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
         """`write` takes a line of the file; None for none."""
         from rtui.analysis.formats.samples import Masker  # noqa: PLC0415 - the help must not wait for it
-        from rtui.server.recording.sanitised_samples import SampleSanitiser  # noqa: PLC0415
 
         self._judged, self._write = judged, write
-        self._sanitiser = SampleSanitiser() if is_sanitised else None
-        self._change: Callable[[Sample], Sample] | None = None
-        if self._sanitiser is not None:
-            self._change = self._sanitiser.sanitised
-        elif is_masked:
-            self._change = Masker().masked
+        self._change = Masker().masked if is_masked else None
         self._header: Header | None = None
 
     def _add(self, sample: Sample) -> None:
@@ -250,8 +230,6 @@ class _Run:
         self._judged.add(sample)
 
     def _fail(self, failures: Mapping[str, str]) -> None:
-        if self._sanitiser is not None:
-            failures = {self._sanitiser.node(label): "It has not answered." for label in failures}
         self._judged.failures = failures
 
     def _begin(self, header: Header) -> None:
@@ -259,9 +237,7 @@ class _Run:
 
         from rtui.analysis.formats.samples import header_line  # noqa: PLC0415 - as above
 
-        is_masked = header.masked or self._change is not None
-        header = replace(header, masked=is_masked, **({"server": "a server"} if self._sanitiser is not None else {}))
-        self._header = header
+        self._header = header = replace(header, masked=header.masked or self._change is not None)
         if self._write is not None:
             self._write(header_line(header))
 

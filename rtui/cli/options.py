@@ -580,22 +580,14 @@ keep_option: Final = click.option(
 )
 """Decorate a command: it gets `keep`."""
 
-record_options: Final = grouped(
-    click.option(
-        "--record",
-        "record_file",
-        metavar="FILE",
-        type=click.Path(path_type=Path),
-        help="Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
-    ),
-    click.option(
-        "--sanitise",
-        "is_sanitised",
-        is_flag=True,
-        help="Record stand-ins of the same form for names, and neither values nor addresses.",
-    ),
+record_option: Final = click.option(
+    "--record",
+    "record_file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
 )
-"""Decorate a command: it gets `record_file`, a path or None, and `is_sanitised`."""
+"""Decorate a command: it gets `record_file`, a path or None."""
 
 demo_options: Final = grouped(
     click.option(

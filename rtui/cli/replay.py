@@ -25,10 +25,9 @@ from rtui.cli.output import OutputError
     type=click.Path(path_type=Path),
     help="Write what stood on the screen to a file, .svg or .txt, and play nothing; - is text on standard output.",
 )
-@click.option("--animate", is_flag=True, help="Have the .svg of --to play the session by itself, in any browser.")
 @click.option("--at", "at_s", type=Number(0), metavar="SECONDS", help="When; the end of the session.")
 @click.help_option("--help")
-def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: float | None, *, animate: bool) -> None:
+def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: float | None) -> None:
     """Play a session that `rtui --record FILE` has recorded; no server is asked.
 
     The line below says what was pressed and when. Space pauses, . goes to the next key, + and - change the speed,
@@ -40,8 +39,6 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
         raise click.UsageError("--at says when --to is.")
     if picture is not None and str(picture) != "-" and picture.suffix not in (".svg", ".txt"):
         raise click.UsageError("The picture is .svg or .txt.")
-    if animate and (picture is None or picture.suffix != ".svg"):
-        raise click.UsageError("--animate is for --to FILE.svg.")
     if picture is None:
         require_terminal("a session is played on one")
     from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415 - the help must not wait for all this
@@ -55,7 +52,7 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
 
         confine()
         sys.exit(run_replay(recording, speed=speed, is_paused=step))
-    from rtui.tui.replay.play import animation_of, picture_of  # noqa: PLC0415
+    from rtui.tui.replay.play import picture_of  # noqa: PLC0415
 
     until_ms = float("inf") if at_s is None else 1000 * at_s
     if str(picture) == "-":
@@ -65,10 +62,6 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
     try:
         with picture.open("w", encoding="utf-8") as out:
             confine()
-            making = (
-                animation_of(recording, until_ms) if animate
-                else picture_of(recording, until_ms, is_svg=picture.suffix == ".svg")
-            )  # fmt: skip
-            out.write(asyncio.run(making))
+            out.write(asyncio.run(picture_of(recording, until_ms, is_svg=picture.suffix == ".svg")))
     except OSError as error:
         raise OutputError(str(picture), error) from None

@@ -66,8 +66,6 @@ class BrowseOptions:
     """Keep the report of each analysis for later comparison."""
     record_file: Path | None = None
     """Where the session is recorded."""
-    is_sanitised: bool = False
-    """Record stand-ins for names, and no values."""
     resume: bool = True
     """Continue a scan that an earlier run left unfinished."""
     registry_choice: RegistryChoice = field(default=RegistryChoice(is_off=True), compare=False)

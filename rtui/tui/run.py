@@ -113,7 +113,7 @@ def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) ->
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
 
     os.environ[ENVIRONMENT] = "pure"
-    recorder = Recorder(path, sanitise=options.is_sanitised)
+    recorder = Recorder(path)
     options = replace(options, resume=False)
     app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)
     try:

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from rtui.values import (
-    avro,
     bson,
     cbor,
     charsets,
@@ -52,7 +51,6 @@ BUILT_IN: Final = (
     *igbinary.FORMATS,
     *java.FORMATS,
     *ruby.FORMATS,
-    *avro.FORMATS,
     *bson.FORMATS,
     *pictures.FORMATS,
     *msgpack.FORMATS,

@@ -17,7 +17,6 @@ from typing import Final, Protocol
 
 from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, MissingLibrary
-from rtui.values.lz4_blocks import LZ4_MAGIC, with_cut_block
 from rtui.values.source import Source
 from rtui.values.tree import Form, Kind, Node, Step
 
@@ -255,18 +254,6 @@ def _sniff_deflate(source: Source, budget: Budget) -> float | None:
     return POSSIBLE if is_long and not is_odd else None
 
 
-def _read_lz4(source: Source, budget: Budget) -> Step:
-    """Decompress LZ4 frames; of a block that the end has cut, what is there."""
-    step = unpacked("LZ4", LZ4_MAGIC, _lz4, source, budget)
-    before = step.content if isinstance(step.content, bytes) else b""
-    if not step.truncated or len(before) >= budget.limits.output_bytes:
-        return step
-    data = with_cut_block(source.data, before, budget.limits.output_bytes)
-    if not data:
-        return step
-    return Step(data, step.notes if before else (), truncated=True)
-
-
 def _sniff_lzma(source: Source, budget: Budget) -> float | None:
     return _likely(_read_lzma, source, budget) if _LZMA.match(source.data) else None
 
@@ -296,7 +283,7 @@ def _read_brotli(source: Source, budget: Budget) -> Step:
 FORMATS: Final = (
     _magic_format("gzip", b"\x1f\x8b\x08", lambda: _Zlib(zlib.MAX_WBITS + 16)),
     _magic_format("zstd", b"\x28\xb5\x2f\xfd", _zstd),
-    Format("LZ4", lambda source, _: CERTAIN if source.data.startswith(LZ4_MAGIC) else None, _read_lz4),
+    _magic_format("LZ4", b"\x04\x22\x4d\x18", _lz4),
     Format("bzip2", lambda source, _: CERTAIN if _BZIP2.match(source.data) else None, _read_bzip2),
     _magic_format("xz", b"\xfd7zXZ\x00", _xz),
     Format("lzma", _sniff_lzma, _read_lzma),

@@ -9,11 +9,11 @@ letters, a colon and 1f 8b before the compressed bytes (Cm_Cache_Backend_Redis),
 from __future__ import annotations
 
 import re
+from importlib.util import find_spec
 from typing import Final
 
 from rtui.values.formats import CERTAIN, POSSIBLE, Format
-from rtui.values.limits import Budget, Invalid
-from rtui.values.lz4_blocks import add_sequences
+from rtui.values.limits import Budget, Invalid, MissingLibrary
 from rtui.values.source import Source, limited_step
 from rtui.values.tree import Step
 
@@ -84,21 +84,26 @@ def _declared(data: bytes) -> tuple[int, int] | None:
 
 
 def _sniff_block(source: Source, _budget: Budget) -> float | None:
-    is_long = len(source.data) >= _MIN_BYTES
-    return POSSIBLE if is_long and not source.is_text and _declared(source.data) is not None else None
+    may_be = source.is_whole and len(source.data) >= _MIN_BYTES and not source.is_text and find_spec("lz4") is not None
+    return POSSIBLE if may_be and _declared(source.data) is not None else None
 
 
 def _read_block(source: Source, budget: Budget) -> Step:
-    """Decompress a block; only one that gives the length that it declares is one."""
-    declared = _declared(source.data)
+    """Decompress a whole block, which the library reads as a whole; it has to give the length that it declares."""
+    declared, limit = _declared(source.data), budget.limits.output_bytes
     if declared is None:
         raise Invalid("begins with the length of what is in it")
     size, start = declared
-    out, limit = bytearray(), budget.limits.output_bytes
-    add_sequences(source.data[start:], out, min(size, limit + 1))
-    if source.is_whole and len(out) < min(size, limit + 1):
-        raise Invalid(f"gives {len(out):,} of the {size:,} bytes that it declares")
-    return limited_step("LZ4 block", out, source, budget)
+    if size > limit:
+        raise Invalid(f"gives at most {limit:,} bytes, as far as rtui reads it, and declares {size:,}")
+    try:
+        from lz4 import block  # noqa: PLC0415
+    except ImportError:
+        raise MissingLibrary from None
+    try:
+        return Step(block.decompress(source.data[start:], uncompressed_size=size))
+    except block.LZ4BlockError as error:
+        raise Invalid(f"gives the {size:,} bytes that it declares: {error}") from None
 
 
 FORMATS: Final = (

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import json
 import pickle
 import pickletools
@@ -22,7 +21,6 @@ import brotli
 import bson
 import cbor2
 import cramjam
-import fastavro
 import lz4.frame
 import msgpack
 from backports import zstd
@@ -34,20 +32,6 @@ SIZES: Final = {"1 kB": 1_000, "64 kB": 64_000}
 SECONDS: Final = 0.05
 """How long each of a round's two measurements takes."""
 ROUNDS: Final = 3
-
-_SCHEMA = fastavro.parse_schema({
-    "type": "array",
-    "items": {
-        "type": "record",
-        "name": "User",
-        "fields": [
-            {"name": "id", "type": "long"},
-            {"name": "name", "type": "string"},
-            {"name": "score", "type": "double"},
-            {"name": "tags", "type": {"type": "array", "items": "string"}},
-        ],
-    },
-})  # fmt: skip
 
 Document = list[dict[str, object]]
 Case = tuple[bytes, Callable[[bytes], object]]
@@ -66,8 +50,6 @@ def cases(size_bytes: int) -> Iterator[tuple[str, Case]]:
     """Yield each format's bytes and what the library does with them."""
     users = document(size_bytes)
     text = json.dumps(users).encode()
-    file = io.BytesIO()
-    fastavro.writer(file, _SCHEMA, [users])
     yield "JSON", (text, json.loads)
     yield "gzip › JSON", (gzip.compress(text, mtime=0), lambda data: json.loads(gzip.decompress(data)))
     yield "zlib › JSON", (zlib.compress(text), lambda data: json.loads(zlib.decompress(data)))
@@ -81,7 +63,6 @@ def cases(size_bytes: int) -> Iterator[tuple[str, Case]]:
     yield "msgpack", (msgpack.packb(users), msgpack.unpackb)
     yield "CBOR", (cbor2.dumps(users), cbor2.loads)
     yield "BSON", (bson.encode({"users": users}), bson.decode)
-    yield "Avro", (file.getvalue(), lambda data: list(fastavro.reader(io.BytesIO(data))))
     yield "pickle", (pickle.dumps(users), lambda data: list(pickletools.genops(data)))
     yield "text", (b"word " * (size_bytes // 5), bytes.decode)
     yield "hex", (bytes(range(256)) * (size_bytes // 256), bytes.hex)

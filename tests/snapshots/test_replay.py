@@ -1,4 +1,4 @@
-"""A session that was recorded on a real server, and sanitised, shows the same screens ever after."""
+"""A session that was recorded on a real server shows the same screens ever after."""
 
 from __future__ import annotations
 

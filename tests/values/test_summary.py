@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import base64
 import gzip
-import io
 import json
 import pickle
 import zlib
 
 import cbor2
-import fastavro
 import msgpack
 import pytest
 from hypothesis import given
@@ -23,13 +21,6 @@ from tests.values.test_samples import SAMPLES
 DOCUMENT = json.dumps({f"field {at}": at for at in range(12)}).encode()
 
 
-def avro(codec: str) -> bytes:
-    file = io.BytesIO()
-    schema = {"type": "record", "name": "Point", "fields": [{"name": "x", "type": "int"}]}
-    fastavro.writer(file, schema, [{"x": 1}, {"x": 2}], codec=codec, sync_marker=bytes(16))
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("data", "text"),
     [
@@ -38,8 +29,6 @@ def avro(codec: str) -> bytes:
         (gzip.compress(DOCUMENT, mtime=0), "gzip › JSON {12}"),
         (base64.b64encode(gzip.compress(b"a few words of text", mtime=0)), 'base64 › gzip "a few words of text"'),
         (msgpack.packb({"a": 1, "b": [1, 2]}), "msgpack {2}"),
-        (avro("null"), "Avro [2]"),
-        (avro("deflate"), "Avro deflate [2]"),
         (b"eyJpZCI6MX0:1xWrby:-Re1wSKJ2kXWZSGuYGJC0hhB1N7EysjtJ-3L0R7CbzA", "signed base64 › JSON {1}"),
         (b"\xaejust some text", 'msgpack "just some text"'),
         (cbor2.dumps({"a": 1, "b": [1, 2], "c": None}), "CBOR {3}"),

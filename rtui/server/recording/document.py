@@ -53,8 +53,6 @@ class Header(EventHeader, frozen=True, kw_only=True):
 
     format: Literal["rtui recording"] = "rtui recording"
     schema: Literal[2] = EVENT_SCHEMA
-    sanitised: bool
-    """Whether names are stand-ins and values left out."""
     seed: Annotated[int, Meta(ge=0, lt=1 << 62)]
     """What random choices of the session follow from."""
     server: Annotated[str, Meta(max_length=300)]
@@ -73,7 +71,7 @@ class Header(EventHeader, frozen=True, kw_only=True):
     settings: dict[str, Any] = msgspec.field(default_factory=dict)
     """What the user had chosen, as in settings.toml."""
     registry: Annotated[str, Meta(max_length=4 << 20)] | None = None
-    """The text of the registry, where it is one file; none in a sanitised recording."""
+    """The text of the registry, where it is one file."""
 
 
 class Exchange(msgspec.Struct, frozen=True, gc=False, tag_field="kind", tag="exchange"):

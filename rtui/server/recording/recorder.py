@@ -26,7 +26,6 @@ from rtui.server.files import reason_of
 from rtui.server.guard.command import Command, SecretBytes, unpack_requests
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import MAX_FILE_BYTES, End, EndReason, Exchange, Header, Input, as_json
-from rtui.server.recording.sanitising import Sanitiser
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.replies import Reply, ServerError
@@ -56,10 +55,9 @@ Work = Callable[[], Sequence[Exchange | Input | End]]
 class Recorder:
     """Writes a session to a file that only its owner may read."""
 
-    def __init__(self, path: Path, *, sanitise: bool = False, most_bytes: int = MAX_FILE_BYTES) -> None:
+    def __init__(self, path: Path, *, most_bytes: int = MAX_FILE_BYTES) -> None:
         """Make the file; raises RecordError where there is one already or none can be made."""
         self.path = path
-        self.sanitiser = Sanitiser() if sanitise else None
         self.seed = secrets.randbits(62)
         """What the random choices of the session follow from."""
         self.ended: End | None = None
@@ -159,8 +157,6 @@ class Recorder:
                 reply, line = next(left), list(argv)
                 if is_secret:
                     reply = ServerError(f"{reply.code} refused") if isinstance(reply, ServerError) else b"OK"
-                elif self.sanitiser is not None:
-                    reply, line = self.sanitiser.reply(argv, reply), self.sanitiser.command(argv)
                 words = [word.decode("latin-1") for word in line]
                 lines.append(Exchange(at_ms, took_ms, db, words, as_json(reply)))
         return lines
@@ -225,15 +221,11 @@ def session_header(
     recorder: Recorder, options: BrowseOptions, *, size: tuple[int, int], settings: dict[str, Any], version: str
 ) -> Header:
     """Return the first line of a recording with these options; `size` is in cells, columns first."""
-    sanitiser = recorder.sanitiser
     match = options.match
-    if match is not None and sanitiser is not None:
-        match = sanitiser.stand_ins.name(match)
-    server = "demo" if options.demo else "a server" if sanitiser is not None else options.target.label
+    server = "demo" if options.demo else options.target.label
     return Header(
         rtui=version,
         began_ms=time.time() * 1000,
-        sanitised=sanitiser is not None,
         seed=recorder.seed,
         server=server[:300],
         db=options.target.db,
@@ -247,7 +239,7 @@ def session_header(
         no_color=options.no_color,
         width=size[0],
         height=size[1],
-        registry=options.registry.source or None if options.registry is not None and sanitiser is None else None,
+        registry=options.registry.source or None if options.registry is not None else None,
         settings={**settings, **({} if options.theme is None else {"theme": options.theme})},
     )
 

@@ -327,8 +327,7 @@ def _colours() -> Iterator[Entry]:
 
 _RECORDING: Final = (
     Entry(literal(
-        "--record FILE keeps a session: replies, keys pressed and times. --sanitise puts stand-ins of the same form in "
-        "place of names, and leaves values, addresses and passwords out. The file is readable by you only."
+        "--record FILE keeps a session: replies, keys pressed and times, no password. The file is readable by you only."
     )),
     Entry(literal("Plays it, without a server; it can't write files, start programs or copy."), literal("rtui replay")),
     Entry(literal("Pause, and go on."), literal("space")),

@@ -1,7 +1,6 @@
 """Recording what a user does in the application: keys, clicks, pasted text and sizes, never a password.
 
-What is typed into a field for passwords is recorded as asterisks. In a sanitised recording what is typed elsewhere is
-recorded as its stand-in, as if it were a name.
+What is typed into a field for passwords is recorded as asterisks.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from typing import Any, Final
 import msgspec
 from textual import events
 from textual.app import App
-from textual.keys import _character_to_key
 from textual.timer import Timer
 from textual.widgets import Input as InputField
 
@@ -52,7 +50,7 @@ class InputRecording:
 
     def begin(self, options: BrowseOptions, settings: Settings) -> None:
         """Begin the recording of a session that is about to connect; other servers' saved queries stay out of it."""
-        queries = {} if options.is_sanitised else saved_queries(settings, options.target)
+        queries = saved_queries(settings, options.target)
         kept = msgspec.structs.replace(settings, queries={place_of(Target()): queries} if queries else {})
         size, version = self._app.size, rtui.__version__
         header = session_header(self._recorder, options, size=size, settings=msgspec.to_builtins(kept), version=version)
@@ -80,10 +78,10 @@ def record_input(recorder: Recorder, app: App[Any], event: events.Event) -> None
     record_cursor(recorder, app)
     at_ms = recorder.at_ms
     if isinstance(event, events.Key):
-        key, character = _kept_key(recorder, app, event)
+        key, character = ("asterisk", "*") if event.is_printable and _is_secret(app) else (event.key, event.character)
         recorder.add(Key(at_ms, key[:64], None if character is None else character[:16]))
     elif isinstance(event, events.Paste):
-        recorder.add(Paste(at_ms, _kept_paste(recorder, app, event.text)))
+        recorder.add(Paste(at_ms, "*" if _is_secret(app) else event.text[: 1 << 20]))
     elif isinstance(event, events.Resize):
         recorder.add(Resize(at_ms, min(1000, max(1, event.size.width)), min(1000, max(1, event.size.height))))
     elif isinstance(event, events.MouseEvent) and type(event) in _MOUSE:
@@ -98,29 +96,13 @@ def record_cursor(recorder: Recorder, app: App[Any]) -> None:
         return
     recorder.cursor_place = place
     is_key, name = place
-    kept = name if recorder.sanitiser is None else recorder.sanitiser.stand_ins.name(name)
-    if len(kept) <= MAX_NAME_BYTES:
-        recorder.add(Cursor(recorder.at_ms, is_key, kept.decode("latin-1")))
+    if len(name) <= MAX_NAME_BYTES:
+        recorder.add(Cursor(recorder.at_ms, is_key, name.decode("latin-1")))
 
 
-def _kept_key(recorder: Recorder, app: App[Any], event: events.Key) -> tuple[str, str | None]:
-    """Return the name of a key and its character, or others in their place."""
-    focused = app.focused
-    if not event.is_printable or event.character is None:
-        return event.key, event.character
-    if isinstance(focused, InputField) and focused.password:
-        return "asterisk", "*"
-    before = typed_before(focused)
-    if before is None or recorder.sanitiser is None:
-        return event.key, event.character
-    character = recorder.sanitiser.stand_ins.typed(before, event.character)
-    return _character_to_key(character), character
-
-
-def _kept_paste(recorder: Recorder, app: App[Any], text: str) -> str:
-    if isinstance(app.focused, InputField) and app.focused.password:
-        return "*"
-    return text[: 1 << 20] if recorder.sanitiser is None else recorder.sanitiser.stand_ins.text(text[: 1 << 16])
+def _is_secret(app: App[Any]) -> bool:
+    """Whether the focus is in a field for passwords."""
+    return isinstance(app.focused, InputField) and app.focused.password
 
 
 def typed_before(focused: object) -> str | None:

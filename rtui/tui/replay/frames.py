@@ -7,7 +7,7 @@ same recording makes the same frames, whatever the machine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -38,18 +38,15 @@ class Frames:
     def __init__(self, app: ReplayApp) -> None:
         self.app = app
 
-    async def play(self, until_ms: float = float("inf"), each: Callable[[], object] | None = None) -> None:
-        """Feed all inputs up to a time, and wait until the screen is as it was then; `each` is called after each."""
+    async def play(self, until_ms: float = float("inf")) -> None:
+        """Feed all inputs up to a time, and wait until the screen is as it was then."""
         app = self.app
         while (line := app.next_input) is not None and line.at <= until_ms:
             app.clock.jump(line.at)
             await self.settle()
             app.feed()
-            if isinstance(line, Cursor):
-                continue
-            await self.settle()
-            if each is not None:
-                each()
+            if not isinstance(line, Cursor):
+                await self.settle()
         app.clock.jump(min(until_ms, app.recording.length_ms))
         await self.settle()
 

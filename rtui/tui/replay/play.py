@@ -8,10 +8,8 @@ from rtui.server.recording.document import Recording
 from rtui.server.recording.player import Player
 from rtui.server.wire.dial import dialled_by
 from rtui.tui.kit.themes import terminal_palette
-from rtui.tui.replay.animation import Frame, animated_svg
 from rtui.tui.replay.app import ReplayApp
 from rtui.tui.replay.frames import frames
-from rtui.tui.replay.replay_line import input_text
 
 
 def run_replay(recording: Recording, *, speed: float = 1.0, is_paused: bool = False) -> int:
@@ -28,25 +26,3 @@ async def picture_of(recording: Recording, until_ms: float, *, is_svg: bool) -> 
     async with frames(recording) as shown:
         await shown.play(until_ms)
         return shown.svg() if is_svg else shown.text()
-
-
-async def animation_of(recording: Recording, until_ms: float = float("inf"), *, title: str = "rtui") -> str:
-    """Return what stood on the screen until a time, as an animated picture with a frame for each thing that was done.
-
-    Without animation it shows the frame in which most was to be read.
-    """
-    taken: list[Frame] = []
-    async with frames(recording) as shown:
-
-        def take() -> None:
-            rows = tuple(map(tuple, shown.rows()))
-            fed = shown.app.fed
-            caption = input_text(recording.inputs[fed - 1]) if fed else ""
-            taken.append(Frame(shown.app.clock.now_ms(), caption, rows))
-
-        take()
-        await shown.play(until_ms, each=take)
-    size = len(taken[0].rows)
-    kept = [frame for frame in taken if len(frame.rows) == size]
-    most = max(range(len(kept)), key=lambda at: sum(len(one.text.strip()) for row in kept[at].rows for one in row))
-    return animated_svg(kept, title=title, still=most)

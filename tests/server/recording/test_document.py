@@ -26,7 +26,7 @@ from rtui.server.recording.document import (
 from rtui.server.recording.player import Player
 from rtui.server.wire.replies import Reply, ServerError
 
-HEADER = Header(rtui="1", began_ms=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24)
+HEADER = Header(rtui="1", began_ms=0, seed=1, server="s", separators=[":"], width=80, height=24)
 LINES = [
     HEADER,
     Exchange(1, 1, 0, ["SCAN", "0", "COUNT", "10"], ["0", ["a", "\xff"]]),

@@ -13,7 +13,7 @@ from rtui.server.recording.player import NOT_RECORDED, Player, packed
 from rtui.server.scan.cursor import Dialect
 from rtui.server.wire.replies import Reply, ServerError
 
-HEADER = Header(rtui="1", began_ms=0, sanitised=False, seed=1, server="s", separators=[":"], width=80, height=24)
+HEADER = Header(rtui="1", began_ms=0, seed=1, server="s", separators=[":"], width=80, height=24)
 BUCKETS = 64
 
 REPLIES: st.SearchStrategy[Reply] = st.recursive(

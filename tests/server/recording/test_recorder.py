@@ -24,8 +24,8 @@ from tests.servers import Server
 WORD = "a-very-secret-word"
 
 
-def begun(path: Path, *, sanitise: bool = False, most_bytes: int = 1 << 20) -> Recorder:
-    recorder = Recorder(path, sanitise=sanitise, most_bytes=most_bytes)
+def begun(path: Path, *, most_bytes: int = 1 << 20) -> Recorder:
+    recorder = Recorder(path, most_bytes=most_bytes)
     recorder.begin(session_header(recorder, BrowseOptions(), size=(80, 24), settings={}, version="1"))
     return recorder
 

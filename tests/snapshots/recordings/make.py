@@ -35,8 +35,8 @@ def plant(server: Server) -> None:
 
 
 async def take(server: Server, folder: Path) -> None:
-    recorder = Recorder(FILE, sanitise=True)
-    app = RtuiApp(BrowseOptions(target=Target(port=server.port), resume=False, is_sanitised=True), recorder=recorder)
+    recorder = Recorder(FILE)
+    app = RtuiApp(BrowseOptions(target=Target(port=server.port), resume=False), recorder=recorder)
     with seeded(recorder.seed):
         async with visiting(Target(port=server.port), folder, size=(100, 30), app=app) as visitor:
             await visitor.whole()
