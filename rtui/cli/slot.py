@@ -20,7 +20,7 @@ from rtui.keyspace.text.segments import Separators
 from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.shared_slot import CommonTag, TagSpread
+    from rtui.analysis.report.shared_slot import CommonTag
     from rtui.server.wire.target import Target
 
 
@@ -40,7 +40,6 @@ class Owner:
 @click.argument("keys", metavar="KEY...", nargs=-1, required=True)
 @partial(connection_options, arguments=None)
 @separator_option
-@click.option("--report", "report_file", metavar="FILE", help="A report, to say how keys with that tag would spread.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in ASCII.")
 @click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" and the like in every KEY.")
 @click.help_option("--help")
@@ -49,31 +48,29 @@ def command(
     connection: ConnectionOptions,
     *,
     separators: tuple[bytes, ...],
-    report_file: str | None,
     as_json: bool,
     escaped: bool,
 ) -> None:
     """Say which of the 16,384 hash slots each KEY belongs to, and why.
 
     With several keys, say too whether a cluster accepts them in one multi-key command, and if it does not, which hash
-    tag would allow that: the longest identifier in all of their names. With a report in JSON, by FILE or a name such as
-    TARGET@latest, say how unevenly keys would lie then.
+    tag would allow that: the longest identifier in all of their names.
 
     No server is asked unless an option names one (-u, -h, -p, -s or --profile); then the node that serves each slot is
     named, and where a slot is just being moved to.
 
-    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, 2 if the report can't be
-    read, and 4 if the server can't be asked.
+    The exit code is 0 if the keys share a slot, or if there is one key only, 1 if they do not, and 4 if the server
+    can't be asked.
     """
     names = _names(keys, escaped=escaped)
     explained = [explain(name) for name in names]
     slots = {one.slot for one in explained}
     with failures_in(Output(STANDARD_STREAM), "json" if as_json else "", "slot"):
         owners = _owners(connection.target(), slots) if connection.names_server({}) else {}
-        common, spread = _common_tag(names, separators, report_file) if len(slots) > 1 else (None, None)
+        common = _common_tag(names, separators) if len(slots) > 1 else None
     if as_json:
         records = [_record(name, one, owners) for name, one in zip(names, explained, strict=True)]
-        document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common, spread)}
+        document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common)}
         click.echo(json.dumps(document, indent=2))
     else:
         display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
@@ -81,7 +78,7 @@ def command(
         if len(names) > 1:
             paragraphs.append(_together(slots, owners))
         if len(slots) > 1:
-            paragraphs.append(_tag_paragraph(common, spread, display, has_report=report_file is not None))
+            paragraphs.append(_tag_paragraph(common, display))
         click.echo("\n\n".join(paragraphs))
     if len(slots) > 1:
         sys.exit(ExitCode.FOUND)
@@ -94,18 +91,11 @@ def _names(keys: Sequence[str], *, escaped: bool) -> list[bytes]:
         raise click.BadParameter(str(error), param_hint="KEY") from error
 
 
-def _common_tag(
-    names: Sequence[bytes], separators: tuple[bytes, ...], report_file: str | None
-) -> tuple[CommonTag | None, TagSpread | None]:
-    """Return the tag that keys could share, and what a report says of it; raises UnreadableReportError."""
-    from rtui.analysis.report.shared_slot import common_tag, tag_spread  # noqa: PLC0415 - not for a single key
+def _common_tag(names: Sequence[bytes], separators: tuple[bytes, ...]) -> CommonTag | None:
+    """Return the tag that keys could share."""
+    from rtui.analysis.report.shared_slot import common_tag  # noqa: PLC0415 - not for a single key
 
-    common = common_tag(names, Separators(separators))
-    if common is None or report_file is None:
-        return common, None
-    from rtui.cli.report_file import read_report  # noqa: PLC0415 - few want it
-
-    return common, tag_spread(read_report(report_file), names, common.tag)
+    return common_tag(names, Separators(separators))
 
 
 def _owners(target: Target, slots: set[int]) -> dict[int, Owner]:
@@ -169,20 +159,13 @@ def _together(slots: set[int], owners: Mapping[int, Owner]) -> str:
     return verdict(slots, () if None in nodes else {node for node in nodes if node is not None})
 
 
-def _tag_paragraph(common: CommonTag | None, spread: TagSpread | None, display: Display, *, has_report: bool) -> str:
-    """Say which hash tag would let keys share a slot, and what it would do to the others of their kind."""
+def _tag_paragraph(common: CommonTag | None, display: Display) -> str:
+    """Say which hash tag would let keys share a slot."""
     from rtui.analysis.report.shared_slot import NO_COMMON_TAG  # noqa: PLC0415 - not for a single key
 
     if common is None:
         return NO_COMMON_TAG
-    lines = [display.text(common.sentence), *(f"  {display.name(name)}" for name in common.names)]
-    if spread is not None:
-        lines.append(display.text(spread.sentence, limit=2_000))
-    elif has_report:
-        lines.append("How unevenly keys would lie then is not known: the report does not have these patterns.")
-    else:
-        lines.append("How unevenly keys would lie then is not known without a report (--report).")
-    return "\n".join(lines)
+    return "\n".join([display.text(common.sentence), *(f"  {display.name(name)}" for name in common.names)])
 
 
 def _text(raw: bytes) -> str | None:
@@ -210,22 +193,14 @@ def _record(name: bytes, explanation: SlotExplanation, owners: Mapping[int, Owne
     return found if owner is None else found | {"node": owner.node, "moving_to": owner.moves_to}
 
 
-def _tag_record(common: CommonTag | None, spread: TagSpread | None) -> dict[str, Any] | None:
-    """Return the hash tag that keys could share; what a report says of it is null where that is not known."""
+def _tag_record(common: CommonTag | None) -> dict[str, Any] | None:
+    """Return the hash tag that keys could share, for JSON."""
     if common is None:
         return None
-    of_keys = None
-    if spread is not None:
-        of_keys = {
-            "keys": round(spread.keys),
-            "identifiers": round(spread.identifiers),
-            "share_of_fullest_slot_at_least": spread.fullest,
-        }
     return {
         "tag": _text(common.tag),
         "tag_quoted": quoted(common.tag),
         "slot": common.slot,
         "keys": [_text(name) for name in common.names],
         "keys_quoted": [quoted(name) for name in common.names],
-        "spread": of_keys,
     }

@@ -86,7 +86,7 @@ def test_a_server_that_is_not_there(valkey: Server, capsys: pytest.CaptureFixtur
 
 def test_a_file_can_not_be_watched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "samples.jsonl"
-    path.write_text('{"format":"rtui samples","schema":1,"rtui":"1","began_ms":1,"server":"a"}\n')
+    path.write_text('{"format":"rtui samples","schema":2,"rtui":"1","began_ms":1,"server":"a"}\n')
     assert run(["health", str(path), "--watch", "5"]) == 2
     path.write_text('{"format":"rtui samples","schema":2}\n')
     assert run(["health", str(path)]) == 2

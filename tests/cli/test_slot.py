@@ -4,18 +4,15 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.formats.json import write_json
 from rtui.cli.slot import command
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, unescape
-from tests.analysis.report.test_namespaces import reported
 from tests.clusters import TestCluster
 from tests.servers import Server
 
@@ -143,21 +140,9 @@ def test_the_tag_that_would_let_keys_share_a_slot() -> None:
     result = run("user:42:profile", "cart:42")
     assert result.exit_code == 1
     assert "The hash tag {42} would put them into slot 8000:\n  user:{42}:profile\n  cart:{42}\n" in result.output
-    assert "not known without a report" in result.output
     document = json.loads(run("--json", "user/42", "cart/42", "--separator", "/").output)
     assert document["common_tag"]["keys"] == ["user/{42}", "cart/{42}"]
-    assert document["common_tag"]["spread"] is None
     assert "No identifier is in all of these names" in run("a", "b").output
-
-
-def test_a_report_tells_how_keys_would_lie_with_the_tag(tmp_path: Path) -> None:
-    file = tmp_path / "report.json"
-    file.write_text(write_json(reported([b"cart:%d:%d" % (at % 4, at) for at in range(100)]).report))
-    result = run("cart:1:5", "cart:1:9", "--report", str(file))
-    assert "By the report 100 keys of cart:{id}:{id} have 4 identifiers" in result.output
-    document = json.loads(run("--json", "cart:1:5", "cart:1:9", "--report", str(file)).output)
-    assert document["common_tag"]["spread"] == {"keys": 100, "identifiers": 4, "share_of_fullest_slot_at_least": 0.25}
-    assert "does not have these patterns" in run("user:1:5", "user:1:9", "--report", str(file)).output
 
 
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)

@@ -7,7 +7,6 @@ milliseconds since the file began.
     {"format":"rtui samples","schema":2,"rtui":"0.2.0","began_ms":1790000000000,"server":"10.0.0.5:6379"}
     {"kind":"sample","at":5012,"node":"10.0.0.5:6379", …}
 
-Files of schema 1 have other headers, and samples in them have the time since the epoch; they are read, but not written.
 A file comes from anywhere: who reads it limits its size and its texts, and ends at the first line that can't be read.
 """
 

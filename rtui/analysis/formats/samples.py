@@ -44,7 +44,7 @@ class Header(EventHeader, frozen=True, kw_only=True):
     """What a file begins with."""
 
     format: Literal["rtui samples"] = FORMAT
-    schema: Literal[1, 2] = EVENT_SCHEMA
+    schema: Literal[2] = EVENT_SCHEMA
     rtui: Annotated[str, msgspec.Meta(max_length=64)] = __version__
     began_ms: Annotated[int, msgspec.Meta(ge=0, le=10**14)]
     server: str
@@ -79,7 +79,7 @@ class SamplesFile:
 
 def header_line(header: Header) -> str:
     """Return the first line of a file."""
-    return event_line(replace(header, schema=EVENT_SCHEMA)).decode()
+    return event_line(header).decode()
 
 
 def sample_line(sample: Sample, header: Header) -> str:
@@ -129,11 +129,10 @@ def _sample(line: bytes, header: Header) -> Sample | None:
     if len(line) > MAX_LINE_BYTES:
         raise SamplesFormatError("a line is too long")
     found = _safe(msgspec.json.decode(line))
-    if header.schema == EVENT_SCHEMA:
-        event = msgspec.convert(found, _Event)
-        if event.kind != KIND:
-            return None
-        found["at_ms"] = header.began_ms + event.at
+    event = msgspec.convert(found, _Event)
+    if event.kind != KIND:
+        return None
+    found["at_ms"] = header.began_ms + event.at
     return with_possible(msgspec.convert(found, Sample, str_keys=True, dec_hook=_read))
 
 

@@ -1,13 +1,9 @@
-"""Whether keys may be used together in a cluster, the hash tag that would allow it, and what that tag would cost.
+"""Whether keys may be used together in a cluster, and the hash tag that would allow it.
 
 A cluster takes a command on several keys only if all hash to one slot. Take `user:42:profile` and `cart:42`, which
 do not. Both have the segment `42`, which is an identifier: as a hash tag, in `user:{42}:profile` and `cart:{42}`, it
 puts them into one slot (`common_tag`). A segment that is a name, as `user`, is not proposed: all keys of its kind would
 share that slot.
-
-With such tags all keys of one identifier share a slot, so fewer identifiers spread the keys less evenly. A report knows
-how many different ones there are (`tag_spread`): where 1,000 keys of `cart:{id}` have 10 identifiers, the heaviest tag
-holds at least 100 of them, and so does its slot.
 """
 
 from __future__ import annotations
@@ -16,13 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rtui.analysis import humanize
-from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.document import Report, Step
-from rtui.analysis.report.namespaces import Place, ReportedNamespaces
-from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.table import label
-from rtui.keyspace.slots import SLOTS, find_tag, hashed_bytes, key_slot
+from rtui.keyspace.slots import find_tag, hashed_bytes, key_slot
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
@@ -30,9 +20,6 @@ from rtui.keyspace.text.segments import Separators
 
 MOST_SEGMENTS: Final = 64
 """Segments of a name that are looked at."""
-
-MOST_NAMED: Final = 3
-"""Patterns that a sentence names; the others are counted."""
 
 NO_COMMON_TAG: Final = SafeText(
     "Keys with the same {tag} share a slot. No identifier is in all of these names that could be one; a word as a tag "
@@ -98,80 +85,3 @@ def _taggable(name: bytes, segments: KeySegments) -> dict[bytes, bytes]:
             found.setdefault(segment, tagged)
         start = end + len(separator)
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class TagSpread:
-    """How keys would lie over the slots if all of their patterns had such a tag."""
-
-    patterns: tuple[bytes, ...]
-    """Of the keys that would share slots."""
-    keys: float
-    """Of these patterns, by the report."""
-    identifiers: float
-    """How many different ones the pattern with most keys for each has."""
-    fullest: float
-    """At least this share of the keys, 0 … 1, would be in the fullest slot."""
-
-    @property
-    def ratio(self) -> float:
-        """The fullest slot in means of all slots, at least."""
-        return self.fullest * SLOTS
-
-    @property
-    def sentence(self) -> SafeText:
-        """What it means, as a sentence."""
-        named = [str(display(one, limit=60)) for one in self.patterns[:MOST_NAMED]]
-        more = len(self.patterns) - len(named)
-        named += [humanize.counted(more, "more pattern")] if more else []
-        patterns = f"{', '.join(named[:-1])} and {named[-1]}" if len(named) > 1 else named[0]
-        keys, identifiers = round(self.keys), round(self.identifiers)
-        share = f"{self.fullest:.2%}" if self.fullest < 0.01 else humanize.share(self.fullest)
-        return SafeText(
-            f"By the report {humanize.keys(keys)} of {patterns} have {humanize.counted(identifiers, 'identifier')}: "
-            f"the fullest slot would hold at least {share} of them, {humanize.ratio(self.ratio)} the mean."
-        )
-
-
-def tag_spread(report: Report, names: Sequence[bytes], tag: bytes) -> TagSpread | None:
-    """Return how the keys of these names' patterns would lie if all were tagged as `tag` tags these.
-
-    None where the report does not tell: it does not have their patterns, or merged them with others.
-    """
-    namespaces = ReportedNamespaces(report)
-    segments = KeySegments(namespaces.separators)
-    keys_of: dict[tuple[Step, ...], float] = {}
-    heaviest, identifiers = 0.0, 1.0
-    for name in names:
-        found = _counted(namespaces, segments.of(name, MOST_SEGMENTS), tag)
-        if found is None:
-            return None
-        place, distinct = found
-        keys = keys_of[place.path] = plain(place.node.stats.keys)
-        if keys / distinct >= heaviest:
-            heaviest, identifiers = keys / distinct, distinct
-    total = sum(keys_of.values())
-    if not total:
-        return None
-    fullest = min(1.0, max(heaviest / total, 1 / SLOTS))
-    return TagSpread(tuple(map(label, keys_of)), total, identifiers, fullest)
-
-
-def _counted(
-    namespaces: ReportedNamespaces, segments: Sequence[tuple[bytes, bytes]], tag: bytes
-) -> tuple[Place, float] | None:
-    """Return where a key is counted, and how many different segments stand where its tag would be, at most."""
-    place, distinct = namespaces.root, None
-    for name, separator in segments:
-        below = namespaces.below(place, name, separator)
-        if below is None or below.node.is_of_names:
-            return None
-        place = below
-        if distinct is None and name in (tag, b"{%b}" % tag):
-            distinct = 1.0
-            if place.node.distinct is not None:
-                found = place.node.distinct
-                distinct = found.high if isinstance(found, Estimate) else float(found)
-            elif place.node.name != name:
-                return None
-    return None if distinct is None else (place, max(1.0, distinct))

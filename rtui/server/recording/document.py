@@ -173,9 +173,6 @@ class Recording:
         return max([*last, *([] if self.end is None else [self.end.at])], default=0.0)
 
 
-_EARLIER: Final = b'{"rtui_recording":'
-"""How files of schema 1 begin."""
-
 _HEADER: Final = msgspec.json.Decoder(Header)
 _LINE: Final = msgspec.json.Decoder(Line)
 
@@ -184,7 +181,7 @@ def read_recording(path: Path) -> Recording:
     """Read a file, as far as it can be read; raises RecordingError where not even the header can, or for a cluster."""
     lines = _lines(path)
     try:
-        header = _header(next(lines))
+        header = _HEADER.decode(next(lines))
     except StopIteration:
         raise RecordingError("The file is empty.") from None
     except (msgspec.DecodeError, ValueError, RecursionError):
@@ -215,17 +212,6 @@ def read_recording(path: Path) -> Recording:
             latest_ms = line.at
     recording.exchanges.sort(key=lambda one: one.at)
     return recording
-
-
-def _header(line: bytes) -> Header:
-    """Read the first line, also that of schema 1; raises what msgspec does, and ValueError."""
-    if not line.startswith(_EARLIER):
-        return _HEADER.decode(line)
-    found = msgspec.json.decode(line, type=dict[str, Any])
-    began = found.pop("began", None)
-    if found.pop("rtui_recording") != 1 or not isinstance(began, int | float):
-        raise ValueError("no header")
-    return msgspec.convert({**found, "began_ms": began * 1000}, Header)
 
 
 def _lines(path: Path) -> Iterator[bytes]:

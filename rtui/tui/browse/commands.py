@@ -59,8 +59,8 @@ BROWSE_COMMANDS: Final[tuple[ScreenCommand, ...]] = (
         "List the keys of the namespace, with columns, by the query that stands for them; add terms with /.",
         when=(Condition.ON_NAMESPACE,)),
     _rows("together", ("U",), "Use together",
-        "Say whether a cluster takes one command on the marked keys: their slots and nodes, the hash tag that would "
-        "allow it, and how unevenly keys would lie then.", when=(Condition.MARKED,), footer=1),
+        "Say whether a cluster takes one command on the marked keys: their slots, nodes, and the hash tag that "
+        "would allow it.", when=(Condition.MARKED,), footer=1),
     _rows("clear_filter", (), "Clear the filter", "Show everything again; scans all keys where that was never done.",
         when=(Condition.FILTERED,)),
     _key("focus_next_pane", ("tab",), "Other pane", "Give the keyboard to the tree or to the details."),

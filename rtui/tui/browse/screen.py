@@ -259,9 +259,7 @@ class BrowseScreen(TreePlaces):
         from rtui.tui.browse.together import TogetherScreen, TogetherTexts  # noqa: PLC0415 - with all that adds up
 
         if marked := list(self.tree_pane.key_tree.marked):
-            analysed = self.session.analysed
-            report = None if analysed is None else analysed.report
-            texts = TogetherTexts(marked, self.session.status, self.session.store.separators, report)
+            texts = TogetherTexts(marked, self.session.status, self.session.store.separators)
             self.app.push_screen(TogetherScreen(texts))
 
     # the schema

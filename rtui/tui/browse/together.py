@@ -9,8 +9,7 @@ from typing import ClassVar, Final
 from textual.binding import Binding, BindingType
 
 from rtui.analysis.humanize import counted
-from rtui.analysis.report.document import Report
-from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, tag_spread, verdict
+from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, verdict
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
@@ -24,8 +23,6 @@ GAP_CELLS: Final = 2
 
 ONE_KEY: Final = literal("One key is marked: space marks others to use with it.")
 ONE_SERVER: Final = literal("This server is in no cluster, so any keys may be used together. In one:")
-NOT_ANALYSED: Final = literal("How unevenly keys would lie then is not known before an analysis (a).")
-NOT_REPORTED: Final = literal("How unevenly keys would lie then is not known: the analysis lacks these patterns.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +32,6 @@ class TogetherTexts:
     keys: Sequence[bytes]
     status: BrowsingStatus
     separators: Separators
-    report: Report | None
-    """Of the latest analysis."""
 
     def lines(self, width: int) -> list[Line]:
         """Return the verdict, where each key lies, and the tag by which they would share a slot."""
@@ -79,11 +74,7 @@ class TogetherTexts:
             return prose(NO_COMMON_TAG, width, Role.TEXT)
         lines = prose(common.sentence, width, Role.TEXT)
         indent = MARGIN + GAP_CELLS
-        lines += [(gap(indent), _name(name, width - indent - MARGIN, Role.STRONG)) for name in common.names]
-        spread = None if self.report is None else tag_spread(self.report, self.keys, common.tag)
-        if spread is not None:
-            return [*lines, *prose(spread.sentence, width, Role.TEXT)]
-        return [*lines, *prose(NOT_ANALYSED if self.report is None else NOT_REPORTED, width, Role.MUTED)]
+        return [*lines, *((gap(indent), _name(name, width - indent - MARGIN, Role.STRONG)) for name in common.names)]
 
 
 def _name(name: bytes, cells: int, role: Role = Role.TEXT) -> Span:

@@ -157,20 +157,6 @@ def test_masked_samples_have_no_addresses(sample: Sample) -> None:
     assert len(set(addresses_of(sample))) == len(set(addresses_of(masked)))
 
 
-def test_files_of_schema_1_are_read() -> None:
-    old = [
-        b'{"format":"rtui samples","schema":1,"rtui":"0.1.0","began_ms":1,"server":"10.0.0.5:6379"}\n',
-        b'{"at_ms":7,"node":"10.0.0.5:6379","info":{"used_memory":5},"sources":["INFO memory"]}\n',
-    ]
-    found = read_samples(old)
-    assert found.unread == 0
-    (sample,) = found.nodes["10.0.0.5:6379"]
-    assert (sample.at_ms, sample.info) == (7, {"used_memory": 5})
-    new = read_samples([header_line(found.header).encode(), sample_line(sample, found.header).encode()])
-    assert new.nodes == found.nodes
-    assert new.header.schema == 2
-
-
 def test_events_of_other_kinds_are_passed_over() -> None:
     sample = Sample(HEADER.began_ms + 5, "a:1")
     lines = [header_line(HEADER), '{"kind":"end","at":9}\n', sample_line(sample, HEADER)]

@@ -11,10 +11,9 @@ from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing_status import BrowsingStatus, NodeStatus
 from rtui.tui.browse.key_tree import MOST_MARKED
-from rtui.tui.browse.together import NOT_ANALYSED, NOT_REPORTED, ONE_KEY, TogetherScreen, TogetherTexts
+from rtui.tui.browse.together import ONE_KEY, TogetherScreen, TogetherTexts
 from rtui.tui.browse.tree_lines import MARKED
 from rtui.tui.kit.styled_text import line_width
-from tests.analysis.report.test_namespaces import reported
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_watching import status
 from tests.tui.browsing import browsing
@@ -38,9 +37,8 @@ def said(texts: TogetherTexts, width: int = 84) -> str:
     return " ".join(" ".join("".join(span.text for span in line) for line in lines).split())
 
 
-def texts(keys: list[bytes], status: BrowsingStatus = CLUSTER, patterns: list[bytes] | None = None) -> TogetherTexts:
-    report = None if patterns is None else reported(patterns).report
-    return TogetherTexts(keys, status, Separators(), report)
+def texts(keys: list[bytes], status: BrowsingStatus = CLUSTER) -> TogetherTexts:
+    return TogetherTexts(keys, status, Separators())
 
 
 def test_keys_of_two_nodes_have_their_places_and_the_tag_that_would_allow_it() -> None:
@@ -48,7 +46,6 @@ def test_keys_of_two_nodes_have_their_places_and_the_tag_that_would_allow_it() -
     assert text.startswith("Together: no. They lie in 2 slots of 2 nodes, and a cluster refuses")
     assert "9133 10.0.0.1:6379 user:42:profile 15749 10.0.0.2:6379 cart:42" in text
     assert "The hash tag {42} would put them into slot 8000: user:{42}:profile cart:{42}" in text
-    assert text.endswith(NOT_ANALYSED)
 
 
 def test_keys_of_one_slot_may_be_used_together() -> None:
@@ -77,15 +74,6 @@ def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
     text = said(texts(KEYS, server))
     assert text.startswith("This server is in no cluster, so any keys may be used together. In one: Together: no.")
     assert "10.0.0" not in text
-
-
-def test_an_analysis_tells_how_keys_would_lie_then() -> None:
-    patterns = [b"%s:%d:%d" % (name, at % 5, at) for name in (b"user", b"cart") for at in range(50)]
-    marked = [b"user:3:13", b"cart:3:8"]
-    assert "By the report 100 keys of user:{id}:{id} and cart:{id}:{id} have 5 identifiers" in said(
-        texts(marked, patterns=patterns)
-    )
-    assert said(texts(KEYS, patterns=patterns)).endswith(NOT_REPORTED)
 
 
 @pytest.mark.parametrize("width", [20, 40, 84])
