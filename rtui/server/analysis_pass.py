@@ -12,7 +12,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from msgspec import structs
 
@@ -43,6 +43,9 @@ from rtui.server.scan.turns import Turns
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import failure_of, for_each
+
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.table.rows import KeptRows
 
 T = TypeVar("T")
 
@@ -84,6 +87,8 @@ class AnalysisPass:
         self.only = ScanFilter(options.match, options.key_type)
         self._is_sample = False
         """Whether the keys are a random sample."""
+        self.rows: KeptRows | None = None
+        """The rows of all keys so far where they are kept; another object once the pass begins anew."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
         self.nodes = InspectedNodes(deployment, self.findings, options.separators, _pipelines())
@@ -192,8 +197,14 @@ class AnalysisPass:
         if engine_name() == "table":
             from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
 
+            self._keep_rows()
             return TableAggregates(
-                separators, scope=self.scope, started_at_s=began_at_s, registry=registry, is_sample=self._is_sample
+                separators,
+                scope=self.scope,
+                started_at_s=began_at_s,
+                registry=registry,
+                is_sample=self._is_sample,
+                rows=self.rows,
             )
         return Aggregates(
             separators,
@@ -203,6 +214,17 @@ class AnalysisPass:
             registry=registry,
             is_sample=self._is_sample,
         )
+
+    def _keep_rows(self) -> None:
+        """Keep rows from nothing, where they are wanted and are not those of a sample."""
+        if self.rows is not None:
+            self.rows.close()
+        self.rows = None
+        if self._options.keep_rows and not self._is_sample:
+            from rtui.table.rows import KeptRows, memory_budget  # noqa: PLC0415 - imports Polars
+
+            folder, most = self._options.rows_folder, self._options.keep_rows
+            self.rows = KeptRows(memory_budget(), most, folder=folder)
 
     async def add_held(self) -> None:
         """Add what the findings hold beside the pass, as long as it goes on."""
@@ -220,6 +242,10 @@ class AnalysisPass:
         """Complete the facts of the largest keys and compare the counts; return why some of that could not be had."""
         self.settle()
         await in_slices(self.findings.add_held())
+        if self.rows is not None:
+            scan = self.work if isinstance(self.work, Scan) else None
+            is_all, may_repeat = scan is not None and scan.state is ScanState.DONE, bool(scan and scan.repeats_possible)
+            await asyncio.to_thread(self.rows.finish, time.time(), is_all=is_all, may_repeat=may_repeat)
         if isinstance(self.work, Scan):
             self.nodes.assign(self.work.owners)
         listed, slots, turns = self.findings.big.report(), self.findings.slots.report(), Turns()

@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from msgspec import structs
 
@@ -31,6 +31,9 @@ from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
+
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.server.rows_search import PassRows
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -117,6 +120,21 @@ class AnalysisRun:
     def cost(self) -> Cost:
         """What it has cost so far."""
         return self._pass.cost
+
+    @property
+    def rows(self) -> PassRows | None:
+        """The rows of all keys so far; None where none are kept."""
+        rows = self._pass.rows
+        if rows is None or not rows.height:
+            return None
+        from rtui.server.rows_search import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
+
+        return PassRows(rows, self._pass.scope)
+
+    def forget_rows(self) -> None:
+        """Keep no rows any more, and remove their files."""
+        if self._pass.rows is not None:
+            self._pass.rows.close()
 
     @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Final, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from msgspec import structs
 
@@ -30,6 +30,9 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
+
+if TYPE_CHECKING:  # it is imported with Polars
+    from rtui.server.rows_search import PassRows
 
 ASK_FROM_S: Final = 10.0
 """An analysis that has run for so long is not ended by a key without a question."""
@@ -135,6 +138,10 @@ class AnalysisSession:
         self._stamp: ServerStamp | None = None
         """When the figures were asked, and of which run of the server: when it began, once complete when it ended."""
         self._analysis: AnalysisRun | None = None
+        self._rows_of: AnalysisRun | None = None
+        """The analysis whose rows are kept: that of the report."""
+        self._rows_stamp: tuple[ServerStamp, frozenset[str]] | None = None
+        """When it ended, at which run of the server, and the primaries then; None as long as it goes on."""
         self._standing: Report | None = None
         """The report that stays until the same has been asked again; None where figures show as they come."""
         self._task: asyncio.Task[None] | None = None
@@ -201,13 +208,14 @@ class AnalysisSession:
     def begin_again(self) -> None:
         """Do the analysis before once more: its figures stay until the new ones are whole, which are not kept."""
         if self.report is not None and self.under_way is None:
-            standing = self.report
-            self.begin(estimate=self._is_estimate)
-            self._standing = standing
+            self._begin(estimate=self._is_estimate, standing=self.report)
 
     def begin(self, *, estimate: bool = False) -> None:
         """Inspect every key, or a sample; an analysis that runs is ended."""
-        self._standing = None
+        self._begin(estimate=estimate)
+
+    def _begin(self, *, estimate: bool, standing: Report | None = None) -> None:
+        self._standing = standing
         before, self._task = self._task, None
         self._revision += 1 + (self.control.revision if self._analysis is None else self._analysis.revision)
         self._is_estimate = estimate
@@ -215,8 +223,34 @@ class AnalysisSession:
         options = replace(self._options(), pace=self.control.pace, columns=self._columns, estimate_keys=sample)
         self._analysis = AnalysisRun(self._connection, options, deployment=self._deployment)
         self.control = self._analysis.control
+        if standing is None:
+            self._keep_rows_of(self._analysis)
         self._failure = None
         self._task = start_supervised(self._run(before, self._analysis), name="rtui analysis", failed=self._failed)
+
+    @property
+    def rows(self) -> PassRows | None:
+        """The rows of the analysis that the report is of; None where none are kept.
+
+        Those of another run of the server, or of other nodes, are dropped.
+        """
+        if self._rows_stamp is not None:
+            (stamp, nodes), connection = self._rows_stamp, self._connection
+            outdated = stamp.outdated(connection.server, connection.generation, self._clock())
+            if outdated is not None or nodes != self._primaries:
+                self._keep_rows_of(None)
+        return None if self._rows_of is None else self._rows_of.rows
+
+    @property
+    def _primaries(self) -> frozenset[str]:
+        """The ids of the primaries of the cluster; none for one server."""
+        topology = None if self._deployment is None else self._deployment.topology
+        return frozenset() if topology is None else frozenset(shard.primary.id for shard in topology.shards)
+
+    def _keep_rows_of(self, run: AnalysisRun | None) -> None:
+        if self._rows_of is not None:
+            self._rows_of.forget_rows()
+        self._rows_of, self._rows_stamp = run, None
 
     @property
     def bill(self) -> SafeText | None:
@@ -249,6 +283,7 @@ class AnalysisSession:
         task, self._task = self._task, None
         found = None if task is None or self.status.lost_by_leaving is None else self.report
         await end_task(task)
+        self._keep_rows_of(None)
         if found is not None:
             coverage = structs.replace(found.head.coverage, reason=LEFT)
             await self._keep(structs.replace(found, head=structs.replace(found.head, coverage=coverage)))
@@ -264,14 +299,20 @@ class AnalysisSession:
                 is_whole = not self._is_estimate and self._progress().state is ScanState.DONE
                 # in another run of the server a scan begins again and is all of that run, a sample does not
                 self._stamp = ended if is_whole else replace(began, at_s=ended.at_s)
+                if self._rows_of is analysis_run:
+                    self._rows_stamp = self._stamp, self._primaries
             finally:
                 self._revision += 1
         is_again, is_done = self._standing is not None, self._progress().state is ScanState.DONE
         if not is_again:
             await self._keep(analysis_run.report)
         elif is_done and self._analysis is analysis_run:
+            self._keep_rows_of(analysis_run)
+            self._rows_stamp = self._stamp, self._primaries
             self._standing = None
             self._revision += 1
+        else:
+            analysis_run.forget_rows()
 
     async def _keep(self, report: Report | None) -> None:
         """Keep a report that is done, in a thread; why that fails is a note."""

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rtui.server.command_log_file import CommandLogFile
     from rtui.server.facts.references import KeyReferences
     from rtui.server.key_column import KeyColumn
-    from rtui.server.key_search import KeySearch
+    from rtui.server.key_search import Search
 
 
 class BrowsingSession:
@@ -173,9 +173,11 @@ class BrowsingSession:
         """The latest figures of the analysis; None before there are any."""
         return self.questions.analysed
 
-    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> KeySearch:
-        """Return a search of all keys, which sends nothing before it is prepared; the rest is suspended meanwhile."""
-        return self.questions.search(query, columns, order, size=self._watch.size)
+    def search(
+        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+    ) -> Search:
+        """Return a search of all keys, which sends nothing before it is prepared; see `KeyspaceQuestions.search`."""
+        return self.questions.search(query, columns, order, size=self._watch.size, asks_server=asks_server)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:

@@ -54,7 +54,7 @@ async def _size_of(connection: Connection) -> int | None:
     return key_count(reply)
 
 
-def _shards(deployment: Deployment) -> list[ShardPlace]:
+def shards_of(deployment: Deployment) -> list[ShardPlace]:
     """Return the shards of a cluster by their first slots; none for a server alone."""
     shards = () if deployment.topology is None else deployment.topology.shards
     return [ShardPlace((one.primary.label, *(node.label for node in one.replicas)), one.slots) for one in shards]
@@ -91,7 +91,7 @@ class FindPreparation:
         self._not_placed: PlaceError | None = None
         """Why there is no such place in the cluster as the query names."""
         try:
-            self.asked = on_slots(query, _shards(deployment))
+            self.asked = on_slots(query, shards_of(deployment))
         except PlaceError as error:
             self.asked, self._not_placed = EVERYTHING, error
         self.names = NameFilter(self.asked, self._separators)

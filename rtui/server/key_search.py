@@ -50,6 +50,10 @@ class Search(Protocol):
     """Pauses, resumes, stops and paces it."""
 
     @property
+    def as_of_s(self) -> float | None:
+        """When all that it searches was asked, in seconds since the epoch; None where it asks the server now."""
+
+    @property
     def revision(self) -> int:
         """Grows with every change."""
 
@@ -103,6 +107,9 @@ class Search(Protocol):
     def begin(self) -> None:
         """Search, as the user has agreed to what it costs."""
 
+    def sorts_at_once(self, order: Order | None) -> bool:
+        """Return whether another search finds the first of all matches in an order without asking the server."""
+
     async def close(self) -> None:
         """End it; what was found stays."""
 
@@ -110,11 +117,18 @@ class Search(Protocol):
 class KeySearch:
     """A search by a server."""
 
-    def __init__(self, run: FindRun, suspended: Callable[[], AbstractContextManager[None]] = nullcontext) -> None:
-        """`suspended` suspends other work while it runs."""
+    as_of_s: float | None = None
+
+    def __init__(
+        self,
+        run: FindRun,
+        suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
+        note: SafeText | None = None,
+    ) -> None:
+        """`suspended` suspends other work while it runs; `note` is one more sentence for a reader of the matches."""
         self.query, self.order, self.columns = run.query, run.options.order, run.options.columns
         self.control = run.control
-        self._run, self._suspended = run, suspended
+        self._run, self._suspended, self._note = run, suspended, note
         self._agreed = asyncio.Event()
         self._is_prepared = self._is_running = self._is_over = False
         self._failure: RtuiError | None = None
@@ -199,7 +213,7 @@ class KeySearch:
     @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
-        return self._run.notes
+        return (*([] if self._note is None else [self._note]), *self._run.notes)
 
     def prepare(self) -> None:
         """Find out what it costs; begin where that is little."""
@@ -209,6 +223,10 @@ class KeySearch:
     def begin(self) -> None:
         """Search, as the user has agreed to what it costs."""
         self._agreed.set()
+
+    def sorts_at_once(self, order: Order | None) -> bool:
+        """Return False: the server is asked."""
+        return False
 
     async def close(self) -> None:
         """End it; what was found stays."""

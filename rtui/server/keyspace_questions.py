@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
     from rtui.server.analysis_session import Analysed, AnalysisSession
-    from rtui.server.key_search import KeySearch
+    from rtui.server.key_search import Search
 
 NEARLY_SAME: Final = 0.01
 """Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
@@ -45,7 +45,7 @@ class KeyspaceQuestions:
         self._deployment, self._passes, self._options = deployment, passes, options
         self._state_folder, self._clock = state_folder, clock
         self._analysis: AnalysisSession | None = None
-        self._search: KeySearch | None = None
+        self._search: Search | None = None
 
     @property
     def analysis(self) -> AnalysisSession:
@@ -58,7 +58,14 @@ class KeyspaceQuestions:
                 passes, given = self._passes, self._options
                 filters = (passes.store.separators.values, passes.only.match, passes.only.key_type)
                 pace = passes.control.pace
-                return AnalysisOptions(*filters, pace=pace, columns=given.columns, registry=given.registry)
+                return AnalysisOptions(
+                    *filters,
+                    pace=pace,
+                    columns=given.columns,
+                    registry=given.registry,
+                    keep_rows=given.keep_rows,
+                    rows_folder=given.rows_folder,
+                )
 
             home = self._deployment.home
             self._analysis = AnalysisSession(
@@ -82,12 +89,38 @@ class KeyspaceQuestions:
         """Return the report of these figures; None before there is one."""
         return None if self.analysed is None else self.analysed.report
 
-    def search(self, query: Query, columns: Sequence[Fact], order: Order | None, *, size: int | None) -> KeySearch:
-        """Return a search of all keys, which sends nothing before it is prepared.
+    def search(
+        self,
+        query: Query,
+        columns: Sequence[Fact],
+        order: Order | None,
+        *,
+        size: int | None,
+        asks_server: bool = False,
+    ) -> Search:
+        """Return a search of all keys, which sends nothing before it is prepared: in the rows of the analysis.
 
-        Names that are held already are not scanned again. Everything else is suspended while it runs. `size` is the
-        number of all keys by now, if it is known.
+        Where there are none that can answer, or with `asks_server`, the server is asked, and everything else suspended
+        while it is; names that are held already are not scanned again. `size` is the number of all keys by now, if it
+        is known.
         """
+        rows = None if self._analysis is None or asks_server else self._analysis.rows
+        why_not = None if rows is None else rows.why_not(query, order)
+        if rows is not None and why_not is None:
+            from rtui.analysis.query.places import PlaceError  # noqa: PLC0415 - when it is wanted
+            from rtui.server.find_preparation import shards_of  # noqa: PLC0415
+            from rtui.server.rows_search import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
+
+            separators, link = self._passes.store.separators, self._deployment.home
+            with contextlib.suppress(PlaceError):  # a search of the server says what is wrong
+                self._search = RowsSearch(
+                    *(rows, query, separators, lambda: link.link),
+                    shards=shards_of(self._deployment),
+                    columns=columns,
+                    order=order,
+                    clock=self._clock,
+                )
+                return self._search
         from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
         from rtui.server.find import FindRun  # noqa: PLC0415
         from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
@@ -106,7 +139,7 @@ class KeyspaceQuestions:
         )
         held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
         run = FindRun(self._deployment, query, options, held=held, held_at_s=at_s, clock=self._clock)
-        self._search = KeySearch(run, self._suspended_by_search)
+        self._search = KeySearch(run, self._suspended_by_search, why_not)
         return self._search
 
     def _has_newer_figures(self, names: KeyspacePass, size: int | None) -> bool:

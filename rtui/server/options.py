@@ -26,6 +26,9 @@ DEFAULT_DEMO_KEYS: Final = 50_000
 DEFAULT_MEMORY_BUDGET_BYTES: Final = 512 << 20
 """Memory for the names of keys; beyond it only counts are kept."""
 
+KEPT_ROWS: Final = 5_000_000
+"""Rows of an analysis that are kept in memory at most, see `table.rows`."""
+
 DemoDay = Literal["bad", "good"]
 """Whether the demo has what rtui finds wrong: by default it has."""
 
@@ -49,6 +52,10 @@ class BrowseOptions:
     columns: Columns | None = None
     """What an analysis asks of which keys; None for what suits the number of keys."""
     memory_budget_bytes: int = DEFAULT_MEMORY_BUDGET_BYTES
+    keep_rows: int = KEPT_ROWS
+    """Rows of an analysis that are kept in memory."""
+    rows_folder: Path | None = None
+    """Where more rows are kept in private files; None for nowhere: then none are kept of so many."""
     ascii_only: bool = False
     on_console: bool = False
     """Draw with characters that the fonts of the Linux console have."""
@@ -93,6 +100,10 @@ class AnalysisOptions:
     """Of which keys which facts are asked; None for what suits the number of keys."""
     registry: Registry | None = None
     """What is written down about the keys: they are counted by it as well."""
+    keep_rows: int = 0
+    """Rows that are kept in memory, to be asked later."""
+    rows_folder: Path | None = None
+    """Where more rows are kept in private files; None for nowhere: then none are kept of so many."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,21 +5,25 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from rtui.analysis import humanize
+from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of, not_in_rows
+from rtui.analysis.query.behind import scope_of
+from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of
 from rtui.analysis.query.matches import FIELD_OF, Order
 from rtui.analysis.query.places import ShardPlace, on_slots
-from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.report.document import KeyRecord
+from rtui.analysis.report.document import KeyRecord, Scope
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
+from rtui.server.find import TWICE
 from rtui.server.key_search import LISTED, TOP_LISTED, Stage
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -32,13 +36,46 @@ from rtui.table.schema import NEVER, keys_of
 
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
 
+_ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
+    Fact.TTL: lambda columns: columns.ttl,
+    Fact.MEMORY: lambda columns: columns.memory,
+    Fact.IDLE: lambda columns: columns.idle,
+    Fact.FREQUENCY: lambda columns: columns.idle,
+    Fact.LENGTH: lambda columns: columns.length,
+    Fact.ENCODING: lambda columns: columns.encoding,
+}
+"""Of which keys an analysis asks a fact; it always asks the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRows:
+    """The rows of an analysis, and what it asked of which keys."""
+
+    rows: KeptRows
+    scope: Scope
+
+    def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
+        """Return why a query can't be answered by the rows, as a sentence; None where it can."""
+        narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
+        if narrower:
+            terms = " ".join(str(term) for term in narrower)
+            return SafeText(f"The server is asked: the analysis was of {terms} only.")
+        facts = [*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])]
+        for fact in facts:
+            asked_of = _ASKED_OF.get(fact)
+            asked = Asked.ALL if asked_of is None else asked_of(self.scope.columns)
+            if asked is not Asked.ALL or COLUMN_OF[fact] not in self.rows.known:
+                which = "some keys only" if asked is Asked.SAMPLED else "no key"
+                return SafeText(f"The server is asked: the analysis knows {fact.command} of {which}.")
+        return None
+
 
 class RowsSearch:
     """A search among rows; see `key_search.Search`."""
 
     def __init__(
         self,
-        rows: KeptRows,
+        kept: PassRows,
         query: Query,
         separators: Separators,
         link: Callable[[], State],
@@ -54,9 +91,10 @@ class RowsSearch:
         """
         self.query, self.order, self.columns = query, order, tuple(columns)
         self.control = RunControl()
-        self._rows, self._link = rows, link
-        now_s = clock()
-        self._as_of_s = now_s if rows.ended_s is None else rows.ended_s
+        self._kept_pass, self._rows, self._link = kept, kept.rows, link
+        now_s, rows = clock(), kept.rows
+        self.as_of_s = now_s if rows.ended_s is None else rows.ended_s
+        self._is_so_far = rows.ended_s is None
         now_ms = round(now_s * 1000)
         condition = condition_of(on_slots(query, shards), separators, now_ms)
         by = None if order is None else by_order(order)
@@ -66,11 +104,6 @@ class RowsSearch:
         self._task: asyncio.Task[None] | None = None
         self._is_over = self._is_done = False
         self._steps = 0
-
-    @staticmethod
-    def not_in(rows: KeptRows, query: Query) -> tuple[Term, ...]:
-        """Return the terms that these rows can't answer, since the pass did not ask for it: the server has to."""
-        return not_in_rows(query, rows.known)
 
     @property
     def revision(self) -> int:
@@ -87,13 +120,7 @@ class RowsSearch:
     @property
     def plan(self) -> SafeText:
         """What it asks and costs, without a full stop."""
-        return SafeText(
-            f"looks through {humanize.keys(self._rows.height)} as of {self._moment}; asks the server nothing"
-        )
-
-    @property
-    def _moment(self) -> SafeText:
-        return humanize.moment(self._as_of_s)
+        return SafeText(f"looks through {humanize.keys(self._rows.height)} of the analysis; asks the server nothing")
 
     @property
     def kept(self) -> Sequence[KeyRecord]:
@@ -110,7 +137,7 @@ class RowsSearch:
 
     def _records(self, rows: pl.DataFrame) -> Iterator[KeyRecord]:
         """Yield rows as they are listed, times to live as they were when the rows were found."""
-        as_of_ms = round(self._as_of_s * 1000)
+        as_of_ms = round(self.as_of_s * 1000)
         for key, row in zip(keys_of(rows), rows.iter_rows(named=True), strict=True):
             facts = {FIELD_OF[fact]: row[column] for column, fact in _FACT_OF.items() if fact is not Fact.NAME}
             expires_ms = facts.pop("ttl_ms")
@@ -118,7 +145,7 @@ class RowsSearch:
                 facts["ttl_ms"] = NO_EXPIRY if expires_ms == NEVER else max(0, expires_ms - as_of_ms)
             texts = {name: facts.pop(name) for name in ("key_type", "encoding")}
             named = {name: text.encode() for name, text in texts.items() if text is not None}
-            yield KeyRecord(key, asked_at_s=self._as_of_s, **named, **facts)
+            yield KeyRecord(key, asked_at_s=self.as_of_s, **named, **facts)
 
     @property
     def limit(self) -> int:
@@ -133,7 +160,7 @@ class RowsSearch:
     @property
     def mark(self) -> Mark:
         """Whether those are all."""
-        is_all = self._is_done and self._rows.is_whole and not self._found.undecided
+        is_all = self._is_done and self._rows.is_whole and not self._is_so_far and not self._found.undecided
         return Mark.EXACT if is_all else Mark.AT_LEAST
 
     @property
@@ -166,19 +193,21 @@ class RowsSearch:
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
         rows, found = self._rows, self._found
-        notes = [f"All of this is as of {self._moment}; later keys are not found."]
+        notes = []
+        if self._is_so_far:
+            notes.append("The analysis is under way: these are keys that it has seen so far.")
+        elif not rows.is_whole:
+            notes.append("The analysis had not seen all keys when it ended.")
+        if rows.may_repeat:
+            notes.append(TWICE)
         if found.expired:
             gone = "has expired since and is" if found.expired == 1 else "have expired since and are"
             notes.append(f"{humanize.keys(found.expired)} {gone} left out.")
         for column, count in found.undecided.most_common():
             fact = _FACT_OF[column]
             terms = " ".join(str(term) for term in self.query.about(fact))
-            why = f"{fact.command} was not asked of them, or denied"
+            why = f"the analysis does not know {fact.command} of them"
             notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
-        if rows.missing:
-            notes.append(f"{humanize.keys(rows.missing)} were not kept and not searched: {rows.why_missing}.")
-        elif not rows.is_whole:
-            notes.append("The pass had not seen all keys by then.")
         return tuple(SafeText(note) for note in notes)
 
     def prepare(self) -> None:
@@ -189,8 +218,12 @@ class RowsSearch:
     def begin(self) -> None:
         """Do nothing: it has begun."""
 
+    def sorts_at_once(self, order: Order | None) -> bool:
+        """Return whether another search finds the first of all matches in an order without asking the server."""
+        return self._kept_pass.why_not(self.query, order) is None
+
     async def close(self) -> None:
-        """End it; what was found stays. Rows may be appended afterwards."""
+        """End it; what was found stays."""
         await end_task(self._task)
         self._is_over = True
 
@@ -201,11 +234,7 @@ class RowsSearch:
                 if self.control.is_stopped:
                     return
                 assert step is not None  # noqa: S101 - all are done elsewhere
-                doing = asyncio.ensure_future(asyncio.to_thread(self._look, step))
-                try:
-                    await asyncio.shield(doing)
-                finally:
-                    await asyncio.wait([doing])  # the rows are in use until it is over
+                await asyncio.to_thread(self._look, step)
                 self._steps += 1
             self._is_done = True
         finally:

@@ -22,9 +22,6 @@ from rtui.table.schema import SCHEMA
 CHUNK_ROWS: Final = 1 << 18
 """Rows of a chunk; a question looks at one chunk after the other."""
 
-MOST_ROWS: Final = 5_000_000
-"""No more rows are kept in memory."""
-
 ROW_BYTES: Final = 60
 """What a row in memory takes at most, its name left out."""
 
@@ -58,27 +55,23 @@ class Chunk:
 
 
 class KeptRows:
-    """Rows of a pass. A question to them has to be over, or left off, before more are appended."""
+    """Rows of a pass, appended by one thread; another may call `chunks` meanwhile, and what that returns stays."""
 
-    def __init__(
-        self, began_s: float, budget_bytes: int, *, folder: Path | None = None, most_rows: int = MOST_ROWS
-    ) -> None:
-        """Keep up to `most_rows` in `budget_bytes` of memory, and those beyond in files in a folder, if any."""
-        self.began_s = began_s
-        """When the pass began, in seconds since the epoch: keys that came later may be missing."""
+    def __init__(self, budget_bytes: int, most_rows: int, *, folder: Path | None = None) -> None:
+        """Keep up to `most_rows` in `budget_bytes` of memory; those beyond in files in a folder, else none at all."""
         self.ended_s: float | None = None
-        """When the pass ended; None as long as it goes on."""
+        """When the pass ended, in seconds since the epoch; None as long as it goes on."""
         self.height = 0
         """Rows that are kept."""
-        self.missing = 0
-        """Rows that were found and are not kept."""
-        self.why_missing = ""
-        """Why not, without a full stop."""
+        self.may_repeat = False
+        """Whether some keys may have come twice: the server resized its table meanwhile."""
+        self.why_none = ""
+        """Why none are kept any more, without a full stop."""
         self.known: set[str] = set()
         """Columns of which something is known."""
         self._budget_bytes, self._most_rows, self._folder = budget_bytes, most_rows, folder
-        self._chunks: list[Chunk] = []
-        self._open: list[pl.DataFrame] = []
+        self._parts: tuple[list[Chunk], list[pl.DataFrame]] = [], []
+        """What is packed, and the rows that are not yet; both are replaced at once, so that no row is in both."""
         self._open_rows = self._bytes = 0
         self._is_spilling = self._is_all = False
         self._files: PrivateFolder | None = None
@@ -86,7 +79,7 @@ class KeptRows:
     @property
     def is_whole(self) -> bool:
         """Whether these are the rows of all keys that were there from the beginning of the pass to its end."""
-        return self._is_all and not self.missing
+        return self._is_all and not self.why_none
 
     @property
     def is_spilled(self) -> bool:
@@ -95,64 +88,57 @@ class KeptRows:
 
     def append(self, table: pl.DataFrame) -> None:
         """Keep the rows of a table with the columns of the schema."""
-        if not table.height:
+        if not table.height or self.why_none:
             return
-        if self.why_missing:
-            self.missing += table.height
-            return
-        self.known.update(column.name for column in table if column.null_count() < table.height)
+        self.known |= {column.name for column in table if column.null_count() < table.height}
         table = table.select(column for column in table.columns if column in self.known)
         more = int(table["name"].str.len_bytes().cast(pl.Int64).sum()) + ROW_BYTES * table.height
         is_over = self._bytes + more > self._budget_bytes or self.height + table.height > self._most_rows
         if is_over and not self._is_spilling:
+            if self._folder is None:
+                self.close("they would take more memory than rtui may use for them")
+                return
             self._pack()
             self._is_spilling = True
-            if self._folder is None:
-                self._give_up(table.height, "they would take more memory than rtui may use for them")
-                return
         self._bytes += more
         self.height += table.height
-        self._open.append(table)
+        self._parts[1].append(table)
         self._open_rows += table.height
         if self._open_rows >= CHUNK_ROWS:
             self._pack()
 
-    def finish(self, ended_s: float, *, is_all: bool) -> None:
-        """End the pass, which has found all keys or not."""
+    def finish(self, ended_s: float, *, is_all: bool, may_repeat: bool = False) -> None:
+        """End the pass, which has found all keys or not, and some of them twice maybe."""
         self._pack()
-        self.ended_s, self._is_all = ended_s, is_all
+        self.ended_s, self._is_all, self.may_repeat = ended_s, is_all, may_repeat
 
-    def close(self) -> None:
-        """Forget all rows and remove their files."""
-        self._chunks, self._open, self._open_rows, self.height = [], [], 0, 0
+    def close(self, why: str = "they were dropped") -> None:
+        """Forget all rows, and those that come, and remove their files."""
+        self.why_none = why
+        self._parts, self._open_rows, self.height = ([], []), 0, 0
         if self._files is not None:
             self._files.close()
 
     def chunks(self) -> list[Chunk]:
         """Return all rows that are kept, in the order in which they came."""
-        return [*self._chunks, *([_in_memory(self._opened(), {})] if self._open else [])]
-
-    def _opened(self) -> pl.DataFrame:
-        """Return the rows that are not packed yet, with the columns of the schema."""
-        table = pl.concat(self._open, how="diagonal")
-        missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in SCHEMA if name not in table.columns)
-        return table.with_columns(*missing).select(*SCHEMA)
+        packed, opened = self._parts
+        tables = [*opened]
+        return [*packed, *([_in_memory(_joined(tables), {})] if tables else [])]
 
     def _pack(self) -> None:
-        if not self._open:
+        packed, opened = self._parts
+        if not opened:
             return
-        table, self._open, self._open_rows = self._opened(), [], 0
+        table = _joined(opened)
         try:
-            self._chunks.append(self._spilled(table) if self._is_spilling else _packed(table))
+            chunk = self._spilled(table, len(packed)) if self._is_spilling else _packed(table)
         except OSError as error:
-            self.height -= table.height
-            self._give_up(table.height, f"they can't be written: {error.strerror or type(error).__name__}")
+            self.close(f"they can't be written: {error.strerror or type(error).__name__}")
+            return
+        if not self.why_none:
+            self._parts, self._open_rows = ([*packed, chunk], []), 0
 
-    def _give_up(self, rows: int, why: str) -> None:
-        self.missing += rows
-        self.why_missing = why
-
-    def _spilled(self, table: pl.DataFrame) -> Chunk:
+    def _spilled(self, table: pl.DataFrame, number: int) -> Chunk:
         """Write rows into a file; raises OSError."""
         assert self._folder is not None  # noqa: S101 - spilling
         if self._files is None:
@@ -160,11 +146,17 @@ class KeptRows:
         if shutil.disk_usage(self._files.path).free < LEAST_FREE_BYTES + table.estimated_size():
             raise OSError(0, "the disk is nearly full")
         same = _same(table)
-        name = f"{len(self._chunks):06}.parquet"
-        path = self._files.path / name
-        with self._files.create(name) as file:
+        path = self._files.path / f"{number:06}.parquet"
+        with self._files.create(path.name) as file:
             table.drop(*same).write_parquet(file, compression="lz4", statistics=False)
         return Chunk(table.height, same, lambda columns: pl.read_parquet(path, columns=list(columns)))
+
+
+def _joined(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """Return the rows of tables, of which each lacks the columns that were not known by then."""
+    table = pl.concat(tables, how="diagonal")
+    missing = (pl.lit(None, SCHEMA[name]).alias(name) for name in SCHEMA if name not in table.columns)
+    return table.with_columns(*missing).select(*SCHEMA)
 
 
 def memory_budget() -> int:

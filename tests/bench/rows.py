@@ -53,12 +53,12 @@ LIMIT = 1_000
 def rows(number: int = ROWS, seed: int | None = None) -> Iterator[Row]:
     """Keep rows, then ask them."""
     seed = SystemRandom().getrandbits(32) if seed is None else seed
-    warm = KeptRows(0.0, 1 << 40)
+    warm = KeptRows(1 << 40, 1 << 40)
     warm.append(table([b"warm"], np.random.default_rng()))
     warm.finish(0.0, is_all=True)
     asked(warm, "size>1K", By(pl.col("name")))
     before = resident()
-    made = KeptRows(0.0, 1 << 40, most_rows=number)
+    made = KeptRows(1 << 40, number)
     spent = name_bytes = peak = 0.0
     pages = tables(number, seed)
     for page in pages:

@@ -9,11 +9,13 @@ from typing import Any
 import polars as pl
 import pytest
 
+from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.places import PlaceError, ShardPlace
 from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.segments import Separators
@@ -21,7 +23,7 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import FindRun
 from rtui.server.key_search import LISTED, KeySearch, Search, Stage
 from rtui.server.options import FindOptions
-from rtui.server.rows_search import RowsSearch
+from rtui.server.rows_search import PassRows, RowsSearch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Closed
@@ -82,7 +84,6 @@ def filled(valkey: Server) -> Iterator[Server]:
 
 def rows_of(server: Server, **more: Any) -> KeptRows:
     """The rows of all keys, by what redis-py is told."""
-    began_s = time.time()
     with server.client() as client:
         keys = [bytes(key) for key in client.scan_iter(count=1000)]
         lengths = {b"string": client.strlen, b"hash": client.hlen, b"zset": client.zcard}
@@ -100,14 +101,14 @@ def rows_of(server: Server, **more: Any) -> KeptRows:
         }
     name, raw = names_of(keys)
     columns = [pl.Series(c, facts.get(c, [None] * len(keys)), dtype=SCHEMA[c]) for c in list(SCHEMA)[2:]]
-    rows = KeptRows(began_s, 1 << 30)
+    rows = KeptRows(1 << 30, 1 << 30)
     rows.append(pl.DataFrame([name, raw, *columns]))
     rows.finish(time.time(), is_all=True)
     return rows
 
 
 def in_rows(rows: KeptRows, line: str, **more: Any) -> RowsSearch:
-    return RowsSearch(rows, parse(line), COLON, Closed, **more)
+    return RowsSearch(PassRows(rows, Scope(columns=EVERYTHING)), parse(line), COLON, Closed, **more)
 
 
 async def ended(search: Search) -> Search:
@@ -154,16 +155,32 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
     found = await ended(in_rows(rows, "user:*:cart size>100", clock=lambda: later))
     said = " ".join(found.notes)
     assert found.mark is Mark.AT_LEAST
-    assert "could not be decided for size>100: MEMORY USAGE was not asked of them, or denied." in said
+    assert "could not be decided for size>100: the analysis does not know MEMORY USAGE of them." in said
     everything = await ended(in_rows(rows, "user:*:cart", clock=lambda: later))
     assert everything.mark is Mark.EXACT
     assert everything.count == 61 - 3  # with the one that Java has serialised
     assert "3 keys have expired since and are left out." in " ".join(everything.notes)
 
 
-def test_terms_that_need_the_server(filled: Server) -> None:
-    rows = rows_of(filled)
-    assert [str(term) for term in RowsSearch.not_in(rows, parse("freq>3 size>1K cart"))] == ["freq>3"]
+@pytest.mark.parametrize(
+    ("line", "scope", "order", "why"),
+    [
+        ("cart size>1K ttl:none len>3 idle<1d type:set", Scope(columns=EVERYTHING), None, None),
+        ("freq>3 size>1K cart", Scope(columns=EVERYTHING), None, "the analysis knows OBJECT FREQ of no key."),
+        ("len>3", Scope(columns=SAMPLED_COLUMNS), None, " of some keys only."),
+        ("size>3", Scope(columns=Columns(memory=Asked.NONE)), None, "the analysis knows MEMORY USAGE of no key."),
+        ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.IDLE), "the analysis knows OBJECT IDLETIME of some keys"),
+        ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.NAME), None),
+        ("cart", Scope(match=b"user:*"), None, "the analysis was of user:* only."),
+        ("cart type:hash", Scope(match=b"user:*", key_type=b"hash"), None, "the analysis was of user:* only."),
+        ("user:* cart type:hash", Scope(match=b"user:*", key_type=b"hash"), None, None),
+    ],
+)
+def test_what_the_server_has_to_answer(
+    filled: Server, line: str, scope: Scope, order: Order | None, why: str | None
+) -> None:
+    found = PassRows(rows_of(filled), scope).why_not(parse(line), order)
+    assert (found is None) if why is None else (why in str(found))
 
 
 async def test_a_node_stands_for_its_slots(filled: Server) -> None:
@@ -189,12 +206,13 @@ async def test_a_search_can_be_paused_and_ended(filled: Server) -> None:
     await search.close()
 
 
-async def test_rows_that_are_not_whole_say_so(filled: Server) -> None:
-    whole = rows_of(filled)
-    cut = KeptRows(whole.began_s, 1 << 30, most_rows=50)
-    for start in range(0, whole.height, 25):
-        cut.append(whole.chunks()[0].columns(SCHEMA).cast(SCHEMA)[start : start + 25])
-    cut.finish(time.time(), is_all=True)
-    found = await ended(in_rows(cut, ""))
+@pytest.mark.parametrize("is_over", [False, True])
+async def test_rows_that_are_not_whole_say_so(filled: Server, is_over: bool) -> None:
+    part = KeptRows(1 << 30, 1 << 30)
+    part.append(rows_of(filled).chunks()[0].columns(SCHEMA).cast(SCHEMA)[:50])
+    if is_over:
+        part.finish(time.time(), is_all=False)
+    found = await ended(in_rows(part, ""))
     assert (found.count, found.mark) == (50, Mark.AT_LEAST)
-    assert f"{whole.height - 50} keys were not kept and not searched: " in " ".join(found.notes)
+    said = "The analysis had not seen all keys when it ended." if is_over else "The analysis is under way: "
+    assert said in " ".join(found.notes)

@@ -10,6 +10,8 @@ import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import polars as pl
@@ -70,7 +72,7 @@ def whole(found: list[pl.DataFrame]) -> pl.DataFrame:
 def kept(found: list[pl.DataFrame], chunk_rows: int = 5, folder: Path | None = None, most: int = 1 << 40) -> KeptRows:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(rows, "CHUNK_ROWS", chunk_rows)
-        made = KeptRows(1.0, PLENTY, folder=folder, most_rows=most)
+        made = KeptRows(PLENTY, most, folder=folder)
         for table in found:
             made.append(table)
         made.finish(2.0, is_all=True)
@@ -79,7 +81,7 @@ def kept(found: list[pl.DataFrame], chunk_rows: int = 5, folder: Path | None = N
 
 @given(TABLES, st.integers(1, 12), st.booleans())
 def test_rows_come_back_as_they_were(found: list[pl.DataFrame], chunk_rows: int, is_ended: bool) -> None:
-    made = kept(found, chunk_rows) if is_ended else KeptRows(1.0, PLENTY)
+    made = kept(found, chunk_rows) if is_ended else KeptRows(PLENTY, PLENTY)
     if not is_ended:
         for table in found:
             made.append(table)
@@ -181,14 +183,13 @@ def test_children_of_a_namespace(found: list[pl.DataFrame], prefix: bytes, separ
 @given(
     tables=st.lists(tables().filter(lambda table: table.height > 0), min_size=1, max_size=5), most=st.integers(0, 10)
 )
-def test_rows_beyond_the_budget_are_not_kept_and_that_is_said(tables: list[pl.DataFrame], most: int) -> None:
+def test_of_more_rows_than_the_budget_none_are_kept_and_that_is_said(tables: list[pl.DataFrame], most: int) -> None:
     made = kept(tables, most=most)
     total = sum(table.height for table in tables)
-    assert made.height <= most
-    assert made.height + made.missing == total
+    assert made.height == (total if total <= most else 0)
     assert sum(chunk.height for chunk in made.chunks()) == made.height
     assert made.is_whole is (total <= most)
-    assert bool(made.why_missing) is (total > most)
+    assert bool(made.why_none) is (total > most)
 
 
 def numbered(count: int, start: int = 0) -> pl.DataFrame:
@@ -199,13 +200,34 @@ def numbered(count: int, start: int = 0) -> pl.DataFrame:
 
 
 def test_the_budget_is_kept_in_bytes() -> None:
-    made = KeptRows(1.0, 100 * (rows.ROW_BYTES + 10))
+    made = KeptRows(100 * (rows.ROW_BYTES + 10), PLENTY)
+    heights = []
     for start in range(0, 1_000, 10):
         made.append(numbered(10, start))
+        heights.append(made.height)
     made.finish(2.0, is_all=True)
-    assert 90 <= made.height <= 110
-    assert made.missing == 1_000 - made.height
+    assert 90 <= max(heights) <= 110
+    assert not made.height
     assert not made.is_whole
+
+
+def test_what_another_thread_sees_are_rows_as_they_came(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows, "CHUNK_ROWS", 30)
+    made, seen = KeptRows(PLENTY, PLENTY), []
+    with ThreadPoolExecutor(1) as pool:
+        adding = pool.submit(lambda: [*map(made.append, map(partial(numbered, 10), range(0, 5_000, 10)))])
+        while not adding.done():
+            seen.append([name for chunk in made.chunks() for name in chunk.columns(["name"])["name"]])
+    adding.result()
+    for names in seen:
+        assert names == [f"key:{number}" for number in range(len(names))]
+
+
+def test_rows_that_come_after_all_were_dropped_are_not_kept(folder: Path) -> None:
+    made = kept([numbered(10, start) for start in range(0, 100, 10)], 20, folder, most=35)
+    made.close()
+    made.append(numbered(10))
+    assert (made.height, made.chunks()) == (0, [])
 
 
 @pytest.fixture
@@ -239,14 +261,13 @@ def test_rows_beyond_the_budget_go_into_private_files(folder: Path) -> None:
     assert not inner.exists()
 
 
-def test_rows_that_cannot_be_written_are_missing(tmp_path: Path) -> None:
+def test_where_rows_cannot_be_written_none_are_kept(tmp_path: Path) -> None:
     blocked = tmp_path / "a file"
     blocked.touch()
     made = kept([numbered(10, start) for start in range(0, 100, 10)], 20, blocked, most=35)
     assert not made.is_whole
-    assert made.height == 30
-    assert made.missing == 70
-    assert made.why_missing.startswith("they can't be written: ")
+    assert not made.height
+    assert made.why_none.startswith("they can't be written: ")
 
 
 @pytest.mark.parametrize("end", ["os.kill(os.getpid(), signal.SIGKILL)", "pass", "sys.exit(3)"])

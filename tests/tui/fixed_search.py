@@ -56,6 +56,7 @@ class FixedSearch:
         self.link: State = Online()
         self.failure: RtuiError | None = None
         self.notes: tuple[SafeText, ...] = ()
+        self.as_of_s: float | None = None
         self.changes = 0
         self.begun = self.closed = False
 
@@ -70,6 +71,10 @@ class FixedSearch:
         self.begun = True
         self.stage = Stage.RUNNING
         self.changes += 1
+
+    def sorts_at_once(self, order: Order | None) -> bool:
+        """As a search of a server."""
+        return False
 
     async def close(self) -> None:
         self.closed = True

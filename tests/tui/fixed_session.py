@@ -172,7 +172,9 @@ class FixedSession:
     async def rescan(self) -> None:
         self.asked.append("rescan")
 
-    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> FixedSearch:
+    def search(
+        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+    ) -> FixedSearch:
         """Of the names there are; a test may change it as it is made."""
         found = FixedSearch(query, columns, order, self.names, self.now_s)
         self.searches.append(found)

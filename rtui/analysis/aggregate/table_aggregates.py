@@ -31,6 +31,7 @@ from rtui.registry.registry import Registry
 from rtui.table import slots
 from rtui.table.partial import Partial, Thresholds
 from rtui.table.patterns import Patterns
+from rtui.table.rows import KeptRows
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
 from rtui.table.slots import Slots
 
@@ -99,8 +100,9 @@ class TableAggregates(Aggregates):
         node_budget: int = 4096,
         registry: Registry | None = None,
         is_sample: bool = False,
+        rows: KeptRows | None = None,
     ) -> None:
-        """As `Aggregates`."""
+        """As `Aggregates`; all that is folded is kept in `rows` as well."""
         super().__init__(
             separators,
             scope=scope,
@@ -115,6 +117,7 @@ class TableAggregates(Aggregates):
         self._came = self._folded = 0
         """Rows that have ever waited, and those of them that were taken to be folded: one is of each thread."""
         self._ranked: deque[_Ranked] = deque()
+        self._rows = rows
         self._folding: object | None = None
         """What folds in another thread now, if anything does."""
         samples_lengths = scope.columns.length is Asked.SAMPLED
@@ -221,13 +224,16 @@ class TableAggregates(Aggregates):
                 self._fold_rows([with_moment(one.table, one.asked_ms) for one in parts if one.table is not None])
             else:
                 batches = [(one.batch, one.asked_ms) for one in parts if one.batch is not None]
-                self.partial.add(pl.concat(_tables_of(batches)), is_unread=is_unread)
+                table = pl.concat(_tables_of(batches))
+                self.partial.add(table, is_unread=is_unread)
+                self._keep(table)
                 self._register(batch for batch, _ in batches)
         return rows
 
     def _fold_rows(self, tables: Sequence[pl.DataFrame]) -> None:
         table, over, sampled = pl.concat(tables), self.partial.over.copy(), self.partial.over_sampled.copy()
         ranked = self.partial.add(table)
+        self._keep(table)
         now, now_sampled = self.partial.over, self.partial.over_sampled
         self._ranked.append(
             _Ranked(
@@ -238,6 +244,10 @@ class TableAggregates(Aggregates):
         )
         if self.registered is not None:
             self._register(batch for batch, _ in batches_of(table))
+
+    def _keep(self, table: pl.DataFrame) -> None:
+        if self._rows is not None:
+            self._rows.append(table.select(SCHEMA.names()))
 
     def _register(self, batches: Iterable[InspectedBatch]) -> None:
         if self.registered is not None:

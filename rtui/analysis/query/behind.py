@@ -23,7 +23,7 @@ from rtui.analysis.humanize import OTHER
 from rtui.analysis.query.patterns import FORMS, Step, pattern_text
 from rtui.analysis.query.query import Query, Term, one_of, query_of
 from rtui.analysis.query.values import Keyword
-from rtui.analysis.report.document import Node, NodeKind, Report, SlotTag
+from rtui.analysis.report.document import Node, NodeKind, Scope, SlotTag
 from rtui.analysis.report.expiry import Cliff, Timeline
 from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
 from rtui.keyspace.text.display import SafeText, display
@@ -229,8 +229,7 @@ def encoding_keys(key_type: bytes, encoding: bytes) -> Behind:
     return Behind(query_of(one_of("type", [key_type]), one_of("enc", [encoding])))
 
 
-def scope_of(report: Report) -> Query:
+def scope_of(scope: Scope) -> Query:
     """Return the query for all keys that a report is about: its filter by names and by type."""
-    scope = report.head.scope
     match = None if scope.match is None else one_of("glob", [scope.match])
     return query_of(match, None if scope.key_type is None else one_of("type", [scope.key_type]))

@@ -7,7 +7,7 @@ would not be, those that are not UTF-8 above all, are decided one by one by the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import or_
@@ -80,13 +80,6 @@ def by_order(order: Order) -> By:
 
 def _natural(names: pl.Series) -> pl.Series:
     return pl.Series([natural(name) for name in names], dtype=pl.Binary)
-
-
-def not_in_rows(query: Query, known: Collection[str]) -> tuple[Term, ...]:
-    """Return the terms that rows can't answer of which just these columns are known of any key: a server is asked."""
-    return tuple(
-        term for term in query.terms if term.spec.fact is not Fact.NAME and COLUMN_OF[term.spec.fact] not in known
-    )
 
 
 def _fact(term: Term, now_ms: int) -> pl.Expr:

@@ -44,7 +44,7 @@ def within_report(report: Report, found: Behind) -> Behind:
     """Return the query for the keys of a figure that a report is about, noting where the figure is an estimate."""
     is_sampled = report.head.coverage.kind is CoverageKind.ESTIMATE
     note = found.note or (SAMPLED_NOTE if is_sampled else found.note)
-    return Behind(behind.scope_of(report) & found.query, note)
+    return Behind(behind.scope_of(report.head.scope) & found.query, note)
 
 
 def behind_key(key: bytes) -> Behind:

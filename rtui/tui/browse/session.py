@@ -109,8 +109,13 @@ class Session(Protocol):
     async def rescan(self) -> None:
         """Begin again."""
 
-    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
-        """A search of all keys, which sends nothing before it is prepared."""
+    def search(
+        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+    ) -> Search:
+        """A search of all keys, which sends nothing before it is prepared.
+
+        It is one in the rows of the analysis if they can answer, unless with `asks_server`.
+        """
 
     async def lookup(self, name: bytes) -> bool | None:
         """Whether a key of this name exists; None when that was refused."""

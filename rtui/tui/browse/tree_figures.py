@@ -111,7 +111,7 @@ class TreeFigures:
             known_above = None if place is None else least  # None: it may have come after the report
             return InsideNamespace(biggest, known_above, (), (), 0, self.reported.mark, root.stats)
         patterns, more = self.reported.patterns(place, MOST_LISTED)
-        above, scope = find(root, place.path) or (root,), scope_of(self.report)
+        above, scope = find(root, place.path) or (root,), scope_of(self.report.head.scope)
         found = [keys_of((*above, *nodes)) for nodes in patterns]
         behind = [Behind(scope & one.query, one.note) for one in found]
         return InsideNamespace(biggest, least, patterns, behind, more, self.reported.mark, place.node.stats)

@@ -12,7 +12,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, FoundRows
-from rtui.tui.kit.layout import LEAST_REASON, Piece, display_text, prose
+from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose
 from rtui.tui.kit.status_lines import (
     SEARCH,
     STATES,
@@ -35,10 +35,10 @@ FILE_HINT: Final[Line] = (
 MIN_QUERY_CELLS: Final = 20
 
 
-def query_line(rows: FoundRows, width: int) -> Line:
-    """Return the query and how many keys it has found, and which of them are listed."""
+def query_line(rows: FoundRows, now_s: float, width: int) -> Line:
+    """Return the query and how many keys it has found, which of them are listed, and how old that is."""
     search = rows.search
-    figures = _count_line(rows)
+    figures = (*_count_line(rows), *_age_spans(search.as_of_s, now_s))
     text = str(search.query) or "all keys"
     room = max(MIN_QUERY_CELLS, width - line_width(figures) - 4)
     line: Line = (gap(1), Span(cut(SafeText(text), room), Role.ACCENT), gap(2), *figures)
@@ -63,6 +63,16 @@ def _count_line(rows: FoundRows) -> Line:
     return Span(which, Role.MUTED), total
 
 
+def _age_spans(as_of_s: float | None, now_s: float) -> Line:
+    """Return how old what is searched is: `as of 14:02 UTC, 3m ago`."""
+    if as_of_s is None:
+        return ()
+    moment, age = humanize.moment(as_of_s), ago(now_s - as_of_s)
+    is_today = moment[:10] == humanize.moment(now_s)[:10]
+    text = f"as of {moment[11 if is_today else 0 : 16]} UTC{f', {age}' if age else ''}"
+    return gap(2), Span(SafeText(text), Role.MUTED)
+
+
 def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -> Line:
     """Return how the search is doing and what it costs, in exactly `width` cells; `now_s` is the event loop's time."""
     progress, cost = search.progress, search.cost
@@ -77,10 +87,12 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
     if progress.keys:
         pieces.append(Piece(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
     pieces += speed_pieces(progress, shows_cost=shows_cost)
-    if search.stage is Stage.RUNNING:
+    if search.stage is Stage.RUNNING and search.as_of_s is None:
         pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
         pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
-    if shows_cost or search.stage is Stage.OVER:
+    if search.as_of_s is not None:
+        pieces.append(Piece(2, (Span(literal("kept from the analysis, R asks the server"), Role.MUTED),)))
+    elif shows_cost or search.stage is Stage.OVER:
         pieces += [Piece(piece.rank + 3, piece.line) for piece in cost_pieces(cost)]
     if progress.state is ScanState.STOPPED and search.control.stop_reason:
         pieces.append(Piece(1, (Span(search.control.stop_reason, Role.WARN),), LEAST_REASON))

@@ -36,6 +36,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bin
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
 from rtui.tui.kit.files import write_file, write_names, write_table
 from rtui.tui.kit.history import FoundPlace
+from rtui.tui.kit.layout import ago
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.run_screen import RunScreen
@@ -61,8 +62,21 @@ class Searching(Protocol):
     def clock(self) -> float:
         """Return the time in seconds since the epoch."""
 
-    def search(self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None) -> Search:
-        """A search of all keys, which sends nothing before it is prepared."""
+    def search(
+        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
+    ) -> Search:
+        """A search of all keys, which sends nothing before it is prepared.
+
+        It is one in the rows of the analysis if they can answer, unless with `asks_server`.
+        """
+
+
+def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
+    """Return the order of matches that a column stands for; None for those that are found first, and for slots."""
+    fact = None if sort is None else SORTS[sort].fact
+    if sort is None or fact is None:
+        return None
+    return Order(fact, SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == BY_BYTES)
 
 
 def new_rows(
@@ -73,14 +87,16 @@ def new_rows(
     note: str = "",
     *,
     is_reversed: bool = False,
+    asks_server: bool = False,
 ) -> FoundRows:
     """Return the rows of a new search, which has not begun; with `sort`, of the first keys of all by that column."""
     shown = columns_for(query, (*columns, SORTS[sort].column.id) if sort else columns)
-    fact = None if sort is None else SORTS[sort].fact
-    if sort is None or fact is None:
-        return FoundRows(session.search(query, facts_of(shown)), shown, note=note)
-    order = Order(fact, SORTS[sort].is_descending is not is_reversed, is_by_bytes=sort == BY_BYTES)
-    return FoundRows(session.search(query, facts_of(shown), order), shown, sort, is_reversed, note=note)
+    order = order_of(sort, is_reversed=is_reversed)
+    if order is None:
+        search = session.search(query, facts_of(shown), asks_server=asks_server)
+        return FoundRows(search, shown, note=note)
+    search = session.search(query, facts_of(shown), order, asks_server=asks_server)
+    return FoundRows(search, shown, sort, is_reversed, note=note)
 
 
 class FoundColumnsScreen(ListScreen[None]):
@@ -200,7 +216,9 @@ class FindScreen(RunScreen[bytes | None]):
         db, status = self.session.target.db, self.title_bar.server_status
         self.title_bar.set_line(lambda width: over_title(self._label, db, literal("keys found"), width, status))
         waits = link_words(self.search.link, asyncio.get_running_loop().time())
-        before, self._seen = self._seen, (self.search.revision, self.search.stage, waits)
+        as_of_s, now_s = self.search.as_of_s, self.session.clock()
+        age = None if as_of_s is None else ago(now_s - as_of_s)
+        before, self._seen = self._seen, (self.search.revision, self.search.stage, waits, age)
         if before != self._seen:
             self.view.follow()
             was_over, self._is_over = self._is_over, self.search.stage is Stage.OVER
@@ -216,7 +234,8 @@ class FindScreen(RunScreen[bytes | None]):
         """Show query and count, what stands in place of rows, the notes, the progress and the commands."""
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self._show_rows_or_reason()
-        self.query_bar.set_line(lambda width: find_lines.query_line(rows, width))
+        clock_s = self.session.clock()
+        self.query_bar.set_line(lambda width: find_lines.query_line(rows, clock_s, width))
         self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
         notes = find_lines.note_lines(rows, self.size.width, MOST_NOTES)
         if len(notes) != self._noted:
@@ -286,7 +305,10 @@ class FindScreen(RunScreen[bytes | None]):
         rows, query = self.rows, self.search.query
         is_part = self.search.count > len(rows) or self.search.order is not None
         sort = rows.sort if is_part else None
-        self.show_rows(new_rows(self.session, query, rows.columns, sort, rows.note, is_reversed=rows.is_reversed))
+        shown = new_rows(
+            *(self.session, query, rows.columns, sort, rows.note), is_reversed=rows.is_reversed, asks_server=True
+        )
+        self.show_rows(shown)
 
     # the rows
 
@@ -322,9 +344,15 @@ class FindScreen(RunScreen[bytes | None]):
         self._sort_by(self.rows.sort, is_reversed=not self.rows.is_reversed)
 
     def _sort_by(self, name: str | None, *, is_reversed: bool = False) -> None:
-        if len(self.rows):
-            self.view.sort_by(name, is_reversed=is_reversed)
-            self.show_soon()
+        if not len(self.rows):
+            return
+        order, rows, search = order_of(name, is_reversed=is_reversed), self.rows, self.search
+        is_part = search.count > len(rows) and order != search.order and (order is not None or name is None)
+        if is_part and search.sorts_at_once(order):
+            self.show_rows(new_rows(self.session, search.query, rows.columns, name, rows.note, is_reversed=is_reversed))
+            return
+        self.view.sort_by(name, is_reversed=is_reversed)
+        self.show_soon()
 
     def action_columns(self) -> None:
         """Choose columns."""

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query.ascii_regex import ascii_regex
 from rtui.analysis.query.deciding import fact_tests
-from rtui.analysis.query.expressions import COLUMN_OF, condition_of, not_in_rows
+from rtui.analysis.query.expressions import COLUMN_OF, condition_of
 from rtui.analysis.query.names import name_test
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query, Term
@@ -427,12 +427,6 @@ def test_expressions_of_re2_mean_the_same(expression: str, names: list[str]) -> 
 )
 def test_common_expressions_are_left_to_polars(expression: str) -> None:
     assert ascii_regex(expression.encode()) is not None
-
-
-def test_terms_that_rows_cannot_answer() -> None:
-    query = parse("user:* idle>1d !type:hash size>1K")
-    assert [str(term) for term in not_in_rows(query, {"name", "type", "memory_bytes"})] == ["idle>1d"]
-    assert not_in_rows(query, set(SCHEMA)) == ()
 
 
 def test_nodes_have_to_be_replaced_before() -> None:

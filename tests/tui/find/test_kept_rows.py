@@ -1,0 +1,172 @@
+"""After an analysis its rows answer queries on real servers, and the server is asked nothing unless it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from rtui.analysis.humanize import Mark
+from rtui.server.key_search import Stage
+from rtui.server.wire.command_log import Purpose
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.find.screen import FindScreen
+from tests.server.targets import target_of
+from tests.servers import Server
+from tests.tui.find.test_find_screen import said
+from tests.tui.find.test_proof import search
+from tests.tui.test_ten_tasks import Operator
+from tests.tui.visiting import Visitor, visiting
+
+
+def plant(server: Server, number: int = 24_000) -> None:
+    """More keys than of which everything is asked, and more than a list holds."""
+    pipeline = server.client().pipeline(transaction=False)
+    for at in range(number // 2):
+        pipeline.set(f"cart:{at}", "x" * (at % 700), ex=9_000 + at if at % 3 else None)
+        pipeline.hset(f"user:{at}", mapping={"name": "n", "at": at})
+    pipeline.execute()
+
+
+@pytest.fixture(autouse=True)
+def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+
+
+@asynccontextmanager
+async def analysed(server: Server, folder: Path, **options: object) -> AsyncIterator[Visitor]:
+    """The tree after an analysis of all keys."""
+    async with visiting(target_of(server), folder, pace="full", **options) as visitor:
+        await visitor.whole()
+        user = Operator(visitor, server)
+        await user.asked_every_key()
+        await user.leave()
+        yield visitor
+
+
+def asked_by_searches(visitor: Visitor) -> int:
+    return sum(entry.purpose is Purpose.FIND for entry in visitor.session.log.entries)
+
+
+async def over(visitor: Visitor, before: object = None) -> FindScreen:
+    """Wait for the end of another search than one before, and for all that it has found."""
+
+    def is_over() -> bool:
+        screen = visitor.app.screen
+        return isinstance(screen, FindScreen) and screen.search is not before and screen.search.stage is Stage.OVER
+
+    await visitor.until(is_over, "the end of the search")
+    screen = visitor.app.screen
+    assert isinstance(screen, FindScreen)
+    await visitor.until(lambda: len(screen.rows) == len(screen.search.kept), "what was found")
+    return screen
+
+
+@pytest.mark.slow
+async def test_a_query_is_answered_by_rows_with_their_age(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path) as visitor:
+        valkey.client().persist("cart:1")
+        screen = await search(visitor, "cart ttl:none")
+        assert (screen.search.count, screen.search.mark) == (4_000, Mark.EXACT)
+        assert " as of " in said(screen)
+        assert "R asks the server" in said(screen)
+        assert asked_by_searches(visitor) == 0
+        before = screen.search
+        await visitor.press("R")
+        screen = await over(visitor, before)
+        assert (screen.search.count, screen.search.as_of_s) == (4_001, None)
+        assert asked_by_searches(visitor) > 0
+        visitor.check_painted()
+
+
+@pytest.mark.slow
+async def test_a_list_is_sorted_by_all_keys_that_were_found(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path) as visitor:
+        await search(visitor, "!type:set")
+        screen = await over(visitor)
+        assert (screen.search.count, len(screen.rows)) == (24_000, 10_000)
+        for sort in ("size", "ttl", "key"):
+            before = screen.search
+            screen._sort_by(sort)
+            screen = await over(visitor, before)
+            assert screen.rows.sort == sort
+            assert screen.search.count == 24_000
+        first = [record.key for record in screen.rows.shown()[:3]]
+        assert first == [b"cart:0", b"cart:1", b"cart:2"]
+        before = screen.search
+        await visitor.press("S")
+        screen = await over(visitor, before)
+        assert screen.rows.shown()[0].key == b"user:11999"
+        before = screen.search
+        screen._sort_by(None)
+        screen = await over(visitor, before)
+        assert len(screen.rows) == 10_000
+        assert asked_by_searches(visitor) == 0
+
+
+@pytest.mark.slow
+async def test_what_the_analysis_did_not_ask_is_asked_and_that_is_said(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path) as visitor:
+        screen = await search(visitor, "idle<1d type:hash")
+        assert (screen.search.count, screen.search.as_of_s) == (12_000, None)
+        assert "The server is asked: the analysis knows OBJECT IDLETIME of some keys only." in said(screen)
+        assert asked_by_searches(visitor) > 0
+
+
+@pytest.mark.slow
+async def test_keys_behind_a_number_come_from_rows(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path) as visitor:
+        await visitor.press("a")
+        await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
+        analyse = visitor.app.screen
+        assert isinstance(analyse, AnalyseScreen)
+        analyse.action_show_panel("types")
+        await visitor.until(lambda: analyse.view.table.rows.table.id == "types", "the types, most bytes first")
+        await visitor.press("enter")
+        screen = await over(visitor)
+        assert str(screen.search.query) == "type:hash"
+        assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
+        assert asked_by_searches(visitor) == 0
+
+
+@pytest.mark.slow
+async def test_as_many_rows_are_kept_as_are_wanted(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path / "none", keep_rows=0) as visitor:
+        assert visitor.session.analysis.rows is None
+        screen = await search(visitor, "cart type:string")
+        assert screen.search.as_of_s is None
+    async with analysed(valkey, tmp_path / "some", keep_rows=23_999) as visitor:
+        assert visitor.session.analysis.rows is None
+    async with analysed(valkey, tmp_path / "files", keep_rows=9_000, rows_folder=tmp_path / "cache") as visitor:
+        assert len([*(tmp_path / "cache").glob("rows-*/*.parquet")]) >= 1
+        screen = await search(visitor, "cart type:string")
+        assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
+        assert screen.search.as_of_s is not None
+    assert not [*(tmp_path / "cache").iterdir()]
+
+
+async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with visiting(target_of(valkey), tmp_path, pace="full") as visitor:
+        await visitor.whole()
+        analysis = visitor.session.analysis
+        analysis.begin()
+
+        def pause_with_rows() -> bool:
+            if analysis.rows is not None:
+                analysis.control.pause()
+            return analysis.rows is not None
+
+        await visitor.until(pause_with_rows, "the first rows")
+        screen = await search(visitor, "cart type:string")
+        assert screen.search.mark is Mark.AT_LEAST
+        assert 0 < screen.search.count < 12_000
+        assert "The analysis is under way: these are keys that it has seen so far." in said(screen)
+        assert asked_by_searches(visitor) == 0
