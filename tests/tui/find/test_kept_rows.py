@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,7 +37,7 @@ def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def analysed(server: Server, folder: Path, **options: object) -> AsyncIterator[Visitor]:
+async def analysed(server: Server, folder: Path, **options: Any) -> AsyncIterator[Visitor]:
     """The tree after an analysis of all keys."""
     async with visiting(target_of(server), folder, pace="full", **options) as visitor:
         await visitor.whole()
