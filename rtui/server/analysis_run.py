@@ -33,7 +33,7 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, failure_of, start_supervised
 
 if TYPE_CHECKING:  # it is imported with Polars
-    from rtui.server.rows_search import PassRows
+    from rtui.analysis.query.kept import PassRows
 
 ESTIMATE_KEYS: Final = 20_000
 """Keys of an estimate unless another number is asked for: shares within 0.7 percentage points."""
@@ -127,7 +127,7 @@ class AnalysisRun:
         rows = self._pass.rows
         if rows is None or not rows.height:
             return None
-        from rtui.server.rows_search import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
+        from rtui.analysis.query.kept import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
 
         return PassRows(rows, self._pass.scope)
 

@@ -5,22 +5,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import polars as pl
 
 from rtui.analysis import humanize
-from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.behind import scope_of
 from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of
+from rtui.analysis.query.kept import PassRows
 from rtui.analysis.query.matches import FIELD_OF, Order
 from rtui.analysis.query.places import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
-from rtui.analysis.report.document import KeyRecord, Scope
+from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.find import TWICE
@@ -31,43 +29,9 @@ from rtui.server.wire.connection import State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.table.questions import find
-from rtui.table.rows import KeptRows
 from rtui.table.schema import NEVER, keys_of
 
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
-
-_ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
-    Fact.TTL: lambda columns: columns.ttl,
-    Fact.MEMORY: lambda columns: columns.memory,
-    Fact.IDLE: lambda columns: columns.idle,
-    Fact.FREQUENCY: lambda columns: columns.idle,
-    Fact.LENGTH: lambda columns: columns.length,
-    Fact.ENCODING: lambda columns: columns.encoding,
-}
-"""Of which keys an analysis asks a fact; it always asks the type."""
-
-
-@dataclass(frozen=True, slots=True)
-class PassRows:
-    """The rows of an analysis, and what it asked of which keys."""
-
-    rows: KeptRows
-    scope: Scope
-
-    def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
-        """Return why a query can't be answered by the rows, as a sentence; None where it can."""
-        narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
-        if narrower:
-            terms = " ".join(str(term) for term in narrower)
-            return SafeText(f"The server is asked: the analysis was of {terms} only.")
-        facts = [*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])]
-        for fact in facts:
-            asked_of = _ASKED_OF.get(fact)
-            asked = Asked.ALL if asked_of is None else asked_of(self.scope.columns)
-            if asked is not Asked.ALL or COLUMN_OF[fact] not in self.rows.known:
-                which = "some keys only" if asked is Asked.SAMPLED else "no key"
-                return SafeText(f"The server is asked: the analysis knows {fact.command} of {which}.")
-        return None
 
 
 class RowsSearch:

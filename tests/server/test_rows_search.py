@@ -11,6 +11,7 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
 from rtui.analysis.humanize import Mark
+from rtui.analysis.query.kept import PassRows
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.places import PlaceError, ShardPlace
@@ -23,7 +24,7 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import FindRun
 from rtui.server.key_search import LISTED, KeySearch, Search, Stage
 from rtui.server.options import FindOptions
-from rtui.server.rows_search import PassRows, RowsSearch
+from rtui.server.rows_search import RowsSearch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Closed

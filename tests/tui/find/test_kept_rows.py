@@ -150,12 +150,13 @@ async def test_as_many_rows_are_kept_as_are_wanted(valkey: Server, tmp_path: Pat
         screen = await search(visitor, "cart type:string")
         assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
         assert screen.search.as_of_s is not None
-    assert not [*(tmp_path / "cache").iterdir()]
+        await visitor.session.close()
+        assert not [*(tmp_path / "cache").iterdir()]
 
 
 async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
-    async with visiting(target_of(valkey), tmp_path, pace="full") as visitor:
+    async with visiting(target_of(valkey), tmp_path) as visitor:  # at a gentle pace
         await visitor.whole()
         analysis = visitor.session.analysis
         analysis.begin()

@@ -1,0 +1,50 @@
+"""The rows that an analysis has kept, and which queries they answer: those about what it has asked of all keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rtui.analysis.columns import Asked, Columns
+from rtui.analysis.query.behind import scope_of
+from rtui.analysis.query.expressions import COLUMN_OF
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.query import Query
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.text.display import SafeText
+from rtui.table.rows import KeptRows
+
+_ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
+    Fact.TTL: lambda columns: columns.ttl,
+    Fact.MEMORY: lambda columns: columns.memory,
+    Fact.IDLE: lambda columns: columns.idle,
+    Fact.FREQUENCY: lambda columns: columns.idle,
+    Fact.LENGTH: lambda columns: columns.length,
+    Fact.ENCODING: lambda columns: columns.encoding,
+}
+"""Of which keys an analysis asks a fact; it always asks the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRows:
+    """The rows of an analysis, and what it asked of which keys."""
+
+    rows: KeptRows
+    scope: Scope
+
+    def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
+        """Return why a query can't be answered by the rows, as a sentence; None where it can."""
+        narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
+        if narrower:
+            terms = " ".join(str(term) for term in narrower)
+            return SafeText(f"The server is asked: the analysis was of {terms} only.")
+        facts = [*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])]
+        for fact in facts:
+            asked_of = _ASKED_OF.get(fact)
+            asked = Asked.ALL if asked_of is None else asked_of(self.scope.columns)
+            if asked is not Asked.ALL or COLUMN_OF[fact] not in self.rows.known:
+                which = "some keys only" if asked is Asked.SAMPLED else "no key"
+                return SafeText(f"The server is asked: the analysis knows {fact.command} of {which}.")
+        return None
