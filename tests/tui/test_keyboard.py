@@ -16,11 +16,11 @@ from textual.screen import Screen
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto.screen import GotoScreen
 from rtui.tui.help.screen import HelpScreen
+from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.command import Condition, Owner
 from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
@@ -273,7 +273,7 @@ async def test_what_lies_under_a_small_window_goes_on(key: str) -> None:
     async with browsing() as user:
         await user.pilot.press(key)
         app = user.screen.app
-        await user.until(lambda: isinstance(app.screen, HelpScreen | ColumnsScreen))
+        await user.until(lambda: isinstance(app.screen, HelpScreen | SwitchScreen))
         assert user.screen in app._background_screens
 
 

@@ -22,9 +22,8 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
-from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
@@ -228,7 +227,7 @@ async def _look_at_bystanders(visitor: Visitor) -> None:
 async def _arrange(visitor: Visitor) -> None:
     """Sort, choose columns, jump, page."""
     await visitor.press("greater_than_sign", "S", "less_than_sign", "c")
-    await visitor.until(lambda: isinstance(visitor.app.screen, ColumnsScreen), "the columns")
+    await visitor.until(lambda: isinstance(visitor.app.screen, SwitchScreen), "the columns")
     await visitor.press("enter", "enter", "escape")
     await visitor.until(lambda: visitor.is_browsing, "the tree")
     await visitor.press("home", "f")

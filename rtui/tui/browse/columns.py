@@ -7,19 +7,13 @@ least telling ones go first, never the one that rows are sorted by.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
-from textual import on
-from textual.content import Content
-from textual.widgets import OptionList
-
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.choice import ListScreen
-from rtui.tui.kit.styled_text import literal
 
 
 class TreeColumn(StrEnum):
@@ -266,25 +260,6 @@ def sort_at(layout: RowLayout, x: int) -> Sort | None:
             found = (sort for column in shown for sort, columns in SORT_COLUMNS.items() if column in columns)
             return next(found, None)
     return None
-
-
-class ColumnsScreen(ListScreen[None]):
-    """Switches columns on and off; each change shows at once."""
-
-    def __init__(self, chosen: frozenset[TreeColumn], on_change: Callable[[frozenset[TreeColumn]], None]) -> None:
-        self._chosen = chosen
-        self._on_change = on_change
-        super().__init__(literal("Columns"), "enter switches · esc closes", *map(self._prompt, TreeColumn))
-
-    @on(OptionList.OptionSelected)
-    def _switched(self, event: OptionList.OptionSelected) -> None:
-        column = list(TreeColumn)[event.option_index]
-        self._chosen ^= {column}
-        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(column))
-        self._on_change(self._chosen)
-
-    def _prompt(self, column: TreeColumn) -> Content:
-        return Content(f"[{'x' if column in self._chosen else ' '}] {column.value}")
 
 
 SORTS: Final = {

@@ -18,7 +18,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing_status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.columns import ColumnsScreen, TreeColumn
+from rtui.tui.browse.columns import TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_pane import DetailPane
@@ -36,6 +36,7 @@ from rtui.tui.browse.value_commands import SHARED
 from rtui.tui.browse.value_prompt import prompt_hint
 from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput
+from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S
@@ -312,7 +313,8 @@ class BrowseScreen(TreePlaces):
             self.tree_pane.schema.view.choose_columns(columns)
             self.settings.choose("tree.columns", tuple(one for one in TreeColumn if one in columns))
 
-        self.app.push_screen(ColumnsScreen(tree.columns, choose))
+        titles = {column: literal(column.value) for column in TreeColumn}
+        self.app.push_screen(SwitchScreen(literal("Columns"), titles, tree.columns, choose))
 
     def action_divide(self, step: int) -> None:
         """Make the tree so many percent wider."""

@@ -6,14 +6,9 @@ from collections.abc import Iterator
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from textual import on
-from textual.content import Content
-from textual.widgets import OptionList
-from textual.widgets.option_list import Option
-
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.target import Target
-from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.choice import AnswerScreen
 from rtui.tui.kit.styled_text import literal
 
 if TYPE_CHECKING:
@@ -29,20 +24,14 @@ class Answer(Enum):
     END = "end"
 
 
-class LeaveScreen(ListScreen[Answer]):
+class LeaveScreen(AnswerScreen[Answer]):
     """Asks what becomes of an analysis when another server or database is chosen; Escape stays."""
 
     def __init__(self, status: AnalysisStatus, before: Target, after: Target, *, can_wait: bool) -> None:
         """`can_wait` says whether the session may be kept, to be come back to."""
-        self._answers = [*_answers(status, before, after, can_wait=can_wait)]
-        about = Option(Content(status.so_far), disabled=True)
+        answers = [*_answers(status, before, after, can_wait=can_wait)]
         title = literal("An analysis is under way")
-        super().__init__(title, "enter chooses · esc stays", about, *(Content(text) for _, text in self._answers))
-        self.options.highlighted = 1
-
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._answers[event.option_index - 1][0])
+        super().__init__(title, "enter chooses · esc stays", answers, about=status.so_far)
 
 
 def _answers(

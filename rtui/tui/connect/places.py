@@ -10,7 +10,6 @@ from typing import Final, NamedTuple
 from textual import on
 from textual.content import Content
 from textual.widgets import OptionList
-from textual.widgets.option_list import Option
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText, display_text
@@ -18,7 +17,7 @@ from rtui.server.profiles import Profiles
 from rtui.server.recent import RecentServers
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target, parse_target
-from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.choice import AnswerScreen, ListScreen
 from rtui.tui.kit.styled_text import joined, literal
 
 MOST_NAME_CELLS: Final = 32
@@ -119,28 +118,26 @@ class ServersScreen(ListScreen[Target | None]):
             self.dismiss(target)
 
 
-class DatabasesScreen(ListScreen[int | None]):
+class DatabasesScreen(AnswerScreen[int | None]):
     """Returns the number of the database that was chosen, None when none was."""
 
     def __init__(self, current: int, sizes: Mapping[int, int] | None) -> None:
         """`sizes` are the keys of databases that hold any; None where the server does not say."""
-        self._numbers = sorted({0, current, *(sizes or ())})
-        about = Option(Content(databases_text(current, sizes)), disabled=True)
-        entries = [
-            Content(f"db{number:<4} {_keys_of(sizes, number)}{' · here' if number == current else ''}")
-            for number in self._numbers
+        numbers = sorted({0, current, *(sizes or ())})
+        answers = [
+            (number, SafeText(f"db{number:<4} {_keys_of(sizes, number)}{' · here' if number == current else ''}"))
+            for number in numbers
         ]
-        super().__init__(literal("Databases"), "enter browses · esc closes", about, *entries)
-        self.options.highlighted = self._numbers.index(current) + 1
+        super().__init__(
+            *(literal("Databases"), "enter browses · esc closes", answers),
+            about=databases_text(current, sizes),
+            at=numbers.index(current),
+        )
 
     def show_count(self, count: int | None) -> None:
         """Say how many databases there are, once that is known."""
         if count is not None:
             self.options.border_title = Content(f"{fmt.counted(count, 'database')}")
-
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(self._numbers[event.option_index - 1])
 
 
 MOST_NAMED: Final = 3

@@ -10,10 +10,8 @@ from typing import ClassVar, Final, Protocol
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
-from textual.content import Content
 from textual.dom import DOMNode
 from textual.widget import Widget
-from textual.widgets import OptionList
 
 from rtui.analysis.query.completion import Vocabulary
 from rtui.analysis.query.matches import Order
@@ -30,7 +28,7 @@ from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table
 from rtui.tui.find.found_view import FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar
-from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
@@ -97,25 +95,6 @@ def new_rows(
         return FoundRows(search, shown, note=note)
     search = session.search(query, facts_of(shown), order, asks_server=asks_server)
     return FoundRows(search, shown, sort, is_reversed, note=note)
-
-
-class FoundColumnsScreen(ListScreen[None]):
-    """Switches columns on and off."""
-
-    def __init__(self, chosen: Sequence[str], on_change: Callable[[tuple[str, ...]], None]) -> None:
-        self._chosen, self._on_change = set(chosen), on_change
-        self._names = [name for name in COLUMNS if name != "key"]
-        super().__init__(literal("Columns"), "enter switches · esc closes", *map(self._prompt, self._names))
-
-    @on(OptionList.OptionSelected)
-    def _switched(self, event: OptionList.OptionSelected) -> None:
-        name = self._names[event.option_index]
-        self._chosen ^= {name}
-        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(name))
-        self._on_change(tuple(one for one in COLUMNS if one in self._chosen))
-
-    def _prompt(self, name: str) -> Content:
-        return Content(f"[{'x' if name in self._chosen else ' '}] {COLUMNS[name].column.title}")
 
 
 class FindScreen(RunScreen[bytes | None]):
@@ -357,8 +336,8 @@ class FindScreen(RunScreen[bytes | None]):
     def action_columns(self) -> None:
         """Choose columns."""
 
-        def choose(columns: tuple[str, ...]) -> None:
-            self.rows.columns = ("key", *(name for name in columns if name != "key"))
+        def choose(columns: frozenset[str]) -> None:
+            self.rows.columns = ("key", *(name for name in titles if name in columns))
             if self.rows.sort is not None and SORTS[self.rows.sort].column.id not in self.rows.columns:
                 self.rows.sort = None
             self.view.body.use(self.rows)
@@ -372,7 +351,8 @@ class FindScreen(RunScreen[bytes | None]):
                 text = SafeText(f"{names}: asked when R searches again.")
                 self.notify(text, title="Not asked yet", markup=False, timeout=6)
 
-        self.app.push_screen(FoundColumnsScreen(self.rows.columns, choose), closed)
+        titles = {name: SafeText(one.column.title) for name, one in COLUMNS.items() if name != "key"}
+        self.app.push_screen(SwitchScreen(literal("Columns"), titles, self.rows.columns, choose), closed)
 
     def _copies(self) -> list[Copy]:
         record = self.view.body.record

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar, Literal, LiteralString
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import ClassVar, Generic, Literal, LiteralString, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -20,6 +20,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, literal
+
+K = TypeVar("K")
 
 
 class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
@@ -100,18 +102,62 @@ class ListScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
         yield self.options
 
 
-class ChoiceScreen(ListScreen[int | None]):
-    """Returns the number of the chosen entry, None when nothing was chosen."""
+class AnswerScreen(ListScreen[ScreenResultType]):
+    """Returns the answer that was chosen."""
 
-    def __init__(self, title: SafeText, entries: Sequence[SafeText]) -> None:
-        super().__init__(title, "enter chooses · esc closes", *map(Content, entries))
+    def __init__(
+        self,
+        title: SafeText,
+        subtitle: LiteralString,
+        answers: Sequence[tuple[ScreenResultType, SafeText]],
+        *,
+        about: SafeText | None = None,
+        at: int = 0,
+    ) -> None:
+        """`about` stands over the answers, `at` is the number of the one that the cursor begins on."""
+        above = [] if about is None else [Option(Content(about), disabled=True)]
+        super().__init__(title, subtitle, *above, *(Content(text) for _, text in answers))
+        self._answers = [*(None for _ in above), *(answer for answer, _ in answers)]
+        self.options.highlighted = len(above) + at
 
     @on(OptionList.OptionSelected)
     def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_index)
+        self.dismiss(self._answers[event.option_index])
 
 
-class QuitScreen(ListScreen[bool]):
+class ChoiceScreen(AnswerScreen[int | None]):
+    """Returns the number of the chosen entry, None when nothing was chosen."""
+
+    def __init__(self, title: SafeText, entries: Sequence[SafeText]) -> None:
+        super().__init__(title, "enter chooses · esc closes", [*enumerate(entries)])
+
+
+class SwitchScreen(ListScreen[None], Generic[K]):
+    """Switches entries on and off; each change shows at once."""
+
+    def __init__(
+        self,
+        title: SafeText,
+        entries: Mapping[K, SafeText],
+        chosen: Collection[K],
+        on_change: Callable[[frozenset[K]], object],
+    ) -> None:
+        """`entries` is what can be switched with its text; `on_change` is called with what is on."""
+        self._entries, self._chosen, self._on_change = entries, frozenset(chosen), on_change
+        super().__init__(title, "enter switches · esc closes", *map(self._prompt, entries))
+
+    @on(OptionList.OptionSelected)
+    def _switched(self, event: OptionList.OptionSelected) -> None:
+        entry = [*self._entries][event.option_index]
+        self._chosen ^= {entry}
+        event.option_list.replace_option_prompt_at_index(event.option_index, self._prompt(entry))
+        self._on_change(self._chosen)
+
+    def _prompt(self, entry: K) -> Content:
+        return Content(f"[{'x' if entry in self._chosen else ' '}] {self._entries[entry]}")
+
+
+class QuitScreen(AnswerScreen[bool]):
     """Asks whether to quit although something is lost; returns whether."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -121,10 +167,5 @@ class QuitScreen(ListScreen[bool]):
 
     def __init__(self, lost: SafeText) -> None:
         """`lost` is a sentence on what is lost; the cursor begins on the answer that loses nothing."""
-        entries = Option(Content(lost), disabled=True), Content("Stay"), Content("Quit")
-        super().__init__(literal("Quit?"), "q quits · esc stays", *entries)
-        self.options.highlighted = 1
-
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_index == 2)
+        answers = [(False, literal("Stay")), (True, literal("Quit"))]
+        super().__init__(literal("Quit?"), "q quits · esc stays", answers, about=lost)

@@ -8,12 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from textual import on
-from textual.content import Content
-from textual.widgets import OptionList
-
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.choice import ListScreen
+from rtui.tui.kit.choice import AnswerScreen
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.styled_text import literal
 
@@ -34,15 +30,10 @@ def sort_commands(
     )  # fmt: skip
 
 
-class SortScreen(ListScreen[int | None]):
+class SortScreen(AnswerScreen[int | None]):
     """Returns the number of what rows are to be sorted by, None when nothing was chosen."""
 
     def __init__(self, names: Sequence[SafeText], now: int) -> None:
         """`now` is the number of what they are sorted by."""
-        entries = [Content(f"{'•' if at == now else ' '} {name}") for at, name in enumerate(names)]
-        super().__init__(literal("Sort by"), "enter sorts · esc closes", *entries)
-        self.options.highlighted = now
-
-    @on(OptionList.OptionSelected)
-    def _chosen(self, event: OptionList.OptionSelected) -> None:
-        self.dismiss(event.option_index)
+        answers = [(at, SafeText(f"{'•' if at == now else ' '} {name}")) for at, name in enumerate(names)]
+        super().__init__(literal("Sort by"), "enter sorts · esc closes", answers, at=now)

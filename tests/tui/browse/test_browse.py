@@ -15,11 +15,10 @@ from rtui.server.browsing_status import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
-from rtui.tui.browse.columns import ColumnsScreen
 from rtui.tui.browse.detail_lines import Tab
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 
@@ -188,7 +187,7 @@ async def test_pause_pace_and_cost() -> None:
 async def test_columns_can_be_switched_off() -> None:
     async with browsing() as user:
         await user.pilot.press("c")
-        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, ColumnsScreen))
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, SwitchScreen))
         await user.pilot.press("enter")
         await user.pilot.press("escape")
         await user.settled()
