@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import click
 
+from rtui.cli.arguments import WholeNumber
 from rtui.cli.options import (
     HELP,
     ConnectionOptions,
@@ -26,7 +27,7 @@ from rtui.cli.options import (
     take_separators,
     terminal_options,
 )
-from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, BrowseOptions
+from rtui.server.options import DEFAULT_MEMORY_BUDGET_BYTES, KEPT_ROWS, MOST_KEPT_ROWS, BrowseOptions
 from rtui.server.wire.target import Target
 
 _SIZE: Final = re.compile(r"([0-9]{1,12})\s*([kmgt]?)(?:i?b)?", re.ASCII | re.IGNORECASE)
@@ -60,6 +61,13 @@ def _has_places() -> bool:
     metavar="SIZE",
     callback=_size,
     help="For the names of keys, then only counts are kept (512M).",
+)
+@click.option(
+    "--keep-rows",
+    "keep_rows",
+    metavar="N",
+    type=WholeNumber(0, MOST_KEPT_ROWS),
+    help=f"Rows of an analysis kept in memory to answer queries; 0 for none ({KEPT_ROWS:,}).",
 )
 @click.option(
     "--resume/--no-resume", default=True, help="Go on with an unfinished scan of this server, or start again."

@@ -35,6 +35,13 @@ def remove_saved_analyses() -> None:
     shutil.rmtree(state_folder() / "analyses", ignore_errors=True)
 
 
+def rows_folder() -> Path:
+    """Return the folder of the private files in which rows of analyses are kept until rtui ends. It may not exist."""
+    import platformdirs  # noqa: PLC0415 - few need it
+
+    return platformdirs.user_cache_path("rtui", appauthor=False) / "rows"
+
+
 def server_digest(label: str, db: int) -> str:
     """Return the name of what is kept of one server and database: 32 hexadecimal digits, by a target's label."""
     return hashlib.sha256(f"{label} {db}".encode("utf-8", "surrogateescape")).hexdigest()[:32]

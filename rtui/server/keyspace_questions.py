@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.files import rows_folder
 from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.options import AnalysisOptions, BrowseOptions, FindOptions
+from rtui.server.options import KEPT_ROWS, AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.passes import Passes
 from rtui.server.scan.progress import Progress
 
@@ -63,8 +64,8 @@ class KeyspaceQuestions:
                     pace=pace,
                     columns=given.columns,
                     registry=given.registry,
-                    keep_rows=given.keep_rows,
-                    rows_folder=given.rows_folder,
+                    keep_rows=KEPT_ROWS if given.keep_rows is None else given.keep_rows,
+                    rows_folder=rows_folder() if given.rows_in_files else None,
                 )
 
             home = self._deployment.home

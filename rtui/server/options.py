@@ -27,7 +27,10 @@ DEFAULT_MEMORY_BUDGET_BYTES: Final = 512 << 20
 """Memory for the names of keys; beyond it only counts are kept."""
 
 KEPT_ROWS: Final = 5_000_000
-"""Rows of an analysis that are kept in memory at most, see `table.rows`."""
+"""Rows of an analysis that are kept in memory unless another number is asked for."""
+
+MOST_KEPT_ROWS: Final = 1_000_000_000
+"""No larger number can be asked for."""
 
 DemoDay = Literal["bad", "good"]
 """Whether the demo has what rtui finds wrong: by default it has."""
@@ -52,10 +55,10 @@ class BrowseOptions:
     columns: Columns | None = None
     """What an analysis asks of which keys; None for what suits the number of keys."""
     memory_budget_bytes: int = DEFAULT_MEMORY_BUDGET_BYTES
-    keep_rows: int = KEPT_ROWS
-    """Rows of an analysis that are kept in memory."""
-    rows_folder: Path | None = None
-    """Where more rows are kept in private files; None for nowhere: then none are kept of so many."""
+    keep_rows: int | None = None
+    """Rows of an analysis that are kept in memory at most; None for KEPT_ROWS."""
+    rows_in_files: bool = False
+    """Keep further rows in private files; else none are kept of so many."""
     ascii_only: bool = False
     on_console: bool = False
     """Draw with characters that the fonts of the Linux console have."""

@@ -163,7 +163,9 @@ class RtuiApp(Navigation):
             return self._given_session
         from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
 
-        session = BrowsingSession(self.options)
+        options, rows = self.options, self.settings.settings.rows
+        keep = rows.keep if options.keep_rows is None else options.keep_rows
+        session = BrowsingSession(replace(options, keep_rows=keep, rows_in_files=rows.files))
         if self.recorder is not None:
             self.recorder.attach(session.log, session.target.db)
             session.deployment.on_change.append(partial(self.recorder.end, "cluster"))
@@ -288,11 +290,13 @@ class RtuiApp(Navigation):
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
         """Remember a server that was connected to, unless there is no place to write to; tidy that place up."""
-        from rtui.server.files import remove_saved_analyses  # noqa: PLC0415 - in a thread, once the tree is there
+        from rtui.server.files import remove_saved_analyses, rows_folder  # noqa: PLC0415 - in a thread, with the tree there
+        from rtui.table.private_folder import remove_left  # noqa: PLC0415 - likewise
 
         with contextlib.suppress(OSError):
             recent.add(target)
         remove_saved_analyses()
+        remove_left(rows_folder())
 
     def action_servers(self) -> None:
         """Choose another server to browse."""

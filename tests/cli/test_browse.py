@@ -51,6 +51,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[BrowseOptions]:
         ("--memory-budget 2GiB", BrowseOptions(memory_budget_bytes=2 << 30)),
         ("--memory-budget 1000000", BrowseOptions(memory_budget_bytes=1_000_000)),
         ("--ascii --theme rtui-light --no-resume", BrowseOptions(ascii_only=True, theme="rtui-light", resume=False)),
+        ("--keep-rows 0", BrowseOptions(keep_rows=0)),
         ("--no-keep", BrowseOptions()),
         ("--match \udcff*", BrowseOptions(match=b"\xff*")),
     ],
@@ -96,7 +97,9 @@ def test_without_a_terminal_it_says_so(
     assert started == []
 
 
-@pytest.mark.parametrize("line", ["--separator=", "--columns size", "--memory-budget 0", "--demo-keys 0", "--type="])
+@pytest.mark.parametrize(
+    "line", ["--separator=", "--columns size", "--memory-budget 0", "--keep-rows -1", "--demo-keys 0", "--type="]
+)
 def test_options_that_make_no_sense(line: str, started: list[BrowseOptions]) -> None:
     assert run(line.split()) == 2
     assert started == []

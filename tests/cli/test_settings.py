@@ -50,6 +50,7 @@ def test_it_sets_prints_and_forgets_one(folder: Path) -> None:
         (("thene", "x"), "There is no setting thene. Did you mean theme?"),
         (("thene",), "There is no setting thene."),
         (("ascii", "maybe"), "ascii: expected `bool`, got `str`."),
+        (("rows.keep", "2000000000"), "rows.keep: expected `int` <= 1000000000."),
         (("theme", "x", "--reset"), "Give either a value or --reset."),
         (("keys.browse.filtr", "x"), "There is no command browse.filtr. Did you mean browse.filter?"),
     ],

@@ -20,6 +20,7 @@ from msgspec import Meta
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.server.files import atomic_file, config_folder, reason_of
+from rtui.server.options import MOST_KEPT_ROWS
 
 MAX_SETTINGS_BYTES: Final = 1 << 20
 """A larger file is refused."""
@@ -61,6 +62,18 @@ class TreeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit
     ] = "keys"
 
 
+class RowsSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which rows of an analysis are kept to answer queries."""
+
+    keep: Annotated[
+        Annotated[int, Meta(ge=0, le=MOST_KEPT_ROWS)] | None,
+        Meta(description="Rows of an analysis kept in memory at most, 0 for none; --keep-rows comes first."),
+    ] = None
+    files: Annotated[
+        bool, Meta(description="Keep further rows in private files in the cache folder until rtui ends.")
+    ] = False
+
+
 class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Everything that can be remembered; each has what holds without a file as its default."""
 
@@ -68,6 +81,7 @@ class Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     ascii: Annotated[bool, Meta(description="Draw with ASCII only, as with --ascii.")] = False
     panel: Annotated[str | None, Meta(description="Panel that an analysis shows first.")] = None
     tree: TreeSettings = TreeSettings()
+    rows: RowsSettings = RowsSettings()
     colouring: Annotated[
         Literal["ttl", "idle", "type"], Meta(description="What the colours of the memory chart stand for.")
     ] = "ttl"

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rtui.analysis.humanize import Mark
+from rtui.server.files import rows_folder
 from rtui.server.key_search import Stage
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.app import RtuiApp
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.kit.settings import SettingsFile
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.find.test_find_screen import said
@@ -37,9 +40,14 @@ def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def analysed(server: Server, folder: Path, **options: Any) -> AsyncIterator[Visitor]:
+async def analysed(
+    server: Server, folder: Path, *, with_files: bool = False, keep_rows: int | None = None
+) -> AsyncIterator[Visitor]:
     """The tree after an analysis of all keys."""
-    async with visiting(target_of(server), folder, pace="full", **options) as visitor:
+    settings = SettingsFile()
+    settings.choose("rows.files", with_files)
+    options = BrowseOptions(target_of(server), pace="full", keep_rows=keep_rows)
+    async with visiting(options.target, folder, app=RtuiApp(options, settings=settings)) as visitor:
         await visitor.whole()
         user = Operator(visitor, server)
         await user.asked_every_key()
@@ -145,13 +153,13 @@ async def test_as_many_rows_are_kept_as_are_wanted(valkey: Server, tmp_path: Pat
         assert screen.search.as_of_s is None
     async with analysed(valkey, tmp_path / "some", keep_rows=23_999) as visitor:
         assert visitor.session.analysis.rows is None
-    async with analysed(valkey, tmp_path / "files", keep_rows=9_000, rows_folder=tmp_path / "cache") as visitor:
-        assert len([*(tmp_path / "cache").glob("rows-*/*.parquet")]) >= 1
+    async with analysed(valkey, tmp_path / "files", keep_rows=9_000, with_files=True) as visitor:
+        assert len([*rows_folder().glob("rows-*/*.parquet")]) >= 1
         screen = await search(visitor, "cart type:string")
         assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
         assert screen.search.as_of_s is not None
         await visitor.session.close()
-        assert not [*(tmp_path / "cache").iterdir()]
+        assert not [*rows_folder().iterdir()]
 
 
 async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, tmp_path: Path) -> None:

@@ -43,6 +43,8 @@ def test_no_file_means_what_holds_by_default(path: Path) -> None:
         "tree.columns": None,
         "tree.width": None,
         "tree.sort": "keys",
+        "rows.keep": None,
+        "rows.files": False,
     }
     assert not path.exists()
 
