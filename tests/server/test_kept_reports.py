@@ -18,6 +18,7 @@ from rtui.server.kept_reports import KeptReports, NotKeptError, all_kept, read_k
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from tests.made_report import made_report
+from tests.server.scanned import numbered, plant
 from tests.server.targets import eventually, target_of
 from tests.servers import Server
 
@@ -178,7 +179,7 @@ async def test_what_a_long_analysis_has_found_is_kept_when_it_is_left(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rtui.server.analysis_session.ASK_FROM_S", 0.0)
-    valkey.admin.eval("for i=1,150000 do redis.call('SET', 'k:'..i, i) end", 0)
+    plant(valkey, numbered(150_000))
     connection = Connection(target_of(valkey))
     await connection.open()
     kept = KeptReports(connection.target.label, 0, tmp_path)

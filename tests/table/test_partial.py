@@ -84,7 +84,7 @@ def content(one: Partial) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@settings(max_examples=examples(80))
+@settings(max_examples=examples(30))
 @given(ROWS, ROWS, ROWS)
 def test_the_order_and_grouping_of_what_is_added_says_nothing(first: Rows, second: Rows, third: Rows) -> None:
     whole_one = content(partial_of(first + second + third))

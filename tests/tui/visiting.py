@@ -30,7 +30,7 @@ from rtui.tui.browse.screen import BrowseScreen
 
 W = TypeVar("W", bound=Widget)
 
-PATIENCE_S: Final = 20.0
+PATIENCE_S: Final = 40.0
 """How long something may take to show; a test that waits so long fails."""
 
 FIRST_LOOK_S: Final = 0.003
