@@ -55,17 +55,20 @@ class NodeIndex:
 
     def add(self, hashes: NDArray[np.uint64], nodes: NDArray[np.int32]) -> None:
         """Hold more nodes, which are not held."""
-        is_held = self._hashes != 0
-        if 2 * (self._count + len(nodes)) > len(self._hashes) or len(nodes) > MOST_ADDED:
-            both = np.concatenate((self._hashes[is_held], hashes)), np.concatenate((self._nodes[is_held], nodes))
-            self.rebuild(*both)
-            return
-        self._count += len(nodes)
-        for one, node in zip(hashes.tolist(), nodes.tolist(), strict=True):
+        is_many = 2 * (self._count + len(nodes)) > len(self._hashes) or len(nodes) > MOST_ADDED
+        for at, (one, node) in enumerate(zip(hashes.tolist(), nodes.tolist(), strict=True)):
             slot = one >> int(self._bits)
-            while self._hashes[slot]:
+            while not is_many and self._hashes[slot]:
                 slot += 1
+            if is_many or slot == len(self._hashes) - 1:  # the last one stays free: there every search ends
+                is_held = self._hashes != 0
+                self.rebuild(
+                    np.concatenate((self._hashes[is_held], hashes[at:])),
+                    np.concatenate((self._nodes[is_held], nodes[at:])),
+                )
+                return
             self._hashes[slot], self._nodes[slot] = one, node
+            self._count += 1
 
 
 def below(parents: NDArray[np.int32], names: NDArray[np.uint64]) -> NDArray[np.uint64]:
