@@ -121,7 +121,7 @@ class Partial:
 
     def add_placed(self, table: pl.DataFrame, nodes: Whole, *, is_unread: bool = False) -> pl.DataFrame:
         """Add rows whose nodes are known already, with a column `asked_ms`; as `add`."""
-        rows = _Rows(table, self._types_of(table["type"]))
+        rows = Columns(table, self._types_of(table["type"]))
         if is_unread:
             self.unread += table.height
         else:
@@ -145,7 +145,7 @@ class Partial:
         self.shrink()
         return entered
 
-    def _count(self, chunk: Chunk, rows: _Rows) -> None:
+    def _count(self, chunk: Chunk, rows: Columns) -> None:
         counts = np.zeros((len(chunk.used), FREQUENCY.stop), np.int64)
         counts[:, KEYS] = chunk.keys
         for column, edges, (values, known) in (
@@ -173,13 +173,13 @@ class Partial:
         self.strings.add(chunk.used, figures)
         carried(self.strings.rows[:, LOW : HIGH + 1])
 
-    def _add_lengths(self, rows: _Rows) -> None:
+    def _add_lengths(self, rows: Columns) -> None:
         known = rows.has_length & (rows.types > 0)
         if known.any():
             by_type = Chunk(2 * rows.types[known] + rows.is_sampled[known])
             self.lengths.add(by_type, rows.lengths[known], np.ones(len(by_type.groups), np.bool_))
 
-    def _judge(self, rows: _Rows) -> None:
+    def _judge(self, rows: Columns) -> None:
         """Count keys above the thresholds, as far as is known."""
         for number in np.flatnonzero(np.bincount(rows.types)).tolist():
             key_type = self.types[number]
@@ -276,12 +276,13 @@ class Partial:
         self.examples = self.examples.taken(to_nodes)
 
 
-class _Rows:
+class Columns:
     """The columns of a chunk as arrays, each with the rows of which it is known."""
 
     def __init__(self, table: pl.DataFrame, types: Whole) -> None:
-        self._table = table
+        self.table = table
         self.types = types
+        """The number of the type of each row."""
         self.memory, self.has_memory = self.column("memory_bytes")
         self.lengths, self.has_length = self.column("length")
         self.expires_ms, self.has_ttl = self.column("expires_ms")
@@ -292,5 +293,5 @@ class _Rows:
 
     def column(self, name: str) -> tuple[Whole, Flags]:
         """Return the numbers of a column, 0 where they are not known, and whether they are."""
-        column = self._table[name]
+        column = self.table[name]
         return column.fill_null(0).to_numpy(), column.is_not_null().to_numpy()

@@ -25,8 +25,8 @@ def _set(letters: bytes) -> Flags:
     return np.isin(np.arange(256), list(letters))
 
 
-_IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
-_IS_WORD: Final = _IS_DIGIT | _IS_LOWER | _IS_UPPER
+IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
+_IS_WORD: Final = IS_DIGIT | _IS_LOWER | _IS_UPPER
 _IS_HEX: Final = _set(_DIGITS + b"abcdefABCDEF")
 _IS_VOWEL: Final = _set(b"AEIOUYaeiouy")
 _CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -41,9 +41,9 @@ for _at, _of in enumerate(_FIELDS):
 
 _DASHES: Final = np.array([8, 13, 18, 23])
 _UUID: Final = 36
-_UUID_WORDS: Final = np.append(0, _DASHES + 1)
+UUID_WORDS: Final = np.append(0, _DASHES + 1)
 _UUID_DIGITS: Final = np.setdiff1d(np.arange(_UUID), _DASHES)
-_ULID: Final = 26
+ULID: Final = 26
 _HASH: Final = 8
 _IS_TOKEN_LENGTH: Final = np.isin(np.arange(512), [21, 22, 32, 43])
 _LONG_NUMBER: Final = 6
@@ -53,7 +53,7 @@ _LONGEST_GROUP: Final = 4
 _SHORTEST_IP6, _LONGEST_IP6 = 7, 40
 """Bytes of an address, the longest with a zero byte behind it."""
 _ZERO: Final = ord("0")
-_NO_DIGITS: Final = np.where(_IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
+NO_DIGITS: Final = np.where(IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
 LABELS: Final = (None, b"{email}", b"{id}", b"{ip}")
 """What whole segments are told to be; None where nothing is told."""
@@ -98,9 +98,9 @@ class Words:
         self._is_low_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.low_hex)
         self._is_high_hash = has_both & (of_words.lengths >= _HASH) & (of_words.letters == of_words.high_hex)
         has_both &= ~self._is_low_hash & ~self._is_high_hash
-        self._is_ulid = has_both & (of_words.lengths == _ULID)
+        self._is_ulid = has_both & (of_words.lengths == ULID)
         begins = self._word_starts[self._is_ulid]
-        texts = joined[begins[:, None] + np.arange(_ULID)]
+        texts = joined[begins[:, None] + np.arange(ULID)]
         is_ulid = _IS_ULID[texts].all(axis=1) | _IS_LOW_ULID[texts].all(axis=1)
         self._is_ulid[self._is_ulid] = is_ulid & (joined[begins] <= ord("7"))
         self._is_token = has_both & (of_words.lengths >= 21) & (of_words.lengths <= 64) & ~self._is_ulid
@@ -125,26 +125,30 @@ class Words:
             joined, some = self._bytes.copy(), is_number & self.is_plain[self._segment_of]
             joined[each_place(starts[some], lengths[some])] = _ZERO
         else:
-            joined = _NO_DIGITS.take(self._bytes)
+            joined = NO_DIGITS.take(self._bytes)
         joined[self._uuids[:, None] + _UUID_DIGITS] = _ZERO
         is_left, letters = np.ones(len(joined), bool), np.zeros(len(starts), np.uint64)
         fills = [(b"a", self._is_low_hash), (b"A", self._is_high_hash), (b"U", self._is_ulid), (b"z", self._is_token)]
         for fill, which in fills + [(b"0", is_number)] * is_loose:
             letters[which] = fill[0]
-        letters[np.searchsorted(starts, self._uuids[:, None] + _UUID_WORDS)] = 0
+        letters[np.searchsorted(starts, self._uuids[:, None] + UUID_WORDS)] = 0
         filled = np.flatnonzero(letters)
         joined[starts[filled]] = letters[filled].astype(np.uint8)
         is_left[each_place(starts[filled] + 1, lengths[filled] - 1)] = False
-        # which words were filled in: others may look like these now
-        offsets = filled - np.append(0, self._last_words)[self._segment_of[filled]]
-        sums = np.zeros(len(starts) + 1, np.uint64)
-        sums[filled + 1] = mixed(offsets.astype(np.uint64) << np.uint64(8) | letters[filled])
-        np.cumsum(sums, out=sums)
-        salts = sums[self._last_words] - sums[np.append(0, self._last_words[:-1])]
         kept = np.zeros(len(joined) + 1, np.int64)
         np.cumsum(is_left, out=kept[1:])
-        found: Hashes = hashes(joined[is_left], kept[self.starts], kept[self.ends]) + salts
+        found: Hashes = hashes(joined[is_left], kept[self.starts], kept[self.ends]) + self.salts(letters)
         return found
+
+    def salts(self, letters: Hashes) -> Hashes:
+        """Return by segment which of its words were filled in, and with which letter: others may look like these."""
+        filled = np.flatnonzero(letters)
+        offsets = filled - np.append(0, self._last_words)[self._segment_of[filled]]
+        sums = np.zeros(len(letters) + 1, np.uint64)
+        sums[filled + 1] = mixed(offsets.astype(np.uint64) << np.uint64(8) | letters[filled])
+        np.cumsum(sums, out=sums)
+        salts: Hashes = sums[self._last_words] - sums[np.append(0, self._last_words[:-1])]
+        return salts
 
     def labels(self) -> NDArray[np.uint8]:
         """Return which of `LABELS` each segment is."""
@@ -256,7 +260,7 @@ def _are_ip6(texts: Bytes) -> Flags:
     is_short = (
         (doubled == 1) & (colons < _GROUPS) & is_used & is_colon[:, _LONGEST_GROUP] & is_letter[:, 1:4].all(axis=1)
     )
-    has_letter = (is_letter & ~_IS_DIGIT[texts]).any(axis=1)
+    has_letter = (is_letter & ~IS_DIGIT[texts]).any(axis=1)
     found &= is_short | ((doubled == 0) & (colons == _GROUPS - 1) & has_letter)
     return found
 

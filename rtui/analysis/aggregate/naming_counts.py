@@ -111,17 +111,20 @@ class NamingCounts:
         made._whole = self._whole.copy()
         return made
 
+    def judged(self, keys: Sequence[bytes], entries: Sequence[int]) -> Iterator[tuple[int, bytes, int]]:
+        """Yield of each key its entry, or NO_PATTERN and its namespace, and what is found of its name and counted."""
+        for key, entry, found in zip(keys, entries, self._rules.found_in(keys, entries), strict=True):
+            if entry < 0:
+                yield entry, self._namespace(key)[1], found & self.kept
+            else:
+                yield entry, b"", found & self.enabled
+
     def add(self, keys: Sequence[bytes], entries: Sequence[int], memory_bytes: Sequence[int] | None) -> None:
         """Count keys; `entries` has the entry of each, or NO_PATTERN."""
-        kept, enabled, is_sample = self.kept, self.enabled, self._is_sample
-        for at, found in enumerate(self._rules.found_in(keys, entries)):
-            entry = entries[at]
-            found &= kept if entry < 0 else enabled  # noqa: PLW2901
+        for at, (entry, namespace, found) in enumerate(self.judged(keys, entries)):
             if found:
-                key = keys[at]
-                names = self._namespace(key) if entry < 0 else _NONE
                 size = None if memory_bytes is None else memory_bytes[at]
-                self._count(entry, names, found).add(key, size, is_sample=is_sample)
+                self._count(entry, namespace, found).add(keys[at], size, is_sample=self._is_sample)
         self._bound()
 
     def add_counted(self, counted: Iterable[CountedName]) -> None:
@@ -129,16 +132,15 @@ class NamingCounts:
         for entry, namespace, found, keys, memory_keys, memory_bytes, examples in counted:
             found &= self.kept if entry < 0 else self.enabled  # noqa: PLW2901
             if found:
-                names = (self._namespace(namespace)[0], namespace) if entry < 0 else _NONE
-                self._count(entry, names, found).add_counted(keys, memory_keys, memory_bytes, examples)
+                self._count(entry, namespace, found).add_counted(keys, memory_keys, memory_bytes, examples)
         self._bound()
 
-    def _count(self, entry: int, names: tuple[bytes, bytes], found: int) -> KeyCount:
-        """Return the count for keys of an entry or a namespace, of which `names` are the first segment and two."""
-        first, namespace = names
-        known = self._found.get((entry, namespace, found))
+    def _count(self, entry: int, longest: bytes, found: int) -> KeyCount:
+        """Return the count for keys of an entry, or of a namespace, the longest that they have."""
+        known = self._found.get((entry, longest, found))
         if known is not None:
             return known
+        first, namespace = (self._namespace(longest)[0], longest) if entry < 0 else _NONE
         if first in self._whole:
             namespace = first
         elif namespace != first and namespace not in self._second[first]:
@@ -147,7 +149,7 @@ class NamingCounts:
                 self._join(first)
                 namespace = first
         count = self._counts[Place(entry, namespace), found]
-        if namespace == names[1]:
+        if namespace == longest:
             self._found[entry, namespace, found] = count
         return count
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 from zlib import crc32
 
 from rtui.analysis.aggregate.key_count import KeyCount, copied
@@ -48,6 +48,10 @@ class CountedEntries(NamedTuple):
     lives: Sequence[tuple[int, int, int]]
     """Of entries that expect a least TTL: keys that expire, and the most that one of them has left, in ms."""
     examples: Sequence[tuple[int, Sequence[bytes]]]
+
+
+CountedBreach: TypeAlias = tuple[int, Breach, bool, int, int, int, Sequence[bytes]]
+"""Keys of an entry that break the same, apart for those that do not stand for others: keys, as in `CountedName`."""
 
 
 class EntryCounts:
@@ -146,6 +150,11 @@ class EntryCounts:
             for key in keys_of_entry:
                 shown.show(key)
             self._limits[index] = shown.limit
+
+    def add_broken(self, counted: Iterable[CountedBreach]) -> None:
+        """Add that keys that were counted elsewhere break something."""
+        for index, breach, is_sampled, keys, memory_keys, memory_bytes, examples in counted:
+            self._broken[index, breach, is_sampled].add_counted(keys, memory_keys, memory_bytes, examples)
 
     def bounds(self) -> list[tuple[tuple[int, int], tuple[int, int], tuple[int, int]]]:
         """Return what TTL, size and length may be, by entry and last for keys without one."""

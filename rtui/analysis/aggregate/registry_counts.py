@@ -8,7 +8,7 @@ from copy import copy
 
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.naming_counts import CountedName, NamingCounts
-from rtui.analysis.aggregate.registered import CountedEntries, EntryCounts
+from rtui.analysis.aggregate.registered import CountedBreach, CountedEntries, EntryCounts
 from rtui.analysis.aggregate.registered_report import registry_report
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node
@@ -21,9 +21,9 @@ class RegistryCounts:
     """What is counted by one registry; parts that it has nothing about are left out."""
 
     def __init__(self, registry: Registry, *, is_sample: bool = False) -> None:
-        """`is_sample` where the keys are a random sample, whose bytes are to be estimated."""
         self.registry = registry
-        self._is_sample = is_sample
+        self.is_sample = is_sample
+        """Whether the keys are a random sample, whose bytes are to be estimated."""
         self.entries = EntryCounts(registry.entries, is_sample=is_sample)
         self.naming = NamingCounts(registry, is_sample=is_sample)
         self.pulls: dict[object, Callable[[], Iterator[None]]] = {}
@@ -73,8 +73,12 @@ class RegistryCounts:
             self.naming.add(batch.keys, found, batch.memory_bytes)
 
     def add_counted(self, counted: CountedEntries) -> None:
-        """Add keys that were counted elsewhere and break nothing, by entry."""
+        """Add keys that were counted elsewhere, by entry."""
         self._add(lambda: self.entries.add_counted(counted))
+
+    def add_broken(self, counted: Sequence[CountedBreach]) -> None:
+        """Add that keys that were counted elsewhere break something, by entry."""
+        self._add(lambda: self.entries.add_broken(counted))
 
     def add_names(self, counted: Sequence[CountedName]) -> None:
         """Add keys by what is found of their names that were counted elsewhere."""

@@ -19,6 +19,7 @@ from rtui.analysis.aggregate.aggregates import NOT_ASKED_S, Aggregates, Counted,
 from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.aggregate.from_table import TablePatterns, counted_patterns, encodings_of, lengths_of, slots_of
 from rtui.analysis.aggregate.lengths import Lengths
+from rtui.analysis.aggregate.registered_rows import RegisteredRows
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
 from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
@@ -131,6 +132,8 @@ class TableAggregates(Aggregates):
         self.partial = Partial(patterns, origin_min=self._scale.origin_min, top=scope.top, thresholds=thresholds)
         """What was folded."""
         self.slots = self._table_slots = _TableSlots()
+        counts = self.registered
+        self._registered_rows = None if counts is None else RegisteredRows(counts, batches_of)
 
     @property
     def summed_keys(self) -> int:
@@ -242,8 +245,8 @@ class TableAggregates(Aggregates):
                 Counter({key_type: now_sampled[key_type] - sampled[key_type] for key_type in now}),
             )
         )
-        if self.registered is not None:
-            self._register(batch for batch, _ in batches_of(table))
+        if self._registered_rows is not None:
+            self._registered_rows.add(table)
 
     def _keep(self, table: pl.DataFrame) -> None:
         if self._rows is not None:

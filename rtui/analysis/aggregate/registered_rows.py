@@ -1,0 +1,257 @@
+"""Counts rows of the key table by a registry, into the same counts as batches.
+
+Names of one shape (`rtui.table.name_shapes`) have one entry, one namespace and break the same rules, so each shape is
+matched and judged once, by one of its names; shapes are remembered. All else are sums by entry and by what is found.
+Names without a shape are counted as batches: those that are long or not in ASCII.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Final
+
+import numpy as np
+import polars as pl
+
+from rtui.analysis.aggregate.registered import CountedBreach, CountedEntries, Layout
+from rtui.analysis.aggregate.registry_counts import RegistryCounts
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.registry.expectations import NO_TTL, Breach, Ttl
+from rtui.registry.forms import IP, ULID
+from rtui.registry.matching import NO_PATTERN
+from rtui.registry.patterns import Literal, Pattern
+from rtui.registry.registry import Registry
+from rtui.table.examples import Examples
+from rtui.table.hashes import checksums_and_slots
+from rtui.table.name_shapes import LiteralText, NameShapes
+from rtui.table.partial import Columns
+from rtui.table.schema import keys_of
+from rtui.table.segments import Hashes
+from rtui.table.sums import Chunk, Flags, Whole, whole
+
+MOST_SHAPES: Final = 65_536
+"""Shapes that are remembered; when there are more, all are forgotten."""
+
+BatchesOf = Callable[[pl.DataFrame], Iterable[tuple[InspectedBatch, int]]]
+
+_LETTERS: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+_BITS: Final = (8, 4, 2, 1)
+"""Of the layout of a row: its TTL, memory and length are known, it stands for others."""
+_LAYOUTS: Final = 16
+
+_ANY_TTL: Final = Ttl("", may_be_missing=True)
+_LONGEST_MS: Final = (1 << 63) - 1
+
+
+class RegisteredRows:
+    """Counts rows, which have a column `asked_ms`, all of them or of a sample."""
+
+    def __init__(self, counts: RegistryCounts, batches_of: BatchesOf) -> None:
+        """`batches_of` divides rows into batches."""
+        self._counts, self._batches_of = counts, batches_of
+        self._registry = counts.registry
+        self._shapes = None if counts.is_sample else shapes_of(self._registry)
+        entries = self._registry.entries
+        bounds = counts.entries.bounds()
+        self._sizes, self._lengths = (np.array([of_entry[at] for of_entry in bounds], np.int64) for at in (1, 2))
+        """The least and the most by entry, the last for keys without one; so are all others here."""
+        self._has_least_ttl = np.array(counts.entries.has_least_ttl)
+        ttls = [*(entry.expectations.ttl or _ANY_TTL for entry in entries), _ANY_TTL]
+        self._may_last = np.array([ttl.may_be_missing for ttl in ttls])
+        self._may_expire = np.array([ttl.may_expire for ttl in ttls])
+        self._most_ms = np.array([_LONGEST_MS if ttl.high_ms is None else ttl.high_ms for ttl in ttls], np.int64)
+        self._shown = Examples()
+        self._broken = Examples()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._known: dict[int, tuple[int, int]] = {}
+        """By shape, the entry and the number of what is found of its names."""
+        self._names: list[tuple[int, bytes, int]] = [(NO_PATTERN, b"", 0)]
+        """By number: entry, namespace and what is found of names; the first stands for nothing."""
+        self._numbers = {self._names[0]: 0}
+        self._named = Examples()
+
+    def add(self, table: pl.DataFrame) -> None:
+        """Count rows."""
+        left = table
+        if self._shapes is not None:
+            have_one = self._shapes.have_one(table)
+            if have_one.any():
+                self._add(table if have_one.all() else table.filter(pl.Series(have_one)), self._shapes)
+            left = table.filter(pl.Series(~have_one))
+        if left.height:
+            for batch, _ in self._batches_of(left):
+                self._counts.add(batch)
+
+    def _add(self, table: pl.DataFrame, shapes: NameShapes) -> None:
+        entries, found = self._judged(table, shapes.of(table["name"]))
+        rows = _Rows(table)
+        self._counts.add_counted(self._entries(rows, entries))
+        self._counts.add_broken(self._breaches(rows, entries))
+        if self._counts.naming.is_wanted:
+            groups = rows.groups(found, found > 0, self._named, len(self._names))
+            self._counts.add_names([(*self._names[number], *counted) for number, counted in groups])
+
+    def _judged(self, table: pl.DataFrame, shapes: Hashes) -> tuple[Whole, Whole]:
+        """Return the entry of each row, and the number of what is found of its name."""
+        if len(self._known) > MOST_SHAPES:
+            self._forget()
+        each, first, inverse = np.unique(shapes, return_index=True, return_inverse=True)
+        known = self._known
+        of_shapes = [known.get(shape) for shape in each.tolist()]
+        new = [at for at, one in enumerate(of_shapes) if one is None]
+        if new:
+            keys = keys_of(table.select("name", "raw")[first[new]])
+            entries = self._registry.matcher.match_page(keys)
+            judged = zip(new, entries, self._numbered(keys, entries), strict=True)
+            for at, *one in judged:
+                of_shapes[at] = known[int(each[at])] = (one[0], one[1])
+        columns = np.array(of_shapes, np.int64).reshape(-1, 2)[inverse]
+        return columns[:, 0], columns[:, 1]
+
+    def _numbered(self, keys: Sequence[bytes], entries: Sequence[int]) -> Iterator[int]:
+        """Yield the number of what is found of each name."""
+        if not self._counts.naming.is_wanted:
+            yield from repeat(0, len(keys))
+            return
+        for name in self._counts.naming.judged(keys, entries):
+            number = self._numbers.setdefault(name, len(self._names)) if name[2] else 0
+            if number == len(self._names):
+                self._names.append(name)
+            yield number
+
+    def _entries(self, rows: _Rows, entries: Whole) -> CountedEntries:
+        """Return the sums by entry."""
+        places, size = entries + 1, len(self._most_ms)
+        layouts = []
+        for key_type, of_type in rows.by_type():
+            counts = np.bincount(rows.layouts[of_type] * size + places[of_type], minlength=_LAYOUTS * size)
+            for layout, one in enumerate(counts.reshape(-1, size)):
+                keys = {place - 1: int(one[place]) for place in np.flatnonzero(one).tolist()}
+                if keys:
+                    layouts.append((Layout(key_type, *[bool(layout & bit) for bit in _BITS]), keys))
+        chunk = Chunk(places)
+        sizes = chunk.halves(rows.memory[rows.has_memory], rows.has_memory).tolist()
+        expires = rows.has_ttl & (rows.left_ms >= 0) & self._has_least_ttl[entries]
+        lives = Chunk(places[expires])
+        longest = lives.greatest(rows.left_ms[expires])
+        shown = rows.groups(places, entries >= 0, self._shown, size)
+        return CountedEntries(
+            layouts,
+            [(place - 1, whole(*one)) for place, one in zip(chunk.used.tolist(), sizes, strict=True)],
+            [
+                (place - 1, *one)
+                for place, *one in zip(lives.used.tolist(), lives.keys.tolist(), longest.tolist(), strict=True)
+            ],
+            [(place - 1, examples) for place, (*_, examples) in shown],
+        )
+
+    def _breaches(self, rows: _Rows, entries: Whole) -> list[CountedBreach]:
+        """Return the keys that break what is expected of them."""
+        is_wrong = np.zeros(len(entries), bool)
+        for key_type, of_type in rows.by_type():
+            wrong = [*self._counts.entries.wrong_entries(key_type)]
+            if wrong:
+                is_wrong[of_type] = np.isin(entries[of_type], wrong)
+        has_ttl, lasts, left_ms = rows.has_ttl, rows.left_ms == NO_TTL, rows.left_ms
+        may_expire = self._may_expire[entries]
+        broken = {
+            Breach.TYPE: is_wrong,
+            Breach.TTL_MISSING: has_ttl & lasts & ~self._may_last[entries],
+            Breach.TTL_LONG: has_ttl & ~lasts & may_expire & (left_ms > self._most_ms[entries]),
+            Breach.TTL_UNEXPECTED: has_ttl & ~lasts & ~may_expire,
+            Breach.SIZE: rows.has_memory & _is_outside(rows.memory, self._sizes[entries]),
+            Breach.LENGTH: rows.has_length & _is_outside(rows.lengths, self._lengths[entries]),
+        }
+        found: list[CountedBreach] = []
+        for at, (breach, some) in enumerate(broken.items()):
+            if not some.any():
+                continue
+            stand = rows.is_sampled | (breach is not Breach.LENGTH)
+            groups = (entries * len(broken) + at) * 2 + stand
+            for group, counted in rows.groups(groups, some, self._broken, 2 * len(broken) * len(self._most_ms)):
+                found.append((group // 2 // len(broken), breach, bool(group % 2), *counted))
+        return found
+
+
+class _Rows(Columns):
+    """Rows whose names have shapes."""
+
+    def __init__(self, table: pl.DataFrame) -> None:
+        super().__init__(table, np.empty(0, np.int64))
+        flags = np.stack((self.has_ttl, self.has_memory, self.has_length, self.is_sampled))
+        self.layouts: Whole = np.array(_BITS) @ flags
+        """By row, the bits of the facts that are known."""
+        self._keys = table["name"].cast(pl.Binary)
+        self._checksums, _ = checksums_and_slots(self._keys, None, table["slot"])
+
+    def by_type(self) -> Iterator[tuple[bytes | None, Whole]]:
+        """Yield each type and its rows."""
+        types = self.table["type"]
+        for name in types.unique().to_list():
+            is_type = types.is_null() if name is None else (types == name).fill_null(value=False)
+            yield None if name is None else name.encode(), np.flatnonzero(is_type.to_numpy())
+
+    def groups(
+        self, groups: Whole, some: Flags, shown: Examples, most: int
+    ) -> Iterator[tuple[int, tuple[int, int, int, list[bytes]]]]:
+        """Yield each group of some rows: its keys, those of known memory, their bytes, examples among all so far.
+
+        Groups are numbers below `most`; `shown` has the examples so far.
+        """
+        places = np.flatnonzero(some)
+        if not len(places):
+            return
+        chunk, has_memory = Chunk(groups[places]), self.has_memory[places]
+        known = chunk.count(has_memory).tolist()
+        sizes = chunk.halves(self.memory[places][has_memory], has_memory).tolist()
+        shown.add(chunk.groups, self._keys.gather(places), self._checksums[places], most)
+        examples = shown.by_node()
+        for group, keys, memory_keys, halves in zip(
+            chunk.used.tolist(), chunk.keys.tolist(), known, sizes, strict=True
+        ):
+            yield group, (keys, memory_keys, whole(*halves), [key for _, key in examples.get(group, ())])
+
+
+def _is_outside(values: Whole, bounds: Whole) -> Flags:
+    found: Flags = (values < bounds[:, 0]) | (values > bounds[:, 1])
+    return found
+
+
+def shapes_of(registry: Registry) -> NameShapes | None:
+    """Return what finds the shapes of names for a registry; None where it may tell names of one shape apart."""
+    config = registry.naming.config
+    separators = {*registry.separators, *config.separators}
+    patterns = [entry.pattern for entry in registry.entries]
+    if not _LETTERS.issubset(config.characters.encode()) or _LETTERS & {*b"".join(separators)}:
+        return None
+    if _LETTERS & {*config.other_separators.encode()} or any(_glues_ulid(one) for one in patterns):
+        return None
+    literals = [text for pattern in patterns for text in _literals(pattern)]
+    literals += [LiteralText(beginning, is_after=False, is_before=True) for beginning in config.styles_below]
+    has_ips = any(one.values.form is IP for pattern in patterns for one in pattern.placeholders)
+    shapes = NameShapes(literals, has_uuids=not any(b"-" in one for one in separators), has_ips=has_ips)
+    return shapes if shapes.are_sure else None
+
+
+def _literals(pattern: Pattern) -> Iterator[LiteralText]:
+    """Yield the text of a pattern and the options of its placeholders."""
+    for segment in pattern.segments:
+        for at, part in enumerate(segment.parts):
+            beside = at > 0, at < len(segment.parts) - 1
+            for text in (part.text,) if isinstance(part, Literal) else part.values.options:
+                yield LiteralText(text, *beside)
+
+
+def _glues_ulid(pattern: Pattern) -> bool:
+    """Whether a ULID, whose first digit is bounded, is a part of a word."""
+    for segment in pattern.segments:
+        for at, part in enumerate(segment.parts):
+            if not isinstance(part, Literal) and part.values.form is ULID:
+                beside = [one.text for one in segment.parts[max(0, at - 1) : at + 2] if isinstance(one, Literal)]
+                if any(_LETTERS & {text[0], text[-1]} for text in beside):
+                    return True
+    return False

@@ -1,0 +1,167 @@
+"""Shapes of whole names: names of one shape can't be told apart by a registry, so it has to look at one of them.
+
+The shape of a name is the name with 0 for each digit, and with one letter for those of words that are hashes, ULIDs,
+random tokens or parts of a UUID; how long each word is, and whether it begins with a digit, stay as they are.
+What patterns ask of values beside their literal text is about that only: lengths, digits, letters, hexadecimal ones.
+
+Literal text in patterns may have digits, or letters that are hexadecimal, too. A word that is such a literal, or begins
+or ends with one that stands beside a placeholder, stays as it is, and is told from others that look like it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from rtui.table.segments import BLOCK, BLOCK_ROWS, Bytes, Hashes, Places, Segments, hashes, text_hashes
+from rtui.table.sums import Flags
+from rtui.table.words import IS_DIGIT, NO_DIGITS, ULID, UUID_WORDS, Words, each_place
+
+LONGEST: Final = 256
+"""Longer names, in bytes, have no shape."""
+
+IP_DOTS: Final = 3
+"""A name with so many dots may hold an IPv4 address, whose numbers are bounded."""
+
+_WORD: Final = re.compile(rb"[0-9A-Za-z]+")
+_HAS_DIGIT: Final = re.compile(rb"[0-9]").search
+_IS_HEX: Final = re.compile(rb"[0-9A-Fa-f]+").fullmatch
+_ZERO: Final = ord("0")
+_KEPT: Final = ord("k")
+
+
+class LiteralText(NamedTuple):
+    """Text that may have to be found in a name."""
+
+    text: bytes
+    is_after: bool
+    """Whether letters or digits of something else may be right before it."""
+    is_before: bool
+    """Or right behind it."""
+
+
+class _Literals:
+    """Words of literal text."""
+
+    def __init__(self, words: Iterable[LiteralText]) -> None:
+        texts: defaultdict[tuple[int, bool], list[bytes]] = defaultdict(list)
+        self.are_anywhere = False
+        """Whether one of them may be in the middle of a word."""
+        for word, is_after, is_before in words:
+            if is_after and is_before:
+                self.are_anywhere = True
+            texts[len(word) if is_after or is_before else 0, is_after].append(word)
+        self._hashes = {place: text_hashes(some) for place, some in texts.items()}
+        """By how many letters a word is to begin with, or to end with; 0 for whole words."""
+
+    def are_in(self, joined: Bytes, starts: Places, ends: Places, some: Flags) -> Flags:
+        """Return which of some words are a literal, or begin or end with one."""
+        found = np.zeros(len(starts), bool)
+        for (size, is_last), wanted in self._hashes.items():
+            words = np.flatnonzero(some & (ends - starts >= size))
+            firsts, lasts = starts[words], ends[words]
+            if is_last:
+                firsts = lasts - size
+            elif size:
+                lasts = firsts + size
+            found[words[np.isin(hashes(joined, firsts, lasts), wanted)]] = True
+        return found
+
+
+class NameShapes:
+    """Finds the shapes of names."""
+
+    def __init__(self, literals: Iterable[LiteralText], *, has_uuids: bool, has_ips: bool) -> None:
+        """`has_uuids` where a UUID is in one segment, `has_ips` where addresses are told from other numbers."""
+        words = [
+            LiteralText(word[0], is_after and not word.start(), is_before and word.end() == len(text))
+            for text, is_after, is_before in literals
+            for word in _WORD.finditer(text)
+        ]
+        self._all = _Literals(words)
+        self._hex = _Literals([word for word in words if _IS_HEX(word.text)])
+        self._numbers = _Literals([word for word in words if _HAS_DIGIT(word.text)])
+        self._has_uuids, self._has_ips = has_uuids, has_ips
+
+    @property
+    def are_sure(self) -> bool:
+        """Whether shapes can be found at all."""
+        return not self._numbers.are_anywhere
+
+    def have_one(self, table: pl.DataFrame) -> Flags:
+        """Return which rows have a shape: names that are short and in ASCII."""
+        name = pl.col("name")
+        is_plain = pl.col("raw").is_null() & (name.str.len_bytes() == name.str.len_chars())
+        is_plain &= name.str.len_bytes().is_between(1, LONGEST)
+        if self._has_ips:
+            is_plain &= name.str.count_matches(".", literal=True) < IP_DOTS
+        found: Flags = table.select(is_plain.alias("plain"))["plain"].to_numpy()
+        return found
+
+    def of(self, names: pl.Series) -> Hashes:
+        """Return the shape of each of these names, which must have one."""
+        found = [np.empty(0, np.uint64)]
+        rows = min(BLOCK_ROWS, BLOCK // LONGEST * 4)
+        for part in names.to_frame().iter_slices(rows):
+            some = part.to_series()
+            sizes = some.str.len_bytes().to_numpy().astype(np.int64)
+            ends = np.cumsum(sizes)
+            found.append(_Names(some.str.join("")[0].encode(), ends - sizes, ends).shapes_by(self))
+        return np.concatenate(found)
+
+
+class _Names(Words):
+    """The words of whole names."""
+
+    def __init__(self, joined: bytes, starts: Places, ends: Places) -> None:
+        none, size = np.empty(0, np.int64), len(starts)
+        no = np.zeros(size, np.uint8)
+        segments = Segments(
+            *(none, none, joined, starts.astype(np.int32), ends.astype(np.int32)),
+            *(no.astype(np.uint16), no.astype(np.uint64), no, no.astype(bool)),
+        )
+        super().__init__(segments, np.arange(size))
+
+    def shapes_by(self, kinds: NameShapes) -> Hashes:
+        """Return the shape of each name."""
+        whole, starts, ends, counts = self._bytes, self._word_starts, self._word_ends, self._of_words
+        has_digit, letters = counts.digits > 0, np.zeros(len(starts), np.uint8)
+        is_kept = kinds._numbers.are_in(whole, starts, ends, has_digit)
+        is_hex = counts.letters == counts.low_hex + counts.high_hex
+        fills = []
+        if not kinds._hex.are_anywhere:
+            is_hash = self._is_low_hash | self._is_high_hash
+            of_uuids = np.zeros(len(starts), bool)
+            if kinds._has_uuids:
+                of_uuids[np.searchsorted(starts, self._uuids[:, None] + UUID_WORDS)] = True
+                of_uuids &= counts.letters > 0
+            free = (is_hash | of_uuids) & ~is_kept
+            free &= ~kinds._hex.are_in(whole, starts, ends, free)
+            fills = [("u", free & of_uuids), ("a", free & self._is_low_hash), ("A", free & self._is_high_hash)]
+        if not kinds._all.are_anywhere:
+            free = (self._is_ulid | self._is_token) & ~is_kept
+            free &= ~kinds._all.are_in(whole, starts, ends, free)
+            fills += [("U", free & self._is_ulid), ("z", free & ~self._is_ulid & ~is_hex)]
+            fills.append(("f", free & ~self._is_ulid & is_hex))
+        for fill, which in fills:
+            letters[which] = ord(fill)
+        joined = NO_DIGITS.take(whole)
+        begins_with_digit = IS_DIGIT[whole[starts]]
+        filled = np.flatnonzero(letters)
+        places = each_place(starts[filled], counts.lengths[filled])
+        joined[places] = np.repeat(
+            np.where(letters[filled] == ord("u"), ord("a"), letters[filled]), counts.lengths[filled]
+        )
+        joined[starts[filled[begins_with_digit[filled]]]] = _ZERO
+        for kept in (np.flatnonzero(is_kept), np.flatnonzero((counts.lengths == ULID) & begins_with_digit)):
+            lengths = np.where(is_kept[kept], counts.lengths[kept], 1)  # the first digit of a ULID is 7 at most
+            places = each_place(starts[kept], lengths)
+            joined[places] = whole[places]
+        letters[is_kept] = _KEPT
+        found: Hashes = hashes(joined, self.starts, self.ends) + self.salts(letters.astype(np.uint64))
+        return found
