@@ -20,7 +20,7 @@ import polars as pl
 
 from rtui.table.segments import BLOCK, BLOCK_ROWS, Bytes, Hashes, Places, Segments, hashes, text_hashes
 from rtui.table.sums import Flags
-from rtui.table.words import IS_DIGIT, NO_DIGITS, ULID, UUID_WORDS, Words, each_place
+from rtui.table.words import IS_DIGIT, IS_LETTER, NO_DIGITS, ULID, UUID_WORDS, Words, each_place
 
 LONGEST: Final = 256
 """Longer names, in bytes, have no shape."""
@@ -33,6 +33,8 @@ _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
 _IS_HEX: Final = re.compile(rb"[0-9A-Fa-f]+").fullmatch
 _ZERO: Final = ord("0")
 _KEPT: Final = ord("k")
+_IS_IN_FORMS: Final = np.isin(np.arange(256), list(b"-_+=/"))
+_LETTERS_OF_A_DATE: Final = 2
 
 
 class LiteralText(NamedTuple):
@@ -148,6 +150,9 @@ class _Names(Words):
             free &= ~kinds._all.are_in(whole, starts, ends, free)
             fills += [("U", free & self._is_ulid), ("z", free & ~self._is_ulid & ~is_hex)]
             fills.append(("f", free & ~self._is_ulid & is_hex))
+            free = self._are_mixed() & ~(self._is_low_hash | self._is_high_hash) & ~is_kept
+            free &= ~kinds._all.are_in(whole, starts, ends, free)
+            fills += [("m", free & ~is_hex), ("x", free & is_hex)]
         for fill, which in fills:
             letters[which] = ord(fill)
         joined = NO_DIGITS.take(whole)
@@ -164,4 +169,26 @@ class _Names(Words):
             joined[places] = whole[places]
         letters[is_kept] = _KEPT
         found: Hashes = hashes(joined, self.starts, self.ends) + self.salts(letters.astype(np.uint64))
+        return found
+
+    def _are_mixed(self) -> Flags:
+        """Return which words are no names, and of no form, as they have letters behind digits.
+
+        With certain characters beside them, or more letters, they may be of a form, by what letters they have.
+        """
+        whole, counts = self._bytes, self._of_words
+        is_digit = IS_DIGIT[whole]
+        turns = np.append(0, np.cumsum(is_digit[:-1] & IS_LETTER[whole[1:]]))
+        found: Flags = turns[self._word_ends - 1] > turns[self._word_starts]
+        sizes = counts.lengths
+        found &= (counts.letters > _LETTERS_OF_A_DATE) & ((sizes <= 20) | ((sizes >= 23) & (sizes <= 25)))
+        colons = whole == ord(":")
+        is_other = _IS_IN_FORMS[whole] | (colons & np.append(colons[1:], False))
+        is_sure = ~self._has(is_other) & (self._counts.lengths > self._longest_words())
+        return found & is_sure[self._segment_of]
+
+    def _longest_words(self) -> Places:
+        """Return the length of the longest word of each name."""
+        found = np.zeros(len(self.ends), np.int64)
+        np.maximum.at(found, self._segment_of, self._of_words.lengths)
         return found

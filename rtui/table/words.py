@@ -26,7 +26,8 @@ def _set(letters: bytes) -> Flags:
 
 
 IS_DIGIT, _IS_LOWER, _IS_UPPER = _set(_DIGITS), _set(_LOWER), _set(_LOWER.upper())
-_IS_WORD: Final = IS_DIGIT | _IS_LOWER | _IS_UPPER
+IS_LETTER: Final = _IS_LOWER | _IS_UPPER
+_IS_WORD: Final = IS_DIGIT | IS_LETTER
 _IS_HEX: Final = _set(_DIGITS + b"abcdefABCDEF")
 _IS_VOWEL: Final = _set(b"AEIOUYaeiouy")
 _CROCKFORD: Final = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ"

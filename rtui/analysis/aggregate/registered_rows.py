@@ -8,7 +8,7 @@ Names without a shape are counted as batches: those that are long or not in ASCI
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Final
 
 import numpy as np
@@ -20,7 +20,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.registry.expectations import NO_TTL, Breach, Ttl
 from rtui.registry.forms import IP, ULID
 from rtui.registry.matching import NO_PATTERN
-from rtui.registry.patterns import Literal, Pattern
+from rtui.registry.patterns import Literal, Part, Pattern
 from rtui.registry.registry import Registry
 from rtui.table.examples import Examples
 from rtui.table.hashes import checksums_and_slots
@@ -249,9 +249,15 @@ def _literals(pattern: Pattern) -> Iterator[LiteralText]:
 def _glues_ulid(pattern: Pattern) -> bool:
     """Whether a ULID, whose first digit is bounded, is a part of a word."""
     for segment in pattern.segments:
-        for at, part in enumerate(segment.parts):
-            if not isinstance(part, Literal) and part.values.form is ULID:
-                beside = [one.text for one in segment.parts[max(0, at - 1) : at + 2] if isinstance(one, Literal)]
-                if any(_LETTERS & {text[0], text[-1]} for text in beside):
-                    return True
+        for before, part in pairwise((Literal(b""), *segment.parts)):
+            if isinstance(part, Literal):
+                is_glued = _is_ulid(before) and part.text[0] in _LETTERS
+            else:
+                is_glued = _is_ulid(part) and isinstance(before, Literal) and bool(_LETTERS & {*before.text[-1:]})
+            if is_glued:
+                return True
     return False
+
+
+def _is_ulid(part: Part) -> bool:
+    return not isinstance(part, Literal) and part.values.form is ULID

@@ -14,7 +14,7 @@ from rtui.analysis.aggregate.registered_rows import RegisteredRows, shapes_of
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
 from rtui.analysis.aggregate.table_aggregates import batches_of, with_moment
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
-from rtui.registry.forms import ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
+from rtui.registry.forms import DATE, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import NamingConfig, NamingRules
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
@@ -44,7 +44,7 @@ WORDS = st.one_of(
     drawn_from(HEX_DIGITS, 4, 8, 26, 32, 40),
     drawn_from(HEX_DIGITS + "ABCDEF", 8, 32),
     drawn_from(CROCKFORD, 26),
-    drawn_from(LETTERS, 8, 21, 22, 27, 32),
+    drawn_from(LETTERS, 4, 8, 12, 20, 21, 22, 24, 27, 32),
     UUIDS,
     st.sampled_from(("10.0.0.250", "10.0.0.270", "2001:db8::7", "ann@b1.com", "2026-11-22", "2026-W12", "{a}", "é")),
 )
@@ -156,6 +156,10 @@ RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9"
             "ab12cd34-dead-1234-1234-123456789012",
             "ab12cd34-beef-1234-1234-123456789012",
         ),
+        ("{x}:a", Values(ULID), "7abcdefABCdef7bcdefabcdef0:a", "8abcdefABCdef7bcdefabcdef0:a"),
+        ("{x}:a", Values(HEX), "1abC2ab:a", "1abG2ab:a"),
+        ("{x}:1", Values(DATE), "20261122T120000Z:1", "20261122A120000B:1"),
+        ("{x}:a9b9c9", Values(), "1:a9b9c9", "1:a9b9d9"),
         ("{x}", Values(ENUM, (b"12ab34cd",)), "12ab34cd", "12ab34ce"),
         ("{x}", Values(lengths=((1, 9),)), "12ab34cda", "12ab34cdaa"),
     ],
