@@ -35,6 +35,9 @@ _ZERO: Final = ord("0")
 _KEPT: Final = ord("k")
 _IS_IN_FORMS: Final = np.isin(np.arange(256), list(b"-_+=/"))
 _LETTERS_OF_A_DATE: Final = 2
+_AT: Final = ord("@")
+LONGEST_WORD: Final = 20
+"""Longer words, but random tokens, have a shape of their own."""
 
 
 class LiteralText(NamedTuple):
@@ -150,18 +153,21 @@ class _Names(Words):
             free &= ~kinds._all.are_in(whole, starts, ends, free)
             fills += [("U", free & self._is_ulid), ("z", free & ~self._is_ulid & ~is_hex)]
             fills.append(("f", free & ~self._is_ulid & is_hex))
-            free = self._are_mixed() & ~(self._is_low_hash | self._is_high_hash) & ~is_kept
+            is_mixed = self._have_letters_behind_digits()
+            free = (counts.letters > 0) & (counts.lengths <= LONGEST_WORD) & ~is_kept
+            free &= ~(self._is_low_hash | self._is_high_hash)
+            free &= (is_mixed & self._are_no_names()) | (~is_mixed & self._are_beside(_AT))
             free &= ~kinds._all.are_in(whole, starts, ends, free)
-            fills += [("m", free & ~is_hex), ("x", free & is_hex)]
+            fills += [("e", free & ~is_mixed), ("m", free & is_mixed & ~is_hex), ("x", free & is_mixed & is_hex)]
         for fill, which in fills:
             letters[which] = ord(fill)
         joined = NO_DIGITS.take(whole)
+        by_letters = np.repeat(letters, counts.lengths)
+        places = each_place(starts, counts.lengths)
+        is_filled = (by_letters > 0) & ~((by_letters == ord("e")) & IS_DIGIT[whole[places]])
+        joined[places[is_filled]] = np.where(by_letters == ord("u"), ord("a"), by_letters)[is_filled]
         begins_with_digit = IS_DIGIT[whole[starts]]
         filled = np.flatnonzero(letters)
-        places = each_place(starts[filled], counts.lengths[filled])
-        joined[places] = np.repeat(
-            np.where(letters[filled] == ord("u"), ord("a"), letters[filled]), counts.lengths[filled]
-        )
         joined[starts[filled[begins_with_digit[filled]]]] = _ZERO
         for kept in (np.flatnonzero(is_kept), np.flatnonzero((counts.lengths == ULID) & begins_with_digit)):
             lengths = np.where(is_kept[kept], counts.lengths[kept], 1)  # the first digit of a ULID is 7 at most
@@ -171,21 +177,29 @@ class _Names(Words):
         found: Hashes = hashes(joined, self.starts, self.ends) + self.salts(letters.astype(np.uint64))
         return found
 
-    def _are_mixed(self) -> Flags:
-        """Return which words are no names, and of no form, as they have letters behind digits.
+    def _have_letters_behind_digits(self) -> Flags:
+        whole = self._bytes
+        turns = np.append(0, np.cumsum(IS_DIGIT[whole[:-1]] & IS_LETTER[whole[1:]]))
+        found: Flags = turns[self._word_ends - 1] > turns[self._word_starts]
+        return found
 
-        With certain characters beside them, or more letters, they may be of a form, by what letters they have.
+    def _are_no_names(self) -> Flags:
+        """Return which words with letters behind digits are neither names nor of a form, whatever letters they have.
+
+        With certain characters beside them they may be of a form.
         """
         whole, counts = self._bytes, self._of_words
-        is_digit = IS_DIGIT[whole]
-        turns = np.append(0, np.cumsum(is_digit[:-1] & IS_LETTER[whole[1:]]))
-        found: Flags = turns[self._word_ends - 1] > turns[self._word_starts]
-        sizes = counts.lengths
-        found &= (counts.letters > _LETTERS_OF_A_DATE) & ((sizes <= 20) | ((sizes >= 23) & (sizes <= 25)))
         colons = whole == ord(":")
         is_other = _IS_IN_FORMS[whole] | (colons & np.append(colons[1:], False))
         is_sure = ~self._has(is_other) & (self._counts.lengths > self._longest_words())
-        return found & is_sure[self._segment_of]
+        found: Flags = is_sure[self._segment_of] & ((counts.high == 0) | (counts.letters > _LETTERS_OF_A_DATE))
+        return found
+
+    def _are_beside(self, mark: int) -> Flags:
+        """Return which words stand right beside a character, such as those of an e-mail address beside the @."""
+        before, behind = self._bytes[self._word_starts - 1], self._bytes[self._word_ends]
+        found: Flags = (behind == mark) | (before == mark)
+        return found
 
     def _longest_words(self) -> Places:
         """Return the length of the longest word of each name."""

@@ -17,7 +17,10 @@ from rtui.cli.main import run
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from tests.servers import Server
 
-HEAVY = ("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs", "msgspec", "importlib.metadata")
+HEAVY = (
+    *("textual", "redis", "asyncio", "hiredis", "rich", "ssl", "platformdirs", "msgspec", "importlib.metadata"),
+    *("polars", "numpy"),
+)
 """What nobody should wait for who only asks for help."""
 
 
@@ -49,11 +52,14 @@ def test_a_report_loads_nothing_of_the_interface_or_of_other_formats(valkey: Ser
 def test_the_tree_does_not_wait_for_what_analyses_need() -> None:
     code = (
         "import sys, rtui.tui.app, rtui.tui.browse.screen, rtui.server.browsing; "
-        "print(*[name for name in sys.modules if name.startswith(('rtui.analysis', 'rtui.server', 'rtui.tui'))])"
+        "print(*[name for name in sys.modules if name.startswith('rtui.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    rooms = ("rtui.analysis.aggregate", "rtui.analysis.report", "rtui.server.inspection", "rtui.tui.analyse")
+    rooms = (
+        *("rtui.analysis.aggregate", "rtui.analysis.report", "rtui.server.inspection", "rtui.tui.analyse"),
+        *("rtui.table", "rtui.server.source"),
+    )
     assert "rtui.server.keyspace_pass" in loaded
     assert not [name for name in loaded if name.startswith(rooms)]
 

@@ -37,6 +37,9 @@ BatchesOf = Callable[[pl.DataFrame], Iterable[tuple[InspectedBatch, int]]]
 
 _LETTERS: Final = frozenset(b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
+_SHAPED: Final = _LETTERS | {ord("@")}
+"""What a shape knows not to be between segments."""
+
 _BITS: Final = (8, 4, 2, 1)
 """Of the layout of a row: its TTL, memory and length are known, it stands for others."""
 _LAYOUTS: Final = 16
@@ -226,7 +229,7 @@ def shapes_of(registry: Registry) -> NameShapes | None:
     config = registry.naming.config
     separators = {*registry.separators, *config.separators}
     patterns = [entry.pattern for entry in registry.entries]
-    if not _LETTERS.issubset(config.characters.encode()) or _LETTERS & {*b"".join(separators)}:
+    if not _LETTERS.issubset(config.characters.encode()) or _SHAPED & {*b"".join(separators)}:
         return None
     if _LETTERS & {*config.other_separators.encode()} or any(_glues_ulid(one) for one in patterns):
         return None

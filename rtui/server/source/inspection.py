@@ -509,7 +509,7 @@ class TableInspection(InspectionPipeline):
             known = InspectedBatch(
                 None, alike.keys, is_sampled=alike.is_sampled, asked_at_s=alike.asked_at_ms[0] / 1000
             )
-            commands = self._commands_of(alike)
+            commands = self._commands_of(alike, None if is_first else alike.types[0])  # which are not read yet
             read += self._read(Query(Stage.FIRST, known, commands), alike.replies(), self._clock())
         for batch in read:
             if is_first:
@@ -517,9 +517,9 @@ class TableInspection(InspectionPipeline):
             else:
                 self.last_stages.go_on(batch)
 
-    def _commands_of(self, rows: Rows) -> tuple[KeyCommand, ...]:
-        """Return the commands that rows which are alike were asked, in the order of their facts."""
-        second = self.plan.third_command(rows.types[0]), *self._asks[rows.is_sampled].get(rows.types[0], ())
+    def _commands_of(self, rows: Rows, key_type: bytes | None) -> tuple[KeyCommand, ...]:
+        """Return the commands that rows of one type were asked, in the order of their facts."""
+        second = self.plan.third_command(key_type), *self._asks[rows.is_sampled].get(key_type, ())
         by_fact = {COLUMN_OF[command]: command for command in second if command is not None}
         by_fact = _ANY | by_fact
         return tuple([by_fact[name] for name in rows.facts])

@@ -14,7 +14,7 @@ from rtui.analysis.aggregate.registered_rows import RegisteredRows, shapes_of
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
 from rtui.analysis.aggregate.table_aggregates import batches_of, with_moment
 from rtui.registry.expectations import Expectations, read_length, read_size, read_ttl
-from rtui.registry.forms import DATE, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
+from rtui.registry.forms import DATE, EMAIL, ENUM, HASH, HEX, INT, IP, ULID, WORD, Values
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import NamingConfig, NamingRules
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
@@ -46,7 +46,20 @@ WORDS = st.one_of(
     drawn_from(CROCKFORD, 26),
     drawn_from(LETTERS, 4, 8, 12, 20, 21, 22, 24, 27, 32),
     UUIDS,
-    st.sampled_from(("10.0.0.250", "10.0.0.270", "2001:db8::7", "ann@b1.com", "2026-11-22", "2026-W12", "{a}", "é")),
+    st.sampled_from(
+        (
+            "10.0.0.250",
+            "10.0.0.270",
+            "2001:db8::7",
+            "ann@b1.com",
+            "bob@a.org",
+            "ann7@b",
+            "2026-11-22",
+            "2026-W12",
+            "{a}",
+            "é",
+        )
+    ),
 )
 NAMES = st.lists(st.one_of(WORDS, st.sampled_from((":", ":", "-", "_", "/", ".", "::", ""))), min_size=1, max_size=9)
 
@@ -160,6 +173,8 @@ RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9"
         ("{x}:a", Values(HEX), "1abC2ab:a", "1abG2ab:a"),
         ("{x}:1", Values(DATE), "20261122T120000Z:1", "20261122A120000B:1"),
         ("{x}:a9b9c9", Values(), "1:a9b9c9", "1:a9b9d9"),
+        ("ann@{x}", Values(), "ann@b.com", "bob@b.com"),
+        ("{x}", Values(EMAIL), "ann@b.com", "ann@b.c0m"),
         ("{x}", Values(ENUM, (b"12ab34cd",)), "12ab34cd", "12ab34ce"),
         ("{x}", Values(lengths=((1, 9),)), "12ab34cda", "12ab34cdaa"),
     ],
