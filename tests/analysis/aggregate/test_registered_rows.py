@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
+from rtui.analysis.aggregate.key_count import KeyCount
 from rtui.analysis.aggregate.naming_counts import NamingCounts
 from rtui.analysis.aggregate.registered_rows import RegisteredRows, shapes_of
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
@@ -234,15 +235,18 @@ def test_rows_are_counted_as_batches_are(seed: int, facts: list[dict[str, object
 
 
 def _said(counts: RegistryCounts) -> object:
-    saved = counts.saved()
+    entries, naming = counts.entries, counts.naming
     return (
-        dict(saved.entries.layouts),
-        *(saved.entries.memory, saved.entries.expiring, saved.entries.longest_ms),
-        {one[:3]: one[3] for one in saved.entries.broken},
-        {index: shown for index, shown in saved.entries.shown if shown.examples or shown.long_names},
-        {one[:3]: one[3] for one in saved.naming.counts},
-        {first: {*names} for first, names in saved.naming.second.items()},
+        entries._layouts,
+        *(entries._memory, entries._expiring, entries._longest_ms),
+        *({place: _keys_of(one) for place, one in some.items()} for some in (entries._broken, naming._counts)),
+        {index: _keys_of(one) for index, one in entries._shown.items() if one.examples or one.long_names},
+        naming._second,
     )
+
+
+def _keys_of(count: KeyCount) -> tuple[object, ...]:
+    return count.keys, count.memory_keys, count.memory_bytes, [*count.examples], count.long_names
 
 
 @pytest.mark.parametrize(
