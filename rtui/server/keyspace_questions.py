@@ -42,7 +42,7 @@ class KeyspaceQuestions:
         state_folder: Path | None,
         clock: Callable[[], float],
     ) -> None:
-        """`state_folder` is where reports and analyses are kept; `clock` gives seconds since the epoch."""
+        """`state_folder` is where reports are kept; `clock` gives seconds since the epoch."""
         self._deployment, self._passes, self._options = deployment, passes, options
         self._state_folder, self._clock = state_folder, clock
         self._analysis: AnalysisSession | None = None

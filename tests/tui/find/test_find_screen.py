@@ -18,6 +18,7 @@ from rtui.server.key_search import Stage
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.find.screen import FindScreen
+from rtui.tui.kit.choice import SwitchScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_search import FixedSearch
 from tests.tui.fixed_session import FixedSession
@@ -294,3 +295,17 @@ async def test_more_than_is_listed_is_sorted_among_what_was_found_and_r_finds_th
         assert order is not None
         assert order.is_descending
         await until(user.pilot, lambda: "the top 300 by size of 48,211 keys" in said(screen))
+
+
+async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_said() -> None:
+    async with finding("in:lock") as (user, screen):
+        await until(user.pilot, lambda: bool(lines(screen)))
+        assert list(screen.rows.columns) == ["key", "type", "ttl", "size"]
+        await user.pilot.press("c")
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, SwitchScreen))
+        await user.pilot.press("G", "enter", "k", "k", "enter", "g", "enter")
+        assert list(screen.rows.columns) == ["key", "ttl", "size", "idle", "slot"]
+        await user.pilot.press("escape")
+        await until(user.pilot, lambda: user.pilot.app.screen is screen)
+        (said_of,) = [one.message for one in user.pilot.app._notifications]
+        assert said_of == "OBJECT IDLETIME: asked when R searches again."
