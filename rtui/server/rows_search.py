@@ -29,7 +29,11 @@ from rtui.server.wire.connection import State
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.table.questions import find
+from rtui.table.rows import Chunk
 from rtui.table.schema import NEVER, keys_of
+
+FOLLOW_S: Final = 0.25
+"""How often it is looked whether an analysis that is under way has seen more keys."""
 
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
 
@@ -56,13 +60,12 @@ class RowsSearch:
         self.query, self.order, self.columns = query, order, tuple(columns)
         self.control = RunControl()
         self._kept_pass, self._rows, self._link = kept, kept.rows, link
-        now_s, rows = clock(), kept.rows
-        self.as_of_s = now_s if rows.ended_s is None else rows.ended_s
-        self._is_so_far = rows.ended_s is None
+        self._clock, now_s = clock, clock()
+        self.as_of_s = now_s
         now_ms = round(now_s * 1000)
         condition = condition_of(on_slots(query, shards), separators, now_ms)
         by = None if order is None else by_order(order)
-        self._found, self._work = find(rows.chunks(), condition, now_ms, self.limit, by)
+        self._found, self._work = find(self._chunks(), condition, now_ms, self.limit, by)
         self._kept: list[KeyRecord] = []
         self._failure: RtuiError | None = None
         self._task: asyncio.Task[None] | None = None
@@ -90,6 +93,16 @@ class RowsSearch:
     def kept(self) -> Sequence[KeyRecord]:
         """The matches that are listed; without an order, later ones are appended."""
         return self._kept
+
+    def _chunks(self) -> Iterator[Chunk | None]:
+        """Yield the rows, as they come where the analysis is under way; None until there are more."""
+        rows, is_over = self._rows, False
+        while not is_over:
+            is_over = rows.ended_s is not None or bool(rows.why_none)
+            self.as_of_s = self._clock() if rows.ended_s is None else rows.ended_s
+            yield from rows.chunks(self._found.looked_at)
+            if not is_over:
+                yield None
 
     def _look(self, step: Callable[[], None]) -> None:
         """Look at more rows and list what is found, in another thread."""
@@ -124,7 +137,7 @@ class RowsSearch:
     @property
     def mark(self) -> Mark:
         """Whether those are all."""
-        is_all = self._is_done and self._rows.is_whole and not self._is_so_far and not self._found.undecided
+        is_all = self._is_done and self._rows.is_whole and not self._found.undecided
         return Mark.EXACT if is_all else Mark.AT_LEAST
 
     @property
@@ -136,7 +149,8 @@ class RowsSearch:
         if self._is_over:
             return Progress(ScanState.DONE if self._is_done else ScanState.STOPPED, 1.0, seen)
         state = ScanState.PAUSED if self.control.is_held else ScanState.RUNNING
-        return Progress(ScanState.READY if self._task is None else state, seen / height if height else 1.0, seen)
+        fraction = seen / height if height and self._rows.ended_s is not None else None
+        return Progress(ScanState.READY if self._task is None else state, fraction, seen)
 
     @property
     def link(self) -> State:
@@ -158,7 +172,9 @@ class RowsSearch:
         """What a reader of the matches has to know, in sentences."""
         rows, found = self._rows, self._found
         notes = []
-        if self._is_so_far:
+        if rows.why_none:
+            notes.append(f"The rows of the analysis are not kept any more: {rows.why_none}.")
+        elif rows.ended_s is None:
             notes.append("The analysis is under way: these are keys that it has seen so far.")
         elif not rows.is_whole:
             notes.append("The analysis had not seen all keys when it ended.")
@@ -197,10 +213,12 @@ class RowsSearch:
                 await self.control.wait_while_held()
                 if self.control.is_stopped:
                     return
-                assert step is not None  # noqa: S101 - all are done elsewhere
-                await asyncio.to_thread(self._look, step)
-                self._steps += 1
-            self._is_done = True
+                if step is None:
+                    await self.control.sleep(FOLLOW_S)
+                else:
+                    await asyncio.to_thread(self._look, step)
+                    self._steps += 1
+            self._is_done = not self._rows.why_none
         finally:
             self._work.close()
             self._is_over = True

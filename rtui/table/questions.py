@@ -7,7 +7,7 @@ in between, and may leave off after each.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
@@ -56,21 +56,21 @@ class Found:
 
 
 def find(
-    chunks: Sequence[Chunk], condition: Condition, now_ms: int, limit: int, by: By | None = None
+    chunks: Iterable[Chunk | None], condition: Condition, now_ms: int, limit: int, by: By | None = None
 ) -> tuple[Found, Steps[None]]:
     """Return what is found by a condition, of which at most `limit` rows are kept, and the work that finds it.
 
     The rows that are kept are the first ones, or with `by` the first in that order. Keys whose time to live has run out
-    at `now_ms` are gone and only counted.
+    at `now_ms` are gone and only counted. Chunks may come as they are found: None in their place pauses.
     """
     found = Found(pl.DataFrame(schema=SCHEMA))
     search = _Search(found, condition, now_ms, limit, by)
     return found, _each(chunks, search.look_at)
 
 
-def _each(chunks: Sequence[Chunk], look_at: Callable[[Chunk], None]) -> Steps[None]:
+def _each(chunks: Iterable[Chunk | None], look_at: Callable[[Chunk], None]) -> Steps[None]:
     for chunk in chunks:
-        yield partial(look_at, chunk)
+        yield None if chunk is None else partial(look_at, chunk)
 
 
 class _Search:
@@ -181,7 +181,7 @@ _CHILDREN: Final = pl.Schema(
 
 
 def children(
-    chunks: Sequence[Chunk], below: Condition, prefix: bytes, separators: Separators, column: str = "memory_bytes"
+    chunks: Iterable[Chunk], below: Condition, prefix: bytes, separators: Separators, column: str = "memory_bytes"
 ) -> tuple[Children, Steps[None]]:
     """Return the children of a namespace with the sums of a column, and the work that finds them.
 

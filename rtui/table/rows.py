@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -52,6 +52,11 @@ class Chunk:
         found = self.read([name for name in names if name not in self.same] or ["name"])
         left_out = (pl.lit(self.same[name], SCHEMA[name]).alias(name) for name in names if name in self.same)
         return found.with_columns(*left_out).select(names)
+
+    def after(self, skipped: int) -> Chunk:
+        """Return these rows without the first ones."""
+        read = self.read
+        return Chunk(self.height - skipped, self.same, lambda names: read(names)[skipped:]) if skipped else self
 
 
 class KeptRows:
@@ -119,11 +124,14 @@ class KeptRows:
         if self._files is not None:
             self._files.close()
 
-    def chunks(self) -> list[Chunk]:
-        """Return all rows that are kept, in the order in which they came."""
+    def chunks(self, seen: int = 0) -> Iterator[Chunk]:
+        """Yield all rows that are kept by now but for so many first ones, in the order in which they came."""
         packed, opened = self._parts
         tables = [*opened]
-        return [*packed, *([_in_memory(_joined(tables), {})] if tables else [])]
+        for chunk in (*packed, *([_in_memory(_joined(tables), {})] if tables else [])):
+            if seen < chunk.height:
+                yield chunk.after(seen)
+            seen = max(0, seen - chunk.height)
 
     def _pack(self) -> None:
         packed, opened = self._parts

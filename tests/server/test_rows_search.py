@@ -19,7 +19,9 @@ from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.java_names import raw_java_name
+from rtui.keyspace.text.natural import natural
 from rtui.keyspace.text.segments import Separators
+from rtui.server import rows_search
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.find import FindRun
 from rtui.server.key_search import LISTED, KeySearch, Search, Stage
@@ -28,8 +30,9 @@ from rtui.server.rows_search import RowsSearch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Closed
+from rtui.table import rows
 from rtui.table.rows import KeptRows
-from rtui.table.schema import SCHEMA, names_of
+from rtui.table.schema import SCHEMA, keys_of, names_of
 from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
 
@@ -207,13 +210,48 @@ async def test_a_search_can_be_paused_and_ended(filled: Server) -> None:
     await search.close()
 
 
-@pytest.mark.parametrize("is_over", [False, True])
-async def test_rows_that_are_not_whole_say_so(filled: Server, is_over: bool) -> None:
+async def test_rows_of_an_analysis_that_was_ended_say_so(filled: Server) -> None:
     part = KeptRows(1 << 30, 1 << 30)
-    part.append(rows_of(filled).chunks()[0].columns(SCHEMA).cast(SCHEMA)[:50])
-    if is_over:
-        part.finish(time.time(), is_all=False)
+    part.append(next(rows_of(filled).chunks()).columns(SCHEMA).cast(SCHEMA)[:50])
+    part.finish(time.time(), is_all=False)
     found = await ended(in_rows(part, ""))
     assert (found.count, found.mark) == (50, Mark.AT_LEAST)
-    said = "The analysis had not seen all keys when it ended." if is_over else "The analysis is under way: "
-    assert said in " ".join(found.notes)
+    assert "The analysis had not seen all keys when it ended." in " ".join(found.notes)
+
+
+@pytest.mark.parametrize("order", [None, Order(Fact.NAME)])
+async def test_rows_of_an_analysis_under_way_are_found_as_they_come(
+    filled: Server, order: Order | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows_search, "FOLLOW_S", 0.001)
+    monkeypatch.setattr(rows, "CHUNK_ROWS", 30)
+    table = next(rows_of(filled).chunks()).columns(SCHEMA).cast(SCHEMA)
+    part = KeptRows(1 << 30, 1 << 30)
+    part.append(table[:25])
+    search = in_rows(part, "", order=order)
+    search.prepare()
+    for start in range(25, table.height, 25):
+        await eventually(lambda: search.count == part.height)
+        assert (search.stage, search.mark, search.progress.fraction) == (Stage.RUNNING, Mark.AT_LEAST, None)
+        assert "The analysis is under way: these are keys that it has seen so far." in search.notes
+        part.append(table[start : start + 25])
+    part.finish(time.time(), is_all=True)
+    await eventually(lambda: search.stage is Stage.OVER)
+    assert (search.count, search.mark, search.notes) == (table.height, Mark.EXACT, ())
+    keys = [record.key for record in search.kept]
+    assert keys == (keys_of(table) if order is None else sorted(keys_of(table), key=natural))
+    await search.close()
+
+
+async def test_a_search_ends_where_rows_are_dropped(filled: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rows_search, "FOLLOW_S", 0.001)
+    part = KeptRows(1 << 30, 1 << 30)
+    part.append(next(rows_of(filled).chunks()).columns(SCHEMA).cast(SCHEMA)[:50])
+    search = in_rows(part, "")
+    search.prepare()
+    await eventually(lambda: search.count == 50)
+    part.close("the test has ended them")
+    await eventually(lambda: search.stage is Stage.OVER)
+    assert (search.count, search.mark) == (50, Mark.AT_LEAST)
+    assert "The rows of the analysis are not kept any more: the test has ended them." in search.notes
+    await search.close()

@@ -104,6 +104,16 @@ def test_rows_come_back_from_files_as_they_were(found: list[pl.DataFrame], chunk
         assert not list(Path(folder).iterdir())
 
 
+@given(TABLES, st.integers(1, 12), st.integers(0, 30), st.booleans())
+def test_seen_rows_are_left_out(found: list[pl.DataFrame], chunk_rows: int, seen: int, is_ended: bool) -> None:
+    made = kept(found, chunk_rows) if is_ended else KeptRows(PLENTY, PLENTY)
+    if not is_ended:
+        for table in found:
+            made.append(table)
+    rest = [pl.DataFrame(schema=SCHEMA), *(chunk.columns(SCHEMA).cast(SCHEMA) for chunk in made.chunks(seen))]
+    assert pl.concat(rest).equals(whole(found)[seen:], null_equal=True)
+
+
 CONDITIONS = st.sampled_from(
     [
         EVERY_ROW,
@@ -227,7 +237,7 @@ def test_rows_that_come_after_all_were_dropped_are_not_kept(folder: Path) -> Non
     made = kept([numbered(10, start) for start in range(0, 100, 10)], 20, folder, most=35)
     made.close()
     made.append(numbered(10))
-    assert (made.height, made.chunks()) == (0, [])
+    assert (made.height, [*made.chunks()]) == (0, [])
 
 
 @pytest.fixture

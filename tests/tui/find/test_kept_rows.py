@@ -175,8 +175,14 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
             return analysis.rows is not None
 
         await visitor.until(pause_with_rows, "the first rows")
-        screen = await search(visitor, "cart type:string")
-        assert screen.search.mark is Mark.AT_LEAST
-        assert 0 < screen.search.count < 12_000
-        assert "The analysis is under way: these are keys that it has seen so far." in said(screen)
+        await visitor.filter("cart type:string")
+        screen = visitor.app.screen
+        assert isinstance(screen, FindScreen)
+        await visitor.until_shown("The analysis is under way: these are keys that it has seen so far.", "≥ ")
+        await visitor.until(lambda: screen.search.count, "keys")
+        assert (screen.search.count < 12_000, screen.search.mark) == (True, Mark.AT_LEAST)
+        analysis.control.resume()
+        await over(visitor)
+        await visitor.until_shown("12,000 keys")
+        assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
         assert asked_by_searches(visitor) == 0
