@@ -86,7 +86,7 @@ def status_line(search: Search, now_s: float, width: int, *, shows_cost: bool) -
     pieces = [*progress_bar(progress, width)]
     if progress.keys:
         pieces.append(Piece(1, (Span(counted(progress.keys, "name")), Span(literal(" looked at"), Role.MUTED))))
-    pieces += speed_pieces(progress, shows_cost=shows_cost)
+    pieces += speed_pieces(progress, shows_cost=shows_cost) if search.as_of_s is None else []
     if search.stage is Stage.RUNNING and search.as_of_s is None:
         pieces.append(Piece(1, (Span(literal("pace "), Role.MUTED), Span(SafeText(search.control.pace.value)))))
         pieces.append(Piece(2, (Span(literal("server "), Role.MUTED), Span(humanize.share(cost.server_share)))))
