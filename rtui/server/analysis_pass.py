@@ -78,13 +78,12 @@ NO_ESTIMATE: Final = {
 class AnalysisPass:
     """One pass; `begin` before `choose_work`, whose result the caller runs, then `ask_last`."""
 
-    def __init__(self, options: AnalysisOptions, deployment: Deployment, control: RunControl) -> None:
-        """Raise PatternError or GuardError for a filter beyond the bounds."""
-        self._options, self._control = options, control
+    def __init__(self, options: AnalysisOptions, only: ScanFilter, deployment: Deployment, control: RunControl) -> None:
+        """Count what `only` lets through; what counts it must have been imported (`table_import`)."""
+        self._options, self._control, self.only = options, control, only
         filters = (options.separators, options.match, options.key_type)
         self.scope = Scope(*filters, options.depth, options.top, pace=options.pace.value, preset=options.preset)
         """What is asked of which keys, as the report says it."""
-        self.only = ScanFilter(options.match, options.key_type)
         self._is_sample = False
         """Whether the keys are a random sample."""
         self.rows: KeptRows | None = None

@@ -24,9 +24,12 @@ from rtui.server.inspection.node_inspection import NodeInspection
 from rtui.server.inspection.report_head import coverage_of, head, keys_refused
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import MIN_COUNT
+from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.table_import import import_counting
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
@@ -88,8 +91,9 @@ class AnalysisRun:
         self._connection = connection
         self._options = options
         self._deployment = deployment or Deployment.over(connection)
-        self._pass = AnalysisPass(options, self._deployment, self.control)
-        self.hot = HotKeyReporter(connection, self._pass.nodes.all[0].capabilities)
+        self._only = ScanFilter(options.match, options.key_type)
+        self._made: AnalysisPass | None = None
+        self.hot = HotKeyReporter(connection, Capabilities())
         """The hot keys of the report, and when they were asked for."""
         self._failure: SafeText | None = None
         self._notes: list[SafeText] = []
@@ -104,8 +108,9 @@ class AnalysisRun:
     @property
     def progress(self) -> Progress:
         """How far it is, in keys that were counted; over only when the last report is there."""
-        work, findings = self._pass.work, self._pass.findings
-        keys = findings.keys + findings.unread_keys
+        made = self._made
+        work = None if made is None else made.work
+        keys = 0 if made is None else made.findings.keys + made.findings.unread_keys
         if self._failure is not None:
             now = Progress(ScanState.FAILED, None, keys, reason=self._failure)
         elif work is None:
@@ -119,12 +124,18 @@ class AnalysisRun:
     @property
     def cost(self) -> Cost:
         """What it has cost so far."""
-        return self._pass.cost
+        return Cost() if self._made is None else self._made.cost
+
+    @property
+    def _pass(self) -> AnalysisPass:
+        """The pass, which is made when the run begins."""
+        assert self._made is not None  # noqa: S101 - nothing of it is asked before
+        return self._made
 
     @property
     def rows(self) -> PassRows | None:
         """The rows of all keys so far; None where none are kept."""
-        rows = self._pass.rows
+        rows = None if self._made is None else self._made.rows
         if rows is None or not rows.height:
             return None
         from rtui.analysis.query.kept import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
@@ -133,8 +144,8 @@ class AnalysisRun:
 
     def forget_rows(self) -> None:
         """Keep no rows any more, and remove their files."""
-        if self._pass.rows is not None:
-            self._pass.rows.close()
+        if self._made is not None and self._made.rows is not None:
+            self._made.rows.close()
 
     @for_purpose(Purpose.INSPECTION)
     async def run(self, *, reports_meanwhile: bool = True) -> None:
@@ -142,6 +153,12 @@ class AnalysisRun:
 
         Without `reports_meanwhile` there is one report, at the end.
         """
+        failure = await failure_of(self._make_pass(), name="rtui import")
+        if failure is not None:
+            self._fail(failure)
+            self._is_ended = True
+            self._revision += 1
+            return
         meanwhile = [start_supervised(self._pass.add_held(), name="rtui sums", failed=self._fail)]
         if reports_meanwhile:
             meanwhile += [start_supervised(self._report_now_and_then(), name="rtui report", failed=self._fail)]
@@ -181,6 +198,12 @@ class AnalysisRun:
         if self.report is report:
             self.report = structs.replace(report, hot=self.hot.report)
             self._revision += 1
+
+    async def _make_pass(self) -> None:
+        """Import what counts, and make the pass; raises an RtuiError where that can't be."""
+        await asyncio.to_thread(import_counting)
+        self._made = AnalysisPass(self._options, self._only, self._deployment, self.control)
+        self.hot = HotKeyReporter(self._connection, self._made.nodes.all[0].capabilities)
 
     async def _begin(self) -> Sequence[NodeInspection]:
         """Return the nodes that answer; raises an RtuiError where none does."""

@@ -1,0 +1,33 @@
+"""Imports what counts keys in tables, which takes a third of a second: in a thread, and only for a pass."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from importlib import import_module
+from typing import Final
+
+from rtui.server.engine import engine_name
+from rtui.server.wire.errors import RtuiError
+
+MOST_THREADS: Final = 2
+"""Threads of Polars: the server may be on the same host."""
+
+MODULES: Final = ("rtui.analysis.aggregate.table_aggregates", "rtui.server.source.inspection", "rtui.table.rows")
+
+NOT_THIS_PROCESSOR: Final = "This processor has no AVX2: to count keys here, install polars[rtcompat]."
+
+
+def import_counting() -> None:
+    """Import it, if it is to count; raises RtuiError where it can't be imported, or would crash on this processor."""
+    if engine_name() != "table":
+        return
+    os.environ.setdefault("POLARS_MAX_THREADS", str(MOST_THREADS))
+    warnings.filterwarnings("error", "Missing required CPU features", RuntimeWarning)
+    try:
+        for name in MODULES:
+            import_module(name)
+    except RuntimeWarning:
+        raise RtuiError("No analysis", NOT_THIS_PROCESSOR) from None
+    except ImportError as error:
+        raise RtuiError("No analysis", f"Polars and NumPy, which count keys, can't be imported: {error}.") from error
