@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
     from rtui.server.facts.references import KeyReferences
+    from rtui.server.kept_column import KeptColumn
     from rtui.server.key_column import KeyColumn
     from rtui.server.key_search import Search
 
@@ -246,10 +247,21 @@ class BrowsingSession:
                 with self.passes.suspended():
                     await self.passes.shown.list_counted(node, size=self._watch.size)
 
-    def key_column(self, node: Namespace, sort: Sort) -> KeyColumn:
-        """Return what asks for the fact by which the keys directly in a namespace are to be sorted."""
-        from rtui.server.key_column import KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
+    def knows_column(self, sort: Sort) -> bool:
+        """Whether the rows of the analysis tell by what keys are to be sorted."""
+        from rtui.server.key_column import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
+        return self.questions.rows_with(FACTS[sort]) is not None
+
+    def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyColumn | KeptColumn:
+        """Return what finds the fact by which the keys directly in a namespace are to be sorted."""
+        from rtui.server.key_column import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
+
+        kept = None if asks_server else self.questions.rows_with(FACTS[sort])
+        if kept is not None:
+            from rtui.server.kept_column import KeptColumn  # noqa: PLC0415 - imports Polars, as the analysis did
+
+            return KeptColumn(kept.rows, self.store, node, sort)
         pace, suspended = self.control.pace, self.passes.suspended
         return KeyColumn(self.deployment, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
 

@@ -49,10 +49,15 @@ def weight(record: KeyRecord, fact: Fact) -> float:
     if value is None:
         return inf
     if fact is Fact.TYPE:
-        return float(int.from_bytes(value[:6].ljust(6, b"\0"), "big"))  # exact, and in the order of the names
+        return type_weight(value)
     if fact is Fact.TTL:
         return NEVER if value <= NO_EXPIRY else record.asked_at_s + value / 1000
     return float(-value)
+
+
+def type_weight(name: bytes) -> float:
+    """Return a number for a type, in the order of the names."""
+    return float(int.from_bytes(name[:6].ljust(6, b"\0"), "big"))  # exact
 
 
 class KeyColumn:

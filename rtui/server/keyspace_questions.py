@@ -20,6 +20,7 @@ from rtui.server.passes import Passes
 from rtui.server.scan.progress import Progress
 
 if TYPE_CHECKING:
+    from rtui.analysis.query.kept import PassRows
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
@@ -142,6 +143,14 @@ class KeyspaceQuestions:
         run = FindRun(self._deployment, query, options, held=held, held_at_s=at_s, clock=self._clock)
         self._search = KeySearch(run, self._suspended_by_search, why_not)
         return self._search
+
+    def rows_with(self, fact: Fact) -> PassRows | None:
+        """Return the rows of the analysis, if they are of all keys and it has asked this of each."""
+        from rtui.analysis.query.matches import Order  # noqa: PLC0415 - when it is wanted
+        from rtui.analysis.query.query import EVERYTHING  # noqa: PLC0415
+
+        rows = None if self._analysis is None else self._analysis.rows
+        return None if rows is None or rows.why_not(EVERYTHING, Order(fact)) is not None else rows
 
     def _has_newer_figures(self, names: KeyspacePass, size: int | None) -> bool:
         """Whether an analysis has asked keys that are not among these names, read before it."""

@@ -13,8 +13,11 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.kept_column import KeptColumn
 from rtui.server.key_column import NEVER, KeyColumn, cost_sentence
+from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.connection import Connection
 from tests.server.targets import target_of
@@ -120,3 +123,44 @@ def test_the_cost_is_said_in_commands_and_seconds() -> None:
         "TYPE and MEMORY USAGE of 100,000 keys, about 3s at gentle pace"
     )
     assert cost_sentence(10, Sort.TTL, Pace.FULL) == "PTTL of 10 keys"
+
+
+@pytest.mark.parametrize("sort", [Sort.MEMORY, Sort.TTL, Sort.TYPE, Sort.IDLE])
+async def test_the_rows_of_an_analysis_tell_the_same(
+    valkey: Server, sort: Sort, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+    store = fill(valkey)
+    valkey.admin.set(b"box:\xff", "raw")
+    store.add([b"box:\xff"])
+    node = store.root.child(b"box:")
+    async with connected(valkey) as connection:
+        run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, keep_rows=KEYS + 4))
+        await run.run()
+        assert run.rows is not None
+        kept = KeptColumn(run.rows.rows, store, node, sort)
+        await kept.run()
+        asked = KeyColumn(Deployment.over(connection), store, node, sort, pace=Pace.FULL)
+        await asked.run()
+    assert kept.of == asked.of == KEYS + 3
+    assert kept.weights.keys() == asked.weights.keys() == {*(b"%d" % one for one in range(KEYS)), b"hash", b"\xff"}
+    if sort is Sort.IDLE:
+        assert set(kept.weights.values()) <= {0.0, -1.0}
+    else:
+        assert kept.weights == pytest.approx(asked.weights, abs=0.5)
+
+
+async def test_keys_that_an_analysis_has_not_seen_have_no_weight(
+    valkey: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+    store = fill(valkey)
+    async with connected(valkey) as connection:
+        run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, keep_rows=KEYS + 3))
+        await run.run()
+        store.add([b"box:later"])
+        assert run.rows is not None
+        kept = KeptColumn(run.rows.rows, store, store.root.child(b"box:"), Sort.MEMORY)
+        await kept.run()
+        assert b"later" not in kept.weights
+        assert len(kept.weights) == KEYS + 1

@@ -198,7 +198,10 @@ class FixedSession:
             raise self.failure
         return key_facts(key)
 
-    def key_column(self, node: Namespace, sort: Sort) -> FixedWeights:
+    def knows_column(self, sort: Sort) -> bool:
+        return False
+
+    def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> FixedWeights:
         self.asked.append(f"{sort.value} of {node.path()!r}")
         return FixedWeights(node, sort, self.holds_columns)
 

@@ -60,6 +60,10 @@ class KeyRanking:
             return literal("")
         return SafeText(f"asked {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
 
+    def is_free(self, rows: VisibleRows) -> bool:
+        """Whether the server need not be asked."""
+        return rows.sort_order in ASKED_SORTS and self._session.knows_column(rows.sort_order)
+
     def missing(self, rows: VisibleRows) -> list[Namespace]:
         """Return the open namespaces whose keys have to be asked to be sorted."""
         sort = rows.sort_order
@@ -67,11 +71,14 @@ class KeyRanking:
             return []
         return [node for node in rows.with_keys() if not self._weights.knows(node, sort)]
 
-    def begin(self, rows: VisibleRows, nodes: Sequence[Namespace]) -> None:
-        """Ask the keys of these namespaces and sort them; what was under way ends."""
+    def begin(self, rows: VisibleRows, nodes: Sequence[Namespace], *, asks_server: bool = False) -> None:
+        """Ask the keys of these namespaces and sort them, from the rows of the analysis where those tell it.
+
+        What was under way ends.
+        """
         self.stop()
         if nodes:
-            self._worker = self._spawn(partial(self._rank, rows, nodes, rows.sort_order))
+            self._worker = self._spawn(partial(self._rank, rows, nodes, rows.sort_order, asks_server))
 
     def stop(self) -> bool:
         """End it; returns whether anything was under way."""
@@ -80,9 +87,9 @@ class KeyRanking:
             worker.cancel()
         return was_under_way
 
-    async def _rank(self, rows: VisibleRows, nodes: Sequence[Namespace], sort: Sort) -> None:
+    async def _rank(self, rows: VisibleRows, nodes: Sequence[Namespace], sort: Sort, asks_server: bool) -> None:
         for node in nodes:
-            asking = self._asking = self._session.key_column(node, sort)
+            asking = self._asking = self._session.key_column(node, sort, asks_server=asks_server)
             await asking.run()
             if asking.failure is not None:
                 raise RtuiError("Keys are not sorted", asking.failure)

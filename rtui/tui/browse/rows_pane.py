@@ -143,7 +143,8 @@ class RowsPane(Vertical):
         def chosen(choice: int | None) -> None:
             if choice is not None:
                 rows, sort = self.names.rows, sorts[choice]
-                self.sort_by(sort, is_reversed=sort is rows.sort_order and rows.is_reversed)
+                is_again = sort is rows.sort_order
+                self.sort_by(sort, is_reversed=is_again and rows.is_reversed, asks_server=is_again)
 
         names = sort_names(is_analysed=self.key_tree.figures is not None)
         self.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
@@ -153,12 +154,15 @@ class RowsPane(Vertical):
         rows = self.names.rows
         self._sort_as(rows.sort_order, is_reversed=not rows.is_reversed)
 
-    def sort_by(self, sort: Sort, *, is_reversed: bool = False) -> None:
-        """Sort the rows by something that is asked of the keys again, after a question if they are many."""
-        self._weights.forget()
-        self._sort_as(sort, is_reversed=is_reversed)
+    def sort_by(self, sort: Sort, *, is_reversed: bool = False, asks_server: bool = False) -> None:
+        """Sort the rows by something that the rows of the analysis tell, or that is asked of the keys again.
 
-    def _sort_as(self, sort: Sort, *, is_reversed: bool) -> None:
+        Where the server is asked about many, the user is asked first.
+        """
+        self._weights.forget()
+        self._sort_as(sort, is_reversed=is_reversed, asks_server=asks_server)
+
+    def _sort_as(self, sort: Sort, *, is_reversed: bool, asks_server: bool = False) -> None:
         self.key_tree.is_touched = True
         self.ranking.stop()
         self._sort(self.names.rows.sort(sort, is_reversed=is_reversed))
@@ -172,10 +176,10 @@ class RowsPane(Vertical):
         keys = sum(node.key_total for node in nodes)
         if keys > MOST_WEIGHED:
             self.notify(too_many(keys), title="Keys are not sorted", markup=False)
-        elif keys > FEW_KEYS:
-            self._ask_before(rows, nodes, keys)
+        elif keys <= FEW_KEYS or (not asks_server and self.ranking.is_free(rows)):
+            self.ranking.begin(rows, nodes, asks_server=asks_server)
         else:
-            self.ranking.begin(rows, nodes)
+            self._ask_before(rows, nodes, keys)
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
         """Say what it costs to sort so many keys, and begin if that is wanted."""
@@ -185,7 +189,7 @@ class RowsPane(Vertical):
 
         def chosen(choice: int | None) -> None:
             if choice == 0 and rows is self.names.rows and rows.sort_order is sort:
-                self.ranking.begin(rows, nodes)
+                self.ranking.begin(rows, nodes, asks_server=True)
 
         cost = cost_sentence(keys, sort, self._session.control.pace)
         title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
@@ -235,7 +239,8 @@ class RowsPane(Vertical):
         rows = self.names.rows
         self.show_header()
         nodes = self.ranking.missing(rows)
-        if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= FEW_KEYS:
+        most = MOST_WEIGHED if self.ranking.is_free(rows) else FEW_KEYS
+        if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= most:
             self.ranking.begin(rows, nodes)
 
     def _keys_arranged(self) -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
 
 
 class KeyWeights(Protocol):
-    """Asks a fact of all keys directly in a namespace; `run` it once."""
+    """Finds a fact of all keys directly in a namespace; `run` it once."""
 
     node: Namespace
     of: int
@@ -39,7 +39,7 @@ class KeyWeights(Protocol):
         """Why not all could be asked."""
 
     async def run(self) -> None:
-        """Ask about all keys."""
+        """Ask about all keys, or look for them in the rows of the analysis."""
 
 
 class Session(Protocol):
@@ -132,8 +132,11 @@ class Session(Protocol):
     async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
         """What the key under the cursor shows; what is known from its `row` spares round trips."""
 
-    def key_column(self, node: Namespace, sort: Sort) -> KeyWeights:
-        """What asks for the fact by which the keys directly in a namespace are to be sorted."""
+    def knows_column(self, sort: Sort) -> bool:
+        """Whether the rows of the analysis tell by what keys are to be sorted."""
+
+    def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyWeights:
+        """What finds the fact by which the keys directly in a namespace are to be sorted."""
 
     async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
         """A page of its value."""

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.humanize import Mark
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.rows.rows import RowKind
 from rtui.server.files import rows_folder
 from rtui.server.key_search import Stage
 from rtui.server.options import BrowseOptions
@@ -186,3 +188,28 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
         await visitor.until_shown("12,000 keys")
         assert (screen.search.count, screen.search.mark) == (12_000, Mark.EXACT)
         assert asked_by_searches(visitor) == 0
+
+
+@pytest.mark.slow
+async def test_the_keys_of_a_namespace_are_sorted_by_rows_and_again_by_the_server(
+    valkey: Server, tmp_path: Path
+) -> None:
+    plant(valkey)
+    async with analysed(valkey, tmp_path) as visitor:
+        await visitor.go("cart:5")
+        sent = sum(entry.purpose is Purpose.FIND for entry in visitor.session.log.entries)
+        tree = visitor.browse.tree_pane
+        tree.sort_by(Sort.MEMORY)
+
+        def first() -> bytes | None:
+            rows = tree.names.rows
+            row = next((row for row in map(rows.row, range(3)) if row is not None and row.kind is RowKind.KEY), None)
+            return None if row is None else row.key()
+
+        client = valkey.client()
+        largest = client.memory_usage("cart:699")
+        await visitor.until(lambda: (key := first()) and client.memory_usage(key) == largest, "the order by size")
+        assert not tree.ranking.missing(tree.names.rows)
+        assert asked_by_searches(visitor) == sent
+        tree.sort_by(Sort.MEMORY, asks_server=True)
+        await visitor.until_shown("Sort 12,000 keys by")
