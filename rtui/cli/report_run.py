@@ -23,7 +23,7 @@ from rtui.server.ending_signals import hang_up, heeded, raise_at_once
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.table_import import import_counting
+from rtui.server.table_import import import_ahead
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
@@ -81,7 +81,7 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, log: Command
     connection = deployment.home
     with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
         say_why_it_waits(connection, bar.say)
-        importing = asyncio.gather(asyncio.to_thread(import_counting), return_exceptions=True)  # the run tells errors
+        asyncio.get_running_loop().run_in_executor(None, import_ahead)
         try:
             await deployment.open()
             deployment.require_replicas()
@@ -108,7 +108,6 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, log: Command
             return Result(ended_by=interrupts.sent)
         finally:
             await deployment.close()
-            importing.cancel()
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")

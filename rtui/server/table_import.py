@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
@@ -31,3 +32,9 @@ def import_counting() -> None:
         raise RtuiError("No analysis", NOT_THIS_PROCESSOR) from None
     except ImportError as error:
         raise RtuiError("No analysis", f"Polars and NumPy, which count keys, can't be imported: {error}.") from error
+
+
+def import_ahead() -> None:
+    """Import it, if it can be: whoever needs it says why not."""
+    with suppress(RtuiError):
+        import_counting()

@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from rtui.table.segments import BLOCK, BLOCK_ROWS, Bytes, Hashes, Places, Segments, hashes, text_hashes
+from rtui.table.segments import BLOCK, BLOCK_ROWS, Hashes, Places, RunningSums, Segments, text_hashes
 from rtui.table.sums import Flags
 from rtui.table.words import IS_DIGIT, IS_LETTER, NO_DIGITS, ULID, UUID_WORDS, Words, each_place
 
@@ -64,9 +64,11 @@ class _Literals:
         self._hashes = {place: text_hashes(some) for place, some in texts.items()}
         """By how many letters a word is to begin with, or to end with; 0 for whole words."""
 
-    def are_in(self, joined: Bytes, starts: Places, ends: Places, some: Flags) -> Flags:
+    def are_in(self, sums: RunningSums, starts: Places, ends: Places, some: Flags) -> Flags:
         """Return which of some words are a literal, or begin or end with one."""
         found = np.zeros(len(starts), bool)
+        if not some.any():
+            return found
         for (size, is_last), wanted in self._hashes.items():
             words = np.flatnonzero(some & (ends - starts >= size))
             firsts, lasts = starts[words], ends[words]
@@ -74,15 +76,18 @@ class _Literals:
                 firsts = lasts - size
             elif size:
                 lasts = firsts + size
-            found[words[np.isin(hashes(joined, firsts, lasts), wanted)]] = True
+            found[words[np.isin(sums.hashes(firsts, lasts), wanted)]] = True
         return found
 
 
 class NameShapes:
     """Finds the shapes of names."""
 
-    def __init__(self, literals: Iterable[LiteralText], *, has_uuids: bool, has_ips: bool) -> None:
-        """`has_uuids` where a UUID is in one segment, `has_ips` where addresses are told from other numbers."""
+    def __init__(self, literals: Iterable[LiteralText], separators: bytes, *, has_uuids: bool, has_ips: bool) -> None:
+        """Each of the `separators` ends a segment where names are judged.
+
+        `has_uuids` where a UUID is in one segment, `has_ips` where addresses are told from other numbers.
+        """
         words = [
             LiteralText(word[0], is_after and not word.start(), is_before and word.end() == len(text))
             for text, is_after, is_before in literals
@@ -92,6 +97,7 @@ class NameShapes:
         self._hex = _Literals([word for word in words if _IS_HEX(word.text)])
         self._numbers = _Literals([word for word in words if _HAS_DIGIT(word.text)])
         self._has_uuids, self._has_ips = has_uuids, has_ips
+        self._ends_segments = np.isin(np.arange(256), [0, *separators])
 
     @property
     def are_sure(self) -> bool:
@@ -135,8 +141,9 @@ class _Names(Words):
     def shapes_by(self, kinds: NameShapes) -> Hashes:
         """Return the shape of each name."""
         whole, starts, ends, counts = self._bytes, self._word_starts, self._word_ends, self._of_words
+        sums = RunningSums(whole)
         has_digit, letters = counts.digits > 0, np.zeros(len(starts), np.uint8)
-        is_kept = kinds._numbers.are_in(whole, starts, ends, has_digit)
+        is_kept = kinds._numbers.are_in(sums, starts, ends, has_digit)
         is_hex = counts.letters == counts.low_hex + counts.high_hex
         fills = []
         if not kinds._hex.are_anywhere:
@@ -146,18 +153,18 @@ class _Names(Words):
                 of_uuids[np.searchsorted(starts, self._uuids[:, None] + UUID_WORDS)] = True
                 of_uuids &= counts.letters > 0
             free = (is_hash | of_uuids) & ~is_kept
-            free &= ~kinds._hex.are_in(whole, starts, ends, free)
+            free &= ~kinds._hex.are_in(sums, starts, ends, free)
             fills = [("u", free & of_uuids), ("a", free & self._is_low_hash), ("A", free & self._is_high_hash)]
         if not kinds._all.are_anywhere:
             free = (self._is_ulid | self._is_token) & ~is_kept
-            free &= ~kinds._all.are_in(whole, starts, ends, free)
+            free &= ~kinds._all.are_in(sums, starts, ends, free)
             fills += [("U", free & self._is_ulid), ("z", free & ~self._is_ulid & ~is_hex)]
             fills.append(("f", free & ~self._is_ulid & is_hex))
             is_mixed = self._have_letters_behind_digits()
             free = (counts.letters > 0) & (counts.lengths <= LONGEST_WORD) & ~is_kept
             free &= ~(self._is_low_hash | self._is_high_hash)
-            free &= (is_mixed & self._are_no_names()) | (~is_mixed & self._are_beside(_AT))
-            free &= ~kinds._all.are_in(whole, starts, ends, free)
+            free &= (is_mixed & self._are_no_names(kinds._ends_segments)) | (~is_mixed & self._are_beside(_AT))
+            free &= ~kinds._all.are_in(sums, starts, ends, free)
             fills += [("e", free & ~is_mixed), ("m", free & is_mixed & ~is_hex), ("x", free & is_mixed & is_hex)]
         for fill, which in fills:
             letters[which] = ord(fill)
@@ -174,7 +181,7 @@ class _Names(Words):
             places = each_place(starts[kept], lengths)
             joined[places] = whole[places]
         letters[is_kept] = _KEPT
-        found: Hashes = hashes(joined, self.starts, self.ends) + self.salts(letters.astype(np.uint64))
+        found: Hashes = RunningSums(joined).hashes(self.starts, self.ends) + self.salts(letters.astype(np.uint64))
         return found
 
     def _have_letters_behind_digits(self) -> Flags:
@@ -183,16 +190,20 @@ class _Names(Words):
         found: Flags = turns[self._word_ends - 1] > turns[self._word_starts]
         return found
 
-    def _are_no_names(self) -> Flags:
+    def _are_no_names(self, ends_segments: Flags) -> Flags:
         """Return which words with letters behind digits are neither names nor of a form, whatever letters they have.
 
-        With certain characters beside them they may be of a form.
+        With certain characters in the same segment they may be of a form, alone in a name they may be judged otherwise.
         """
         whole, counts = self._bytes, self._of_words
         colons = whole == ord(":")
         is_other = _IS_IN_FORMS[whole] | (colons & np.append(colons[1:], False))
-        is_sure = ~self._has(is_other) & (self._counts.lengths > self._longest_words())
-        found: Flags = is_sure[self._segment_of] & ((counts.high == 0) | (counts.letters > _LETTERS_OF_A_DATE))
+        segments = np.cumsum(ends_segments[whole])
+        has_other = np.zeros(int(segments[-1]) + 1, bool)
+        has_other[segments[is_other]] = True
+        is_alone = (self._counts.lengths <= self._longest_words())[self._segment_of]
+        is_date = (counts.high > 0) & (counts.letters <= _LETTERS_OF_A_DATE)
+        found: Flags = ~(has_other[segments[self._word_starts]] | is_alone | is_date)
         return found
 
     def _are_beside(self, mark: int) -> Flags:

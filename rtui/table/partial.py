@@ -103,6 +103,8 @@ class Partial:
         """By type, keys above the thresholds; a type that could not be judged is missing."""
         self.over_sampled: Counter[str] = Counter()
         """The same among keys that stand for others."""
+        self.checksums: Whole = np.empty(0, np.int64)
+        """CRC32 of the keys of the rows that were added last."""
         self._thresholds = thresholds
         self._type_numbers: dict[str | None, int] = {None: 0}
         self._cells = np.full((1, 1), -1, np.int64)
@@ -134,8 +136,8 @@ class Partial:
         self._judge(rows)
         keys = table.select(pl.coalesce("raw", pl.col("name").cast(pl.Binary)).alias("key")).to_series()
         tags = tags_of(table["name"], table["raw"])
-        checksums, slots = checksums_and_slots(keys, tags, table["slot"])
-        self.examples.add(nodes, keys, checksums, len(self.patterns))
+        self.checksums, slots = checksums_and_slots(keys, tags, table["slot"])
+        self.examples.add(nodes, keys, self.checksums, len(self.patterns))
         ttl = rows.has_ttl, rows.has_ttl & (rows.left_ms < 0)
         self.slots.add(slots, tags, (rows.memory, rows.has_memory), ttl)
         known = table.select("type", "encoding").drop_nulls("encoding")

@@ -314,7 +314,8 @@ class SegmentSplitter:
         if self._words.shape[1] <= size:
             self._words = np.zeros((2, size + BLOCK), np.uint64)
         words, sums = self._words[0, :size], self._words[1, : size + 1]
-        of_segments = _hashes(joined, starts, ends, words, sums)
+        _add_up(joined, words, sums)
+        of_segments = _differences(sums, starts, ends)
         np.take(_COUNTED, joined, out=words, mode="clip")
         np.cumsum(words, out=sums[1:])
         lengths = ends - starts
@@ -367,31 +368,47 @@ def _starts_of_ip6(joined: Bytes, starts: Places, ends: Places) -> Iterator[tupl
     yield from zip(np.searchsorted(ends, starts, side="right").tolist(), starts.tolist(), strict=True)
 
 
+class RunningSums:
+    """Running sums over bytes, of which hashes of all their parts are differences: as `hashes` has them."""
+
+    def __init__(self, joined: Bytes) -> None:
+        """`joined` are BLOCK bytes at most."""
+        room = np.zeros((2, len(joined) + 1), np.uint64)
+        self._sums = room[1]
+        _add_up(joined, room[0, :-1], self._sums)
+
+    def hashes(self, starts: Places, ends: Places) -> Hashes:
+        """Return a hash of the bytes between each start and end."""
+        return _differences(self._sums, starts, ends)
+
+
 def hashes(joined: Bytes, starts: Places, ends: Places) -> Hashes:
     """Return a hash of the bytes between each start and end, in order and none in two, the same in any process."""
     found, first = [np.empty(0, np.uint64)], 0
     while first < len(starts):
         offset = int(starts[first])
         end = max(first + 1, int(np.searchsorted(ends, offset + BLOCK, side="right")))
-        part = joined[offset : ends[end - 1]]
-        room = np.zeros((2, len(part) + 1), np.uint64)
-        found.append(_hashes(part, starts[first:end] - offset, ends[first:end] - offset, room[0, :-1], room[1]))
+        sums = RunningSums(joined[offset : ends[end - 1]])
+        found.append(sums.hashes(starts[first:end] - offset, ends[first:end] - offset))
         first = end
     return np.concatenate(found)
 
 
-def _hashes(joined: Bytes, starts: Places, ends: Places, words: Hashes, sums: Hashes) -> Hashes:
-    """Return a polynomial of the bytes of each segment, modulo 2^64, its bits mixed; the last two are room for sums.
-
-    The sum over a segment is the difference of two running sums, to be moved to where the first byte is: here to where
-    a first byte at BLOCK would be, so that all factors are powers.
-    """
+def _add_up(joined: Bytes, words: Hashes, sums: Hashes) -> None:
+    """Set running sums over the bytes as digits of a polynomial, modulo 2^64; `words` is room for as many numbers."""
     np.copyto(words, joined)
     words += np.uint64(1)
     words *= _POWERS[: len(joined)]
     np.cumsum(words, out=sums[1:])
-    of_segments = (sums[ends] - sums[starts]) * _POWERS[BLOCK + LONGEST_NAME - starts]
-    return mixed(of_segments)
+
+
+def _differences(sums: Hashes, starts: Places, ends: Places) -> Hashes:
+    """Return the polynomial of the bytes of each segment, its bits mixed.
+
+    The sum over a segment is the difference of two running sums, to be moved to where the first byte is: here to where
+    a first byte at BLOCK would be, so that all factors are powers.
+    """
+    return mixed((sums[ends] - sums[starts]) * _POWERS[BLOCK + LONGEST_NAME - starts])
 
 
 def mixed(values: Hashes) -> Hashes:

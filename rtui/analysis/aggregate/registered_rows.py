@@ -23,7 +23,6 @@ from rtui.registry.matching import NO_PATTERN
 from rtui.registry.patterns import Literal, Part, Pattern
 from rtui.registry.registry import Registry
 from rtui.table.examples import Examples
-from rtui.table.hashes import checksums_and_slots
 from rtui.table.name_shapes import LiteralText, NameShapes
 from rtui.table.partial import Columns
 from rtui.table.schema import keys_of
@@ -77,21 +76,22 @@ class RegisteredRows:
         self._numbers = {self._names[0]: 0}
         self._named = Examples()
 
-    def add(self, table: pl.DataFrame) -> None:
-        """Count rows."""
+    def add(self, table: pl.DataFrame, checksums: Whole) -> None:
+        """Count rows; `checksums` are the CRC32 of their keys."""
         left = table
         if self._shapes is not None:
             have_one = self._shapes.have_one(table)
             if have_one.any():
-                self._add(table if have_one.all() else table.filter(pl.Series(have_one)), self._shapes)
+                some = table if have_one.all() else table.filter(pl.Series(have_one))
+                self._add(some, checksums[have_one], self._shapes)
             left = table.filter(pl.Series(~have_one))
         if left.height:
             for batch, _ in self._batches_of(left):
                 self._counts.add(batch)
 
-    def _add(self, table: pl.DataFrame, shapes: NameShapes) -> None:
+    def _add(self, table: pl.DataFrame, checksums: Whole, shapes: NameShapes) -> None:
         entries, found = self._judged(table, shapes.of(table["name"]))
-        rows = _Rows(table)
+        rows = _Rows(table, checksums)
         self._counts.add_counted(self._entries(rows, entries))
         self._counts.add_broken(self._breaches(rows, entries))
         if self._counts.naming.is_wanted:
@@ -183,13 +183,13 @@ class RegisteredRows:
 class _Rows(Columns):
     """Rows whose names have shapes."""
 
-    def __init__(self, table: pl.DataFrame) -> None:
+    def __init__(self, table: pl.DataFrame, checksums: Whole) -> None:
         super().__init__(table, np.empty(0, np.int64))
         flags = np.stack((self.has_ttl, self.has_memory, self.has_length, self.is_sampled))
         self.layouts: Whole = np.array(_BITS) @ flags
         """By row, the bits of the facts that are known."""
         self._keys = table["name"].cast(pl.Binary)
-        self._checksums, _ = checksums_and_slots(self._keys, None, table["slot"])
+        self._checksums = checksums
 
     def by_type(self) -> Iterator[tuple[bytes | None, Whole]]:
         """Yield each type and its rows."""
@@ -236,7 +236,8 @@ def shapes_of(registry: Registry) -> NameShapes | None:
     literals = [text for pattern in patterns for text in _literals(pattern)]
     literals += [LiteralText(beginning, is_after=False, is_before=True) for beginning in config.styles_below]
     has_ips = any(one.values.form is IP for pattern in patterns for one in pattern.placeholders)
-    shapes = NameShapes(literals, has_uuids=not any(b"-" in one for one in separators), has_ips=has_ips)
+    ends = b"".join([one for one in config.separators if len(one) == 1])
+    shapes = NameShapes(literals, ends, has_uuids=not any(b"-" in one for one in separators), has_ips=has_ips)
     return shapes if shapes.are_sure else None
 
 

@@ -246,7 +246,7 @@ class TableAggregates(Aggregates):
             )
         )
         if self._registered_rows is not None:
-            self._registered_rows.add(table)
+            self._registered_rows.add(table, self.partial.checksums)
 
     def _keep(self, table: pl.DataFrame) -> None:
         if self._rows is not None:

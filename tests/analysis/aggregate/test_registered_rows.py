@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
@@ -23,6 +25,7 @@ from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import RuleLevels
 from rtui.registry.words import Glossary, Style
 from rtui.table.schema import NEVER
+from rtui.table.schema import keys_of as keys_of_table
 from tests.examples import examples
 from tests.grammar import Grammar
 from tests.registry.strategies import SEPARATORS, keys_of, patterns
@@ -228,7 +231,7 @@ def test_rows_are_counted_as_batches_are(seed: int, facts: list[dict[str, object
     counting = RegisteredRows(by_rows, batches_of)
     for at in range(chunks):
         table = with_moment(table_of(rows[at::chunks]), 5_000)
-        counting.add(table)
+        counting.add(table, np.array([crc32(key) for key in keys_of_table(table)], np.int64))
         for batch, _ in batches_of(table):
             by_batches.add(batch)
     assert _said(by_rows) == _said(by_batches)
