@@ -134,9 +134,9 @@ class AnalysisRun:
 
     @property
     def rows(self) -> PassRows | None:
-        """The rows of all keys so far; None where none are kept."""
+        """The rows of all keys so far, which say why there are none where they were too many; None before the first."""
         rows = None if self._made is None else self._made.rows
-        if rows is None or not rows.height:
+        if rows is None or not (rows.height or rows.why_none):
             return None
         from rtui.analysis.query.kept import PassRows  # noqa: PLC0415 - imports Polars, as the pass did
 

@@ -87,6 +87,11 @@ class KeptRows:
         return self._is_all and not self.why_none
 
     @property
+    def may_use_files(self) -> bool:
+        """Whether rows beyond the budget go into files."""
+        return self._folder is not None
+
+    @property
     def is_spilled(self) -> bool:
         """Whether some rows are in files."""
         return self._files is not None
@@ -101,7 +106,9 @@ class KeptRows:
         is_over = self._bytes + more > self._budget_bytes or self.height + table.height > self._most_rows
         if is_over and not self._is_spilling:
             if self._folder is None:
-                self.close("they would take more memory than rtui may use for them")
+                is_many = self.height + table.height > self._most_rows
+                many = f"there are more than {self._most_rows:,} of them"
+                self.close(many if is_many else "they would take more memory than rtui may use for them")
                 return
             self._pack()
             self._is_spilling = True

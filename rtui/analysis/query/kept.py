@@ -36,6 +36,9 @@ class PassRows:
 
     def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
         """Return why a query can't be answered by the rows, as a sentence; None where it can."""
+        if self.rows.why_none:
+            hint = "" if self.rows.may_use_files else "; the setting rows.files keeps them in files"
+            return SafeText(f"The server is asked: no rows of the analysis are kept, since {self.rows.why_none}{hint}.")
         narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
         if narrower:
             terms = " ".join(str(term) for term in narrower)
