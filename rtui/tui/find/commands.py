@@ -42,8 +42,7 @@ FIND_COMMANDS: Final = (
     _find("export", ("w",), "Write", "Write the list to a .txt, .csv, .md or .json file.",
         when=(Condition.HAS_ROWS,), footer=7),
     _find("again", ("R",), "Search again",
-        "Search again by asking the server, for what there is now; when sorted by a fact, for the first thousand of all "
-        "keys by that."),
+        "Ask the server, for what there is now; when sorted by a fact, for the first thousand of all keys by that."),
     _find("cost", ("i",), "Cost", "Show what the search has cost the server: commands, bytes, time."),
     _find("back", ("escape",), "Back", "Go back one step: end a search that is under way, or leave the list.",
         footer=9),

@@ -134,8 +134,9 @@ def _queries() -> Iterator[Entry]:
         "among 100,000 keys or more says what it will cost before it begins. rtui find does the same on a command line."
     ))  # fmt: skip
     yield Entry(literal(
-        "After an analysis, and while it runs, keys are found among the rows that it has kept, without asking the server: "
-        "the list says as of when. R asks the server. So does a query about what the analysis has not asked of all keys."
+        "After an analysis, and while it runs, keys are found among the rows that it has kept, without asking the "
+        "server: the list says as of when. R asks the server; so does a query about what the analysis has not asked of "
+        "all keys."
     ))  # fmt: skip
 
 
