@@ -57,7 +57,9 @@ class RowsSearch:
 
         Raises RegexError where an expression can't be used, PlaceError where a node or shard is none of the cluster's.
         """
-        self.query, self.order, self.columns = query, order, tuple(columns)
+        self.query, self.order = query, order
+        self.columns = tuple(fact for fact in columns if kept.knows(fact))
+        self._lacking = tuple(fact for fact in columns if fact not in self.columns)
         self.control = RunControl()
         self._kept_pass, self._rows, self._link = kept, kept.rows, link
         self._clock, now_s = clock, clock()
@@ -178,6 +180,9 @@ class RowsSearch:
             notes.append("The analysis is under way: these are keys that it has seen so far.")
         elif not rows.is_whole:
             notes.append("The analysis had not seen all keys when it ended.")
+        if self._lacking:
+            commands = ", ".join(fact.command for fact in self._lacking)
+            notes.append(f"{commands}: the analysis does not know it of all keys; R asks for it.")
         if rows.may_repeat:
             notes.append(TWICE)
         if found.expired:

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
+from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.kept import PassRows
 from rtui.analysis.query.matches import Order
@@ -172,7 +172,6 @@ async def test_what_has_expired_since_is_left_out_and_what_is_unknown_is_said(fi
         ("cart size>1K ttl:none len>3 idle<1d type:set", Scope(columns=EVERYTHING), None, None),
         ("freq>3 size>1K cart", Scope(columns=EVERYTHING), None, "the analysis knows OBJECT FREQ of no key."),
         ("len>3", Scope(columns=SAMPLED_COLUMNS), None, " of some keys only."),
-        ("size>3", Scope(columns=Columns(memory=Asked.NONE)), None, "the analysis knows MEMORY USAGE of no key."),
         ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.IDLE), "the analysis knows OBJECT IDLETIME of some keys"),
         ("cart", Scope(columns=SAMPLED_COLUMNS), Order(Fact.NAME), None),
         ("cart", Scope(match=b"user:*"), None, "the analysis was of user:* only."),
@@ -185,6 +184,16 @@ def test_what_the_server_has_to_answer(
 ) -> None:
     found = PassRows(rows_of(filled), scope).why_not(parse(line), order)
     assert (found is None) if why is None else (why in str(found))
+
+
+async def test_columns_that_are_not_known_of_all_keys_are_said_and_not_counted_as_asked(filled: Server) -> None:
+    columns = (Fact.MEMORY, Fact.IDLE, Fact.FREQUENCY)
+    kept = PassRows(rows_of(filled), Scope(columns=SAMPLED_COLUMNS))
+    search = RowsSearch(kept, parse("cart"), COLON, Closed, columns=columns)
+    assert search.columns == (Fact.MEMORY,)
+    said = "OBJECT IDLETIME, OBJECT FREQ: the analysis does not know it of all keys; R asks for it."
+    assert search.notes == (said,)
+    assert in_rows(rows_of(filled), "cart", columns=(Fact.IDLE,)).notes == ()
 
 
 async def test_a_node_stands_for_its_slots(filled: Server) -> None:

@@ -43,11 +43,15 @@ class PassRows:
         if narrower:
             terms = " ".join(str(term) for term in narrower)
             return SafeText(f"The server is asked: the analysis was of {terms} only.")
-        facts = [*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])]
-        for fact in facts:
-            asked_of = _ASKED_OF.get(fact)
-            asked = Asked.ALL if asked_of is None else asked_of(self.scope.columns)
-            if asked is not Asked.ALL or COLUMN_OF[fact] not in self.rows.known:
-                which = "some keys only" if asked is Asked.SAMPLED else "no key"
+        for fact in (*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])):
+            if not self.knows(fact):
+                is_of_some = COLUMN_OF[fact] in self.rows.known
+                which = "some keys only" if is_of_some else "no key"
                 return SafeText(f"The server is asked: the analysis knows {fact.command} of {which}.")
         return None
+
+    def knows(self, fact: Fact) -> bool:
+        """Return whether it was asked of all keys, and answered for some."""
+        asked_of = _ASKED_OF.get(fact)
+        is_of_all = asked_of is None or asked_of(self.scope.columns) is Asked.ALL
+        return is_of_all and COLUMN_OF[fact] in self.rows.known
