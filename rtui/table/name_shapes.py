@@ -25,14 +25,14 @@ from rtui.table.words import IS_DIGIT, IS_LETTER, NO_DIGITS, ULID, UUID_WORDS, W
 LONGEST: Final = 256
 """Longer names, in bytes, have no shape."""
 
-IP_DOTS: Final = 3
-"""A name with so many dots may hold an IPv4 address, whose numbers are bounded."""
-
 _WORD: Final = re.compile(rb"[0-9A-Za-z]+")
 _HAS_DIGIT: Final = re.compile(rb"[0-9]").search
 _IS_HEX: Final = re.compile(rb"[0-9A-Fa-f]+").fullmatch
 _ZERO: Final = ord("0")
 _KEPT: Final = ord("k")
+_NO_OCTET: Final = ord("o")
+_OCTET_DIGITS: Final = 3
+_HIGHEST_OCTET: Final = 255
 _IS_IN_FORMS: Final = np.isin(np.arange(256), list(b"-_+=/"))
 _LETTERS_OF_A_DATE: Final = 2
 _AT: Final = ord("@")
@@ -109,8 +109,6 @@ class NameShapes:
         name = pl.col("name")
         is_plain = pl.col("raw").is_null() & (name.str.len_bytes() == name.str.len_chars())
         is_plain &= name.str.len_bytes().is_between(1, LONGEST)
-        if self._has_ips:
-            is_plain &= name.str.count_matches(".", literal=True) < IP_DOTS
         found: Flags = table.select(is_plain.alias("plain"))["plain"].to_numpy()
         return found
 
@@ -156,32 +154,42 @@ class _Names(Words):
             free &= ~kinds._hex.are_in(sums, starts, ends, free)
             fills = [("u", free & of_uuids), ("a", free & self._is_low_hash), ("A", free & self._is_high_hash)]
         if not kinds._all.are_anywhere:
-            free = (self._is_ulid | self._is_token) & ~is_kept
-            free &= ~kinds._all.are_in(sums, starts, ends, free)
-            fills += [("U", free & self._is_ulid), ("z", free & ~self._is_ulid & ~is_hex)]
-            fills.append(("f", free & ~self._is_ulid & is_hex))
+            is_code = self._is_ulid | self._is_token
             is_mixed = self._have_letters_behind_digits()
-            free = (counts.letters > 0) & (counts.lengths <= LONGEST_WORD) & ~is_kept
-            free &= ~(self._is_low_hash | self._is_high_hash)
-            free &= (is_mixed & self._are_no_names(kinds._ends_segments)) | (~is_mixed & self._are_beside(_AT))
+            is_free = (counts.letters > 0) & (counts.lengths <= LONGEST_WORD)
+            is_free &= ~(self._is_low_hash | self._is_high_hash)
+            is_free &= (is_mixed & self._are_no_names(kinds._ends_segments)) | (~is_mixed & self._are_beside(_AT))
+            free = (is_code | is_free) & ~is_kept
             free &= ~kinds._all.are_in(sums, starts, ends, free)
             fills += [("e", free & ~is_mixed), ("m", free & is_mixed & ~is_hex), ("x", free & is_mixed & is_hex)]
+            free &= is_code
+            fills += [("z", free & ~is_hex), ("f", free & is_hex), ("U", free & self._is_ulid)]
         for fill, which in fills:
             letters[which] = ord(fill)
         joined = NO_DIGITS.take(whole)
-        by_letters = np.repeat(letters, counts.lengths)
-        places = each_place(starts, counts.lengths)
-        is_filled = (by_letters > 0) & ~((by_letters == ord("e")) & IS_DIGIT[whole[places]])
-        joined[places[is_filled]] = np.where(by_letters == ord("u"), ord("a"), by_letters)[is_filled]
         begins_with_digit = IS_DIGIT[whole[starts]]
         filled = np.flatnonzero(letters)
+        places, lengths = each_place(starts[filled], counts.lengths[filled]), counts.lengths[filled]
+        of_words = np.repeat(np.where(letters == ord("u"), ord("a"), letters)[filled], lengths)
+        joined[places] = np.where((of_words == ord("e")) & IS_DIGIT[whole[places]], _ZERO, of_words)
         joined[starts[filled[begins_with_digit[filled]]]] = _ZERO
         for kept in (np.flatnonzero(is_kept), np.flatnonzero((counts.lengths == ULID) & begins_with_digit)):
             lengths = np.where(is_kept[kept], counts.lengths[kept], 1)  # the first digit of a ULID is 7 at most
             places = each_place(starts[kept], lengths)
             joined[places] = whole[places]
+        if kinds._has_ips:
+            letters[self._are_no_octets()] = _NO_OCTET
         letters[is_kept] = _KEPT
         found: Hashes = RunningSums(joined).hashes(self.starts, self.ends) + self.salts(letters.astype(np.uint64))
+        return found
+
+    def _are_no_octets(self) -> Flags:
+        """Return which numbers of up to three digits can't be those of an IPv4 address."""
+        counts, whole, starts = self._of_words, self._bytes, self._word_starts
+        found: Flags = (counts.letters == 0) & (counts.lengths > 1) & (counts.lengths <= _OCTET_DIGITS)
+        first, second, third = (whole[np.minimum(starts + at, len(whole) - 1)].astype(np.int64) for at in range(3))
+        is_high = 100 * first + 10 * second + third > 111 * _ZERO + _HIGHEST_OCTET
+        found &= (first == _ZERO) | (is_high & (counts.lengths == _OCTET_DIGITS))
         return found
 
     def _have_letters_behind_digits(self) -> Flags:

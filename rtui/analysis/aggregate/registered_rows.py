@@ -231,7 +231,7 @@ def shapes_of(registry: Registry) -> NameShapes | None:
     patterns = [entry.pattern for entry in registry.entries]
     if not _LETTERS.issubset(config.characters.encode()) or _SHAPED & {*b"".join(separators)}:
         return None
-    if _LETTERS & {*config.other_separators.encode()} or any(_glues_ulid(one) for one in patterns):
+    if _LETTERS & {*config.other_separators.encode()} or any(_glues_bounded(one) for one in patterns):
         return None
     literals = [text for pattern in patterns for text in _literals(pattern)]
     literals += [LiteralText(beginning, is_after=False, is_before=True) for beginning in config.styles_below]
@@ -250,18 +250,18 @@ def _literals(pattern: Pattern) -> Iterator[LiteralText]:
                 yield LiteralText(text, *beside)
 
 
-def _glues_ulid(pattern: Pattern) -> bool:
-    """Whether a ULID, whose first digit is bounded, is a part of a word."""
+def _glues_bounded(pattern: Pattern) -> bool:
+    """Whether a ULID or an address, whose digits are bounded, is a part of a word."""
     for segment in pattern.segments:
         for before, part in pairwise((Literal(b""), *segment.parts)):
             if isinstance(part, Literal):
-                is_glued = _is_ulid(before) and part.text[0] in _LETTERS
+                is_glued = _is_bounded(before) and part.text[0] in _LETTERS
             else:
-                is_glued = _is_ulid(part) and isinstance(before, Literal) and bool(_LETTERS & {*before.text[-1:]})
+                is_glued = _is_bounded(part) and isinstance(before, Literal) and bool(_LETTERS & {*before.text[-1:]})
             if is_glued:
                 return True
     return False
 
 
-def _is_ulid(part: Part) -> bool:
-    return not isinstance(part, Literal) and part.values.form is ULID
+def _is_bounded(part: Part) -> bool:
+    return not isinstance(part, Literal) and part.values.form in (ULID, IP)

@@ -165,6 +165,9 @@ RANDOM = "aB3dE5gH7jK9mN1pQ3sT5vW7yZ9"
         ("{x}", Values(ULID), "7abcdefabcdefabcdefabcdef0", "8abcdefabcdefabcdefabcdef0"),
         ("{x}", Values(HASH), "aB" * 15 + "c1", "aB" * 15 + "g1"),
         ("{x}", Values(IP), "10.0.0.250", "10.0.0.270"),
+        ("{x}:1", Values(IP), "10.0.0.255:1", "10.0.0.256:1"),
+        ("{x}:1", Values(IP), "10.0.10.25:1", "10.0.01.25:1"),
+        ("{x}:1", Values(IP), "10.0.0.0:1", "10.0.0.00:1"),
         ("{x}", Values(WORD), "ab12cd34", "1b12cd34"),
         ("{x}-{y}", Values(INT), "ab12cd34-ab12-1234-1234-123456789012", "ab12cd34-ab12-1234-1234-12345678901a"),
         (
@@ -190,9 +193,9 @@ def test_names_that_patterns_tell_apart_have_other_shapes(text: str, form: Value
     table = table_of({"key": name.encode()} for name in (one, other))
     assert registry.matcher.match_page([one.encode(), other.encode()]) == [0, -1]
     assert shapes is not None
-    if shapes.have_one(table).all():
-        first, second = shapes.of(table["name"]).tolist()
-        assert first != second
+    assert shapes.have_one(table).all()
+    first, second = shapes.of(table["name"]).tolist()
+    assert first != second
 
 
 def test_few_shapes_stand_for_many_names() -> None:
@@ -253,7 +256,7 @@ def _keys_of(count: KeyCount) -> tuple[object, ...]:
 
 
 @pytest.mark.parametrize(
-    "text", ["{a}7{b}", "x{ulid}"], ids=["a digit between placeholders", "a ULID that is a part of a word"]
+    "text", ["{a}7{b}", "x{ulid}", "{ip}x"], ids=["a digit between placeholders", "a ULID in a word", "an IP in a word"]
 )
 def test_where_shapes_are_not_sure_there_are_none(text: str) -> None:
     assert shapes_of(registry_of([read_pattern(text, {}, (b":",))], NamingConfig(separators=(b":",)))) is None
