@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import repeat
 from typing import Final
 
 import polars as pl
@@ -14,7 +15,7 @@ from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of
 from rtui.analysis.query.kept import PassRows
-from rtui.analysis.query.matches import FIELD_OF, Order
+from rtui.analysis.query.matches import Order
 from rtui.analysis.query.places import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
@@ -30,10 +31,13 @@ from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.table.questions import find
 from rtui.table.rows import Chunk
-from rtui.table.schema import NEVER, keys_of
+from rtui.table.schema import NEVER, SLICE_ROWS, keys_of
 
 FOLLOW_S: Final = 0.25
 """How often it is looked whether an analysis that is under way has seen more keys."""
+
+_FIELDS: Final = ("type", "memory_bytes", "length", "expires_ms", "idle_s", "frequency", "encoding")
+"""Columns in the order of the fields of a KeyRecord behind the key."""
 
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
 
@@ -116,15 +120,15 @@ class RowsSearch:
 
     def _records(self, rows: pl.DataFrame) -> Iterator[KeyRecord]:
         """Yield rows as they are listed, times to live as they were when the rows were found."""
-        as_of_ms = round(self.as_of_s * 1000)
-        for key, row in zip(keys_of(rows), rows.iter_rows(named=True), strict=True):
-            facts = {FIELD_OF[fact]: row[column] for column, fact in _FACT_OF.items() if fact is not Fact.NAME}
-            expires_ms = facts.pop("ttl_ms")
-            if expires_ms is not None:
-                facts["ttl_ms"] = NO_EXPIRY if expires_ms == NEVER else max(0, expires_ms - as_of_ms)
-            texts = {name: facts.pop(name) for name in ("key_type", "encoding")}
-            named = {name: text.encode() for name, text in texts.items() if text is not None}
-            yield KeyRecord(key, asked_at_s=self.as_of_s, **named, **facts)
+        left = pl.max_horizontal(pl.col("expires_ms") - round(self.as_of_s * 1000), 0)
+        expires = (
+            pl.when(pl.col("expires_ms") == NEVER).then(NO_EXPIRY).when(pl.col("expires_ms").is_not_null()).then(left)
+        )
+        texts = (pl.col(name).cast(pl.String).cast(pl.Binary) for name in ("type", "encoding"))
+        found = rows.with_columns(*texts, expires.alias("expires_ms"))
+        at = repeat(self.as_of_s)
+        for some in found.iter_slices(SLICE_ROWS):
+            yield from map(KeyRecord, keys_of(some), *(some[column].to_list() for column in _FIELDS), at)
 
     @property
     def limit(self) -> int:
