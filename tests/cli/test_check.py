@@ -300,7 +300,7 @@ def test_a_registry(
             assert result["ruleId"] in ("key-unregistered", "name-whitespace", "name-case")
 
 
-@pytest.mark.parametrize("engine", ["pure", "compiled"])
+@pytest.mark.parametrize("engine", ["table", "pure", "compiled"])
 def test_a_single_key_that_nobody_registered(
     engine: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,7 +61,7 @@ strings-as-hash = { severity = "warn", saves = "10K" }
 """
 
 
-@pytest.mark.parametrize("engine", ["pure", "compiled"])
+@pytest.mark.parametrize("engine", ["table", "pure", "compiled"])
 def test_strings_of_users_and_of_a_cache(
     engine: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

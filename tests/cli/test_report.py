@@ -402,7 +402,7 @@ def test_ctrl_c_writes_what_there_is_and_the_bar_says_how_far(valkey: Server, tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pace", ["normal", "full"])
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 def test_ctrl_c_in_the_middle_of_a_fast_run(
     engine: str, pace: str, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

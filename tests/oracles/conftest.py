@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 
-@pytest.fixture(params=["", "table"], ids=["default", "table"])
+@pytest.fixture(params=["compiled", "table"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """What RTUI_ENGINE says: nothing, so that the compiled engine counts where it was built, or a table."""
+    """What RTUI_ENGINE says."""
     name: str = request.param
     monkeypatch.setenv("RTUI_ENGINE", name)
     return name

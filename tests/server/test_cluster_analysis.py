@@ -73,13 +73,12 @@ def outline(report: Report) -> dict[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["compiled", "pure", "table"])
+@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
 async def test_it_is_the_report_of_one_server_with_all_keys(
     cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if engine != "compiled":
-        monkeypatch.setenv("RTUI_ENGINE", engine)
+    monkeypatch.setenv("RTUI_ENGINE", engine)
     version = cluster.members[0].server.binary.name
     with running(binaries()[version], cluster=True) as server, cluster.client() as client:
         for one in (server.client(), client):
@@ -134,13 +133,12 @@ async def test_a_numbered_database_of_a_cluster_is_a_keyspace_of_its_own() -> No
     assert sum(node.keys for node in report.cluster.nodes if isinstance(node.keys, int)) == 200
 
 
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
 async def test_each_node_has_what_its_slots_hold(
     cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if engine == "pure":
-        monkeypatch.setenv("RTUI_ENGINE", "pure")
+    monkeypatch.setenv("RTUI_ENGINE", engine)
     with cluster.client() as client:
         grown(client, keys=KEYS, seed=3)
     report = await report_of(target_of(cluster.members[0].server))

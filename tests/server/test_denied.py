@@ -174,7 +174,7 @@ async def test_a_new_connection_tries_again(valkey: Server) -> None:
         await session.close()
 
 
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 async def test_a_report_of_a_user_who_may_read_some_keys_says_so(
     valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:

@@ -104,7 +104,7 @@ async def test_a_server_that_wants_the_password_once_more_gets_another_one(
         await connection.close()
 
 
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("words", [(b"SCAN",), (b"TYPE",)], ids=lambda words: words[0].decode())
 async def test_an_analysis_goes_on_after_the_server_wanted_the_password_once_more(
     valkey: Server, words: Words, engine: str, monkeypatch: pytest.MonkeyPatch
