@@ -12,7 +12,7 @@ import json
 import pstats
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import polars as pl
 
@@ -40,9 +40,9 @@ class Dropped:
         self.big = TopKeys(100)
         self.rows = self.tables = self.vanished = self.unread = 0
 
-    def add_rows(self, table: pl.DataFrame, asked_at_s: float) -> None:
-        """Count the rows."""
-        self.rows += table.height
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        """Make the table, and count the rows."""
+        self.rows += table().height
         self.tables += 1
 
     def add_note(self, key_type: bytes | None, note: str) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Sequence
 
+import polars as pl
 import pytest
 
 from rtui.analysis.aggregate.aggregates import Aggregates
@@ -19,6 +21,7 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.engine.counters import new_counters
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.scan.progress import ScanState
 from tests.analysis.aggregate.same import assert_same
 from tests.conftest import Pool
 from tests.grammar import Grammar, load
@@ -97,3 +100,21 @@ async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytes
     assert (report.head.engine, report.head.coverage.keys) == ("table", 199)
     ((user,),) = (report.summary.root.children,)
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
+
+
+@pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
+async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
+    valkey: Server, error: BaseException, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setenv("RTUI_ENGINE", "table")
+    monkeypatch.setattr("rtui.table.partial.Partial.add", fail)
+    valkey.client().mset({f"user:{number}": "x" for number in range(3_000)})
+    async with connected(target_of(valkey)) as connection:
+        analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
+        async with asyncio.timeout(20):
+            await analysing.run()
+    assert analysing.progress.state is ScanState.FAILED
+    assert str(error) in (analysing.progress.reason or "")

@@ -8,7 +8,7 @@ batch by batch are ranked at once, those that come as rows when they are folded.
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import Final, Literal, NamedTuple, TypeVar
@@ -53,13 +53,10 @@ class _Piece(NamedTuple):
     """What waits to be folded: a batch or rows."""
 
     batch: InspectedBatch | None
-    table: pl.DataFrame | None
+    table: Callable[[], pl.DataFrame] | None
+    rows: int
     asked_ms: int
     is_unread: bool
-
-    @property
-    def rows(self) -> int:
-        return len(self.batch.keys) if self.batch is not None else 0 if self.table is None else self.table.height
 
 
 class _Ranked(NamedTuple):
@@ -150,13 +147,13 @@ class TableAggregates(Aggregates):
         is_unread = asked_at_s == NOT_ASKED_S
         self.keys += 0 if is_unread else len(batch.keys)
         self.big.add(batch, asked_at_s)
-        self._wait(_Piece(batch, None, int(asked_at_s * 1000), is_unread))
+        self._wait(_Piece(batch, None, len(batch.keys), int(asked_at_s * 1000), is_unread))
 
-    def add_rows(self, table: pl.DataFrame, asked_at_s: float) -> None:
-        """Add rows of the key table that were asked at this moment, in seconds since the epoch."""
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        """Add rows of the key table, which `table` makes, asked at this moment, in seconds since the epoch."""
         self._rank()
-        self.keys += table.height
-        self._wait(_Piece(None, table, int(asked_at_s * 1000), is_unread=False))
+        self.keys += rows
+        self._wait(_Piece(None, table, rows, int(asked_at_s * 1000), is_unread=False))
 
     def add_note(self, key_type: bytes | None, note: str) -> None:
         """Learn why the memory of keys of a type is not known that come as rows."""
@@ -224,7 +221,7 @@ class TableAggregates(Aggregates):
         for (is_unread, are_rows), some in groupby(pieces, lambda one: (one.is_unread, one.batch is None)):
             parts = [*some]
             if are_rows:
-                self._fold_rows([with_moment(one.table, one.asked_ms) for one in parts if one.table is not None])
+                self._fold_rows([with_moment(one.table(), one.asked_ms) for one in parts if one.table is not None])
             else:
                 batches = [(one.batch, one.asked_ms) for one in parts if one.batch is not None]
                 table = pl.concat(_tables_of(batches))

@@ -19,7 +19,7 @@ MEMORY USAGE that nothing bounds (`LastStages`). What comes of that joins a late
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Protocol, cast
@@ -30,7 +30,6 @@ import polars as pl
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import TopKeys
-from rtui.keyspace.text.display import display_text
 from rtui.keyspace.types import STRING
 from rtui.server import guard
 from rtui.server.facts.answers import expected
@@ -57,7 +56,7 @@ from rtui.server.source.floors import LengthFloors
 from rtui.server.source.rows import KEY_TYPE, Layout, Rows, every_nth, joined, rows_of
 from rtui.server.source.table import Part, TableMaker, part_of
 from rtui.server.wire.capability import Feature, refuses_fact
-from rtui.server.wire.errors import RtuiError, ServerBusyError
+from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import parse_info, parse_number
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.replies import Reply, ServerError
@@ -88,8 +87,11 @@ class TableFindings(Protocol):
     def big(self) -> TopKeys:
         """Says how long a key must be to be listed, and is told of keys whose length is not asked."""
 
-    def add_rows(self, table: pl.DataFrame, asked_at_s: float) -> None:
-        """Add rows that were asked at about this moment, in seconds since the epoch by the server's clock."""
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        """Add rows that were asked at about this moment, in seconds since the epoch by the server's clock.
+
+        `table` makes the table of these rows, in any thread.
+        """
 
     def add_unread(self, keys: Sequence[bytes]) -> None:
         """Add keys of which only the name is known."""
@@ -570,13 +572,10 @@ class TableInspection(InspectionPipeline):
         if not parts:
             return
         asked_at_s = (max([part.rows.asked_at_ms[-1] for part in parts]) + self._maker.ahead_ms) / 1000
-        try:
-            table = self._maker.table(parts, self._known_encodings, self._node, self._database)
-            self._known_encodings.clear()
-            if table.height:
-                self._late.findings.add_rows(table, asked_at_s)
-        except (pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # the second is no Exception
-            raise RtuiError("The pass has failed", display_text(f"Polars: {error}")) from error
+        encodings, self._known_encodings = self._known_encodings, {}
+        if wanted := sum([part.wanted for part in parts]):
+            table = partial(self._maker.table, parts, encodings, self._node, self._database)
+            self._late.findings.add_rows(table, wanted, asked_at_s)
 
     def _judged(self, rows: Rows) -> Part:
         """Return rows as a part of a table; of those that are no facts, or are to be asked for more, it has none."""

@@ -33,6 +33,11 @@ class Part(NamedTuple):
     is_wanted: np.ndarray[Any, np.dtype[np.bool_]] | None = None
     """None where all are."""
 
+    @property
+    def wanted(self) -> int:
+        """How many are wanted."""
+        return len(self.rows.keys) if self.is_wanted is None else int(self.is_wanted.sum())
+
 
 def part_of(rows: Rows) -> Part:
     """Return rows as a part; all answers but types must be integers of 64 bits."""
@@ -46,8 +51,6 @@ class TableMaker:
     def __init__(self) -> None:
         self.ahead_ms = 0
         """How far the server's clock is ahead of that of rtui."""
-        self._texts: dict[bytes | None, str | None] = {None: None}
-        """Types and encodings as text."""
 
     def table(self, parts: Sequence[Part], encodings: Mapping[bytes, bytes], node: str, database: int) -> pl.DataFrame:
         """Return the rows of all parts, at least one row; `encodings` are by key those that are known."""
@@ -55,18 +58,18 @@ class TableMaker:
         size = len(keys)
         name, raw = names_of(keys)
         types = [*chain.from_iterable([part.rows.types for part in parts])]
-        found = [encodings.get(key) for key in keys] if encodings else [None] * size
+        found = _named([*map(encodings.get, keys)]) if encodings else _all("encoding", None, size)
         sampled = [pl.Series([part.rows.is_sampled]).new_from_index(0, len(part.rows.keys)) for part in parts]
         columns: dict[str, pl.Series] = {
             "name": name,
             "raw": raw,
-            "type": self._named(types),
-            "encoding": self._named(found),
+            "type": _named(types),
+            "encoding": found,
             "node": _all("node", node, size),
             "expires_ms": _column([self._expiries(part) for part in parts], parts),
             **{column: _column([part.numbers.get(fact) for part in parts], parts) for fact, column in COLUMNS.items()},
             "database": _all("database", database, size),
-            "slot": pl.Series(_slots(keys, name)),
+            "slot": pl.Series(_slots(keys)),
             "sampled": pl.concat(sampled),
         }
         table = pl.DataFrame({column: columns[column] for column in SCHEMA})
@@ -74,13 +77,6 @@ class TableMaker:
             return table
         masks = [np.ones(len(part.rows.keys), bool) if part.is_wanted is None else part.is_wanted for part in parts]
         return table.filter(pl.Series(np.concatenate(masks)))
-
-    def _named(self, names: Sequence[bytes | None]) -> pl.Series:
-        """Return names of types or encodings, whatever their bytes, as a column."""
-        texts = self._texts
-        for one in set(names) - texts.keys():
-            texts[one] = None if one is None else one.decode("utf-8", "backslashreplace")
-        return pl.Series([*map(texts.__getitem__, names)], dtype=pl.Categorical())
 
     def _expiries(self, part: Part) -> Numbers | None:
         """Return when keys expire by the server's clock, in ms since the epoch."""
@@ -101,13 +97,23 @@ def _column(found: Sequence[Numbers | None], parts: Sequence[Part]) -> pl.Series
     )
 
 
+def _named(names: Sequence[bytes | None]) -> pl.Series:
+    """Return names of types or encodings, whatever their bytes, as a column."""
+    try:
+        texts = pl.Series(names, dtype=pl.Binary).cast(pl.String)
+    except pl.exceptions.ComputeError:  # not UTF-8
+        texts = pl.Series([None if one is None else one.decode("utf-8", "backslashreplace") for one in names])
+    return texts.cast(pl.Categorical())
+
+
 def _all(column: str, value: object, size: int) -> pl.Series:
     return pl.Series([value], dtype=SCHEMA[column]).new_from_index(0, size)
 
 
-def _slots(keys: Sequence[bytes], names: pl.Series) -> Numbers:
-    """Return the hash slot of each key, whose name is there as text; only in those with a brace tags are looked for."""
+def _slots(keys: Sequence[bytes]) -> Numbers:
+    """Return the hash slot of each key; only in those with a brace tags are looked for."""
     slots = np.fromiter([crc_hqx(key, 0) for key in keys], np.int64, len(keys)) % SLOTS
-    for index in names.str.contains("{", literal=True).arg_true():
-        slots[index] = key_slot(keys[index])
+    if b"{" in b"".join(keys):
+        for index in [index for index, key in enumerate(keys) if b"{" in key]:
+            slots[index] = key_slot(keys[index])
     return slots

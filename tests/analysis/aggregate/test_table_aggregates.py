@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from random import Random
 
@@ -39,7 +40,7 @@ def both(
         if not as_rows:
             table.add(batch, asked_at_s)
             continue
-        table.add_rows(table_of(rows_of(batch, asked_at_s)), asked_at_s)
+        table.add_rows(partial(table_of, [*rows_of(batch, asked_at_s)]), len(batch.keys), asked_at_s)
         if batch.key_type is not None:
             others.add_encodings(batch.key_type, [b"raw"] * len(batch.keys))
     return others, table

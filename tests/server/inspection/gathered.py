@@ -47,7 +47,9 @@ class Gathered(Aggregates):
     def add_note(self, key_type: bytes | None, note: str) -> None:
         self.notes[key_type] = note
 
-    def add_rows(self, table: pl.DataFrame, asked_at_s: float) -> None:
+    def add_rows(self, made: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        table = made()
+        assert table.height == rows
         for batch, _ in batches_of(with_moment(table, round(asked_at_s * 1000))):
             note = self.notes.get(batch.key_type, "") if batch.memory_bytes is None else ""
             self.add(replace(batch, note=note, asked_at_s=asked_at_s), asked_at_s)

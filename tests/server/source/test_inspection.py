@@ -350,20 +350,3 @@ async def test_it_goes_on_where_it_was_paused_and_stops_when_it_is_stopped(valke
         await stopped.run()
     assert stopped.state is ScanState.STOPPED
     assert set(keys_of(again.rows)) < names
-
-
-@pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
-async def test_whatever_fails_in_polars_ends_the_pass_with_its_message(valkey: Server, error: BaseException) -> None:
-    plant(valkey, numbered(3_000))
-    found = Kept()
-
-    def fail() -> None:
-        raise error
-
-    async with connected(target_of(valkey)) as connection:
-        scan, _ = await reading(connection, found)
-        found.at(1_000, fail)
-        async with asyncio.timeout(20):
-            await scan.run()
-    assert scan.state is ScanState.FAILED
-    assert str(error) in (scan.progress.reason or "")
