@@ -9,11 +9,15 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from rtui.keyspace.text.identifiers import Form, Identifiers
+from rtui.table.node_index import NodeIndex
 from rtui.table.segments import BLOCK, Hashes, Places, Segments, mixed, text_hashes
 from rtui.table.words import LABELS, Flags, Words
 
 MOST_REMEMBERED: Final = 65_536
 """Shapes and forms that are remembered; beyond that all are forgotten and learnt anew."""
+
+FEWEST_ASKED: Final = 32
+"""Segments of one frame that are asked for, about, before others of it are ignored."""
 
 IGNORED: Final = -3
 """In the place of the number of a label: a form that was not asked for."""
@@ -36,6 +40,28 @@ class Labels(NamedTuple):
     """By segment: whether it is an identifier, so the label stands for it however few there are."""
 
 
+class _Asked(NamedTuple):
+    """Segments whose labels are wanted."""
+
+    segments: Segments
+    places: Places
+    groups: Places
+    numbers: Places
+    """Of their labels, as far as these are known."""
+    shapes: Hashes
+    loose: Hashes
+    """Shapes with numbers of any length, of segments of which nothing is known; else 0."""
+    frames: Hashes
+    """What is around the words of those whose shape alone does not decide; else 0."""
+    is_exact: Flags
+    """Whether the shape is the one with digits."""
+
+    def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
+        """Yield some segments with their forms."""
+        for text in self.segments.texts(self.places[some]):
+            yield text, identifiers.form(text)
+
+
 class Forms:
     """Remembers the forms of segments by their shapes.
 
@@ -53,8 +79,9 @@ class Forms:
         self._is_sure = [False]
         self._hashes = np.zeros(1, np.uint64)
         self._numbers: dict[tuple[bytes | None, bool], int] = {(None, False): 0}
-        self._of_shapes: dict[int, int] = {}
-        self._loose: set[int] = set()
+        self._of_shapes = NodeIndex()
+        """By shape, one more than the number of its label, or than _UNDECIDED."""
+        self._loose = NodeIndex()
         """Shapes, with numbers of any length, of segments whose forms were asked for."""
         self._of_whole = np.array([self._number(Form(label, 0)) if label else _UNKNOWN for label in LABELS])
 
@@ -64,52 +91,83 @@ class Forms:
         Where at least `fewest` segments of a group have shapes of which nothing is known, and each its own, asking for
         all their forms would not be worth it: these are IGNORED, but in groups below 0.
         """
-        if max(len(self.labels), len(self._of_shapes)) > MOST_REMEMBERED:
+        if max(len(self.labels), len(self._of_shapes), len(self._loose)) > MOST_REMEMBERED:
             self._forget()
-        numbers, shapes = np.empty(len(places), np.int64), np.empty(len(places), np.uint64)
-        loose = np.zeros(len(places), np.uint64)
+        asked = _Asked(
+            *(segments, places, groups, np.empty(len(places), np.int64)),
+            *(*np.zeros((3, len(places)), np.uint64), np.zeros(len(places), bool)),
+        )
+        numbers, is_exact = asked.numbers, asked.is_exact
         for some in _blocks(segments, places):
-            words = Words(segments, places[some])
-            numbers[some], shapes[some] = self._of_whole[words.labels()], words.shapes()
-            new = some[numbers[some] == _UNKNOWN]
-            numbers[new] = [self._of_shapes.get(shape, _UNKNOWN) for shape in shapes[new].tolist()]
-            is_unknown = (numbers[some] == _UNKNOWN) & words.is_plain
-            if is_unknown.any():
-                loose[some] = np.where(is_unknown, words.shapes(is_loose=True) | np.uint64(1), np.uint64(0))
-        new = np.flatnonzero(loose)
-        is_new = [shape not in self._loose for shape in loose[new].tolist()]
-        _ignore(numbers, new[is_new], loose, groups, fewest)
-        self._loose.update(loose[new[numbers[new] == _UNKNOWN]].tolist())
-        self._ask(segments, places, shapes, numbers, keeps_digits=False)
-        left = np.flatnonzero(numbers == _UNDECIDED)
-        if len(left):
-            rest = places[left]
-            shapes = np.concatenate(
-                [Words(segments, rest[some]).shapes(keeps_digits=True) for some in _blocks(segments, rest)]
-            )
-            of_rest = np.array([self._of_shapes.get(shape, _UNKNOWN) for shape in shapes.tolist()], np.int64)
-            self._ask(segments, rest, shapes, of_rest, keeps_digits=True)
-            alone = np.flatnonzero(of_rest == _UNDECIDED)
-            of_rest[alone] = [self._number(self._identifiers.form(text)) for text in segments.texts(rest[alone])]
-            numbers[left] = of_rest
+            self._look_up(asked, some)
+        self._ignore(asked, fewest)
+        self._ask(asked, np.flatnonzero((numbers == _UNKNOWN) & ~is_exact), is_exact=False)
+        left = np.flatnonzero((numbers == _UNDECIDED) & ~is_exact)
+        for some in _blocks(segments, places[left]):
+            here = left[some]
+            asked.shapes[here] = Words(segments, places[here]).shapes(keeps_digits=True)
+            numbers[here] = self._known(asked.shapes[here])
+        is_exact[left] = True
+        self._ask(asked, np.flatnonzero((numbers == _UNKNOWN) & is_exact), is_exact=True)
+        alone = np.flatnonzero(numbers == _UNDECIDED)
+        numbers[alone] = [self._number(form) for _, form in asked.forms(alone, self._identifiers)]
         if len(self._hashes) < len(self.labels):
             more = [label or b"" for label in self.labels[len(self._hashes) :]]
             self._hashes = np.concatenate((self._hashes, pattern_hashes(more)))
         known = np.maximum(numbers, 0)
         return Labels(numbers, self._hashes[known], np.array(self._is_sure)[known])
 
-    def _ask(self, segments: Segments, places: Places, shapes: Hashes, numbers: Places, *, keeps_digits: bool) -> None:
-        """Fill in the numbers of labels that are not known, by the form of one segment of each shape."""
-        new = np.flatnonzero(numbers == _UNKNOWN)
-        asked, first, inverse = np.unique(shapes[new], return_index=True, return_inverse=True)
-        found = np.full(len(asked), _UNDECIDED, np.int64)
-        for at, (shape, text) in enumerate(zip(asked.tolist(), segments.texts(places[new[first]]), strict=True)):
-            form = self._identifiers.form(text)
+    def _known(self, shapes: Hashes) -> Places:
+        """Return the number of the label of each shape, _UNDECIDED or _UNKNOWN."""
+        return self._of_shapes.find(shapes) - np.int64(1)
+
+    def _look_up(self, asked: _Asked, some: Places) -> None:
+        """Fill in what is known of some segments by their shapes."""
+        words = Words(asked.segments, asked.places[some])
+        numbers, shapes = self._of_whole[words.labels()], words.shapes()
+        numbers = np.where(numbers == _UNKNOWN, self._known(shapes), numbers)
+        is_undecided = numbers == _UNDECIDED
+        if is_undecided.any():
+            shapes[is_undecided] = words.shapes(keeps_digits=True)[is_undecided]
+            numbers[is_undecided] = self._known(shapes[is_undecided])
+        asked.numbers[some], asked.shapes[some], asked.is_exact[some] = numbers, shapes, is_undecided
+        is_new = (numbers == _UNKNOWN) & ~is_undecided & (asked.groups[some] >= 0)
+        if is_new.any():
+            asked.loose[some[is_new]] = words.shapes(is_loose=True)[is_new]
+            asked.frames[some[is_new]] = words.frames()[is_new]
+
+    def _ask(self, asked: _Asked, some: Places, *, is_exact: bool) -> None:
+        """Fill in the numbers of labels of some segments, by the form of one segment of each shape."""
+        shapes, first, inverse = np.unique(asked.shapes[some], return_index=True, return_inverse=True)
+        found = np.full(len(shapes), _UNDECIDED, np.int64)
+        for at, (text, form) in enumerate(asked.forms(some[first], self._identifiers)):
             label = form.pattern or form.numbered
-            if _is_decided(text) and (keeps_digits or label is None or not _HAS_DIGIT(label)):
+            if _is_decided(text) and (is_exact or label is None or not _HAS_DIGIT(label)):
                 found[at] = self._number(form)
-            self._of_shapes[shape] = int(found[at])
-        numbers[new] = found[inverse]
+        self._of_shapes.add(shapes, (found + 1).astype(np.int32))
+        asked.numbers[some] = found[inverse]
+
+    def _ignore(self, asked: _Asked, fewest: int) -> None:
+        """Ignore segments that have a loose shape alone, where there are many in a group.
+
+        Of those whose shape alone does not decide some are asked for first: all of them, unless these are names.
+        """
+        loose, frames = asked.loose, asked.frames
+        new = np.flatnonzero(loose)
+        new = new[self._loose.find(loose[new]) < 0]
+        groups = asked.groups.astype(np.uint64)
+        _, first, counts = np.unique(mixed(loose[new] + groups[new]), return_index=True, return_counts=True)
+        alone = new[first[counts == 1]]
+        alike = mixed(frames[alone] + groups[alone])
+        order = np.argsort(alike, kind="stable")
+        starts = np.flatnonzero(np.diff(alike[order], prepend=np.uint64(0)))
+        for members in np.split(alone[order], starts[1:]):
+            if len(members) >= (FEWEST_ASKED if len(members) and frames[members[0]] else fewest):
+                few = members[:: 1 + len(members) // FEWEST_ASKED] if frames[members[0]] else members[:0]
+                if all(form.pattern is None for _, form in asked.forms(few, self._identifiers)):
+                    asked.numbers[members] = IGNORED
+        shapes = np.unique(loose[new[asked.numbers[new] == _UNKNOWN]])
+        self._loose.add(shapes, 0)
 
     def _number(self, form: Form) -> int:
         kind = form.pattern or form.numbered, form.pattern is not None
@@ -118,17 +176,6 @@ class Forms:
             self.labels.append(kind[0])
             self._is_sure.append(kind[1])
         return number
-
-
-def _ignore(numbers: Places, some: Places, loose: Hashes, groups: Places, fewest: int) -> None:
-    """Ignore segments of these that have a shape alone, where there are many in a group."""
-    _, first, counts = np.unique(
-        mixed(loose[some] + groups[some].astype(np.uint64)), return_index=True, return_counts=True
-    )
-    alone = some[first[counts == 1]]
-    alone = alone[groups[alone] >= 0]
-    _, inverse, counts = np.unique(groups[alone], return_inverse=True, return_counts=True)
-    numbers[alone[counts[inverse] >= fewest]] = IGNORED
 
 
 def _blocks(segments: Segments, places: Places) -> Iterator[Places]:

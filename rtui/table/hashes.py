@@ -28,14 +28,16 @@ def tags_of(names: pl.Series, raw: pl.Series) -> pl.Series | None:
 
     `names` and `raw` as in the key table.
     """
-    if not names.str.contains("{", literal=True).any():
+    some = names.str.contains("{", literal=True).arg_true()
+    if not len(some):
         return None
-    tags = names.str.extract(TAG, 1).cast(pl.Binary)
+    found = names.gather(some).str.extract(TAG, 1).cast(pl.Binary)
+    tags = pl.Series("tag", [None], dtype=pl.Binary).new_from_index(0, len(names)).scatter(some, found)
     odd = raw.is_not_null().arg_true()
     if len(odd):
-        found = [match[1] if (match := _tag(key)) else None for key in raw.gather(odd).to_list()]
-        tags = tags.scatter(odd, pl.Series(found, dtype=pl.Binary))
-    return tags.alias("tag")
+        of_odd = [match[1] if (match := _tag(key)) else None for key in raw.gather(odd).to_list()]
+        tags = tags.scatter(odd, pl.Series(of_odd, dtype=pl.Binary))
+    return tags
 
 
 def checksums_and_slots(keys: pl.Series, tags: pl.Series | None, slots: pl.Series) -> tuple[Whole, Whole]:

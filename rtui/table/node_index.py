@@ -20,11 +20,13 @@ class NodeIndex:
     """A hash table with open addressing: a node stands where its hash says, or in the next free slot."""
 
     def __init__(self) -> None:
-        self._hashes: NDArray[np.uint64] = np.zeros(0, np.uint64)
+        self._hashes: NDArray[np.uint64]
         """By slot; 0 where there is no node."""
-        self._nodes: NDArray[np.int32] = np.zeros(0, np.int32)
-        self._bits = np.uint64(0)
-        self._count = 0
+        self._nodes: NDArray[np.int32]
+        self.rebuild(np.empty(0, np.uint64), np.empty(0, np.int32))
+
+    def __len__(self) -> int:
+        return self._count
 
     def rebuild(self, hashes: NDArray[np.uint64], nodes: NDArray[np.int32]) -> None:
         """Hold these nodes only, under these hashes of parent and name."""
@@ -53,8 +55,9 @@ class NodeIndex:
             others = others[~is_here & ~is_free]
         return found
 
-    def add(self, hashes: NDArray[np.uint64], nodes: NDArray[np.int32]) -> None:
+    def add(self, hashes: NDArray[np.uint64], nodes: NDArray[np.int32] | int) -> None:
         """Hold more nodes, which are not held."""
+        nodes = np.broadcast_to(np.int32(nodes), hashes.shape)
         is_many = 2 * (self._count + len(nodes)) > len(self._hashes) or len(nodes) > MOST_ADDED
         for at, (one, node) in enumerate(zip(hashes.tolist(), nodes.tolist(), strict=True)):
             slot = one >> int(self._bits)

@@ -9,7 +9,8 @@ A node is a segment or the pattern of some, in one place. Nodes are merged into 
   1982; merged as by Agarwal et al., "Mergeable summaries", 2012): each pays as many keys and as many bytes as half of
   MOST_NAMES of them have left, and those that can pay neither become `{*}`. All payments together are at most
   2 / MOST_NAMES of the keys or bytes of the namespace: whatever has more is never merged, and at most so much of any
-  name is counted in `{*}`, however the keys come. Which names have a node below this bound depends on their order.
+  name is counted in `{*}`, however the keys come. Which names have a node below this bound depends on their order. From
+  then on, names that are new and light get no node (see `LEAST_OF_NAMES`), which adds as little to the bound.
 * Keys, which end at a name, and namespaces, which go on, are counted apart.
 * When there are more than `most` nodes, fewer names are kept in each namespace, down to MOST_CHILDREN; then the
   lightest nodes go to one node for the rest, below their parent; among equals keys first, then by a hash of the path.
@@ -19,9 +20,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
 from itertools import pairwise
-from typing import Final, Self, TypeAlias, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
 import polars as pl
@@ -35,9 +35,8 @@ from rtui.table.segments import Hashes, mixed, name_hashes, text_hashes
 MOST_CHILDREN: Final = 128
 """A report shows of a namespace with more names than this only the heavy ones."""
 
-MOST_NAMES: Final = 2_048
+MOST_NAMES: Final = 512
 """A namespace with more names than this loses those that are light by then."""
-
 
 MOST_NUMBERED_KEYS: Final = 32
 """More keys than this that differ in their numbers only are one pattern."""
@@ -109,15 +108,15 @@ class PatternNodes:
         self.has_lost = [[False, False]]
         """By node: whether keys, namespaces below it have been merged since there were too many."""
         self._counts: Ints = np.zeros((2, 64), np.int64)
-        self.distinct = DistinctNames()
-        """The names that patterns stand for."""
+        self._distinct = DistinctNames()
         self.most_names = MOST_NAMES
         self.most_numbered = MOST_NUMBERED
         self.lightest = 0.0
         """The share of all keys or bytes that all nodes had at least that were kept when others went to the rest."""
         self._into = [ROOT]
         """By node: itself, or the node that it was merged into."""
-        self._merged = 0
+        self._merged = self._moved = 0
+        """How many nodes were merged, by now and when their names were moved to where they are."""
         self._children: list[dict[Name, int] | None] = [None]
         self._alike: defaultdict[tuple[int, bytes, bytes], dict[int, None]] = defaultdict(dict)
         """The names below a node that differ in their numbers only, by their pattern and separator."""
@@ -136,6 +135,14 @@ class PatternNodes:
     def __len__(self) -> int:
         """How many numbers of nodes there are."""
         return len(self.parents)
+
+    @property
+    def distinct(self) -> DistinctNames:
+        """The names that patterns stand for, by node."""
+        if self._merged != self._moved:
+            self._distinct.move(self.own())
+            self._moved = self._merged
+        return self._distinct
 
     @property
     def keys(self) -> Ints:
@@ -221,20 +228,19 @@ class PatternNodes:
         while self.size > self.most and max(self.most_names, self.most_numbered) > MOST_CHILDREN:
             self.most_names = max(MOST_CHILDREN, self.most_names // 2)
             self.most_numbered = max(MOST_CHILDREN, self.most_numbered // 2)
-            self._crowded.update(dict.fromkeys(self.live()))
+            fewest = min(self.most_names, self.most_numbered)
+            self._crowded.update({node: None for node in self.live() if len(self.children(node)) > fewest})
             self._merge_crowds()
         if self.size > self.most:
-            self.trim(self.most // 2, self.totals(self.keys), self.totals(self.memory))
+            self._trim(self.most // 2)
         self._count_lost_names()
 
-    def trim(self, budget: int, keys: Ints, sizes: Ints) -> None:
-        """Keep so many of the heaviest nodes, and merge all others into those for the rest of their parents.
-
-        `keys` and `sizes` are by node, at and below it.
-        """
+    def _trim(self, budget: int) -> None:
+        """Keep so many of the heaviest nodes, and merge all others into those for the rest of their parents."""
         live = np.array([node for node in self.live() if self.kinds[node] is not _OTHER])
         if len(live) <= budget:
             return
+        keys, sizes = self.totals(self.keys), self.totals(self.memory)
         weights = np.maximum(keys[live] / max(1, int(keys[ROOT])), sizes[live] / max(1, int(sizes[ROOT])))
         is_key = np.array([not self.separators[node] for node in live.tolist()]) & (live != ROOT)
         order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], is_key, -weights))
@@ -364,10 +370,13 @@ class PatternNodes:
         units = self.units(parent, is_space=is_space)
         if len(units) <= self.most_names:
             return
-        members = [[self.children(parent)[name] for name in names] for names in units.values()]
-        left = np.array([[values[some].sum() for values in weights] for some in members])
-        left -= np.array([self.paid.get(some[0], (0, 0)) for some in members])
-        is_heavy = self._pay_all(parent, [some[0] for some in members], left, is_space=is_space)
+        children = self.children(parent)
+        held = [children[names[0]] for names in units.values()]
+        members = [children[name] for names in units.values() for name in names]
+        firsts = np.cumsum([0, *map(len, units.values())])[:-1]
+        left = np.stack([np.add.reduceat(values[members], firsts) for values in weights], axis=1)
+        left -= np.array([self.paid.get(node, (0, 0)) for node in held])
+        is_heavy = self._pay_all(parent, held, left, is_space=is_space)
         for names, stays in zip(units.values(), is_heavy, strict=True):
             for name in () if stays else names:
                 self.replace(parent, name, self.any_name(name))
@@ -397,22 +406,14 @@ class PatternNodes:
         return found
 
     def _count_lost_names(self) -> None:
-        if self._merged:
-            self.distinct.move(self.own())
         if self._lost_names:
             nodes, names = zip(*self._lost_names, strict=True)
-            self.distinct.add(self.own()[list(nodes)], name_hashes(names))
+            self._distinct.add(self.own()[list(nodes)], name_hashes(names))
             self._lost_names = []
 
-    def fold(self, weights: Ints | None = None) -> NDArray[np.int32]:
-        """Merge where there are too many nodes, by what they weigh, and number them anew; returns new ids by old id.
-
-        `weights` are by node, without what is below it; as many as there were before.
-        """
+    def fold(self) -> NDArray[np.int32]:
+        """Merge where there are too many nodes, and number them anew; returns new ids by old id."""
         self.settle()
-        if weights is not None and self.size > self.most:
-            totals = self.totals(weights)
-            self.trim(self.most // 2, totals, totals)
         if not self._merged:
             return np.arange(len(self), dtype=np.int32)
         own, live = self.own(), self.live()
@@ -420,7 +421,7 @@ class PatternNodes:
         new[live] = np.arange(len(live), dtype=np.int32)
         renumbered = new[own]
         self._counts = self._counts[:, live]
-        self.distinct.move(renumbered)
+        self._distinct.move(renumbered)
         self.parents = [int(new[self.parents[node]]) for node in live]
         self.segments, self.separators, self.kinds, self.levels, self.numbered, self.has_lost = (
             _chosen(self.segments, live),
@@ -433,7 +434,7 @@ class PatternNodes:
         below = [self._children[node] for node in live]
         self._children = [some and {name: int(new[child]) for name, child in some.items()} for some in below]
         self.paid = {int(new[node]): paid for node, paid in self.paid.items()}
-        self._into, self._merged = list(range(len(live))), 0
+        self._into, self._merged, self._moved = list(range(len(live))), 0, 0
         self._alike.clear()
         for node, numbered in enumerate(self.numbered):
             if numbered is not None:
@@ -460,10 +461,6 @@ class PatternNodes:
         self.distinct.add(found[other.distinct.nodes], other.distinct.hashes)
         self.settle()
         return self.own()[found]
-
-    def copy(self) -> Self:
-        """Return a tree with the same nodes, which can be merged without this one."""
-        return deepcopy(self)
 
     def _pay(self, node: int, keys: int, sizes: int) -> None:
         before = self.paid.get(node, (0, 0))

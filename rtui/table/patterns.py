@@ -1,9 +1,13 @@
 """Finds the pattern of each name of a table, level by level from the root, in a tree of bounded size.
 
-At each level the rows whose segment has a node already, by itself or by its form, find it by one look into an index of
-all nodes. The others are grouped by parent and segment; the form of a segment is asked for once for all that differ in
-digits only. Then names that are too many for nodes of their own are told from those that get one (see `pattern_nodes`),
-so the tree does not grow by more than what is kept of a table.
+    names ──► segments: hash and kind of each ──► level by level: hash of parent and segment ──► index of all nodes
+                    of segments that have no node by their hash, each once ◄──────────────────────────┘
+                     ├──► what their characters tell: `{id}`, `{uuid}`, `{hash}`
+                     ├──► by their shape, the form of all segments of that shape (`forms`) ──► index of all nodes
+                     └──► names: a node of their own, or what too many names are merged into (`pattern_nodes`)
+
+Nothing is asked of Python for a row, only for a shape that was not seen before and for a node that is made. Which names
+get a node is decided before it is made, so the tree does not grow by more than what is kept of a table.
 """
 
 from __future__ import annotations
@@ -29,6 +33,11 @@ MOST_NODES: Final = 16_384
 MANY_ROWS: Final = 65_536
 ROWS: Final = 131_072
 """Rows that are placed at once."""
+
+LEAST_OF_NAMES: Final = 512
+LEAST_OF_ALL: Final = 32_768
+"""In a namespace that lost names, new ones get a node that have more than one part in so many of what is placed of the
+names that come with them, and of all that is placed."""
 
 _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
 
@@ -86,9 +95,9 @@ class Patterns(PatternNodes):
         parts = [self._place(table[first : first + ROWS]) for first in range(0, table.height, ROWS)]
         return self.own()[np.concatenate(parts)] if parts else np.zeros(0, np.int32)
 
-    def fold(self, weights: Ints | None = None) -> NDArray[np.int32]:
-        """Merge where there are too many nodes, by what they weigh, and number them anew; returns new ids by old id."""
-        renumbered = super().fold(weights)
+    def fold(self) -> NDArray[np.int32]:
+        """Merge where there are too many nodes, and number them anew; returns new ids by old id."""
+        renumbered = super().fold()
         self._names, self._indexed = np.empty(0, np.uint64), -1
         self._is_pattern = self._is_rest = np.empty(0, bool)
         return renumbered
@@ -121,7 +130,7 @@ class Patterns(PatternNodes):
             nodes[rows] = found
             is_pattern, goes_on = self._is_pattern[found], ~self._is_rest[found] & (segments.counts[rows] > level + 1)
             some = here[is_pattern]
-            self.distinct.add(found[is_pattern], distinct_hashes(segments.hashes[some], segments.is_coded[some]))
+            self._distinct.add(found[is_pattern], distinct_hashes(segments.hashes[some], segments.is_coded[some]))
             rows = rows[goes_on]
         self.count(nodes, sizes)
         self.settle()
@@ -150,12 +159,12 @@ class Patterns(PatternNodes):
         if len(unsure):
             made[unsure], labels[unsure], units[unsure], is_pattern[unsure] = self._of_forms(segments, new, unsure)
         is_merged = (kinds == Kind.LONG) | ((labels == IGNORED) & (made < 0))
-        self._leave_to_rest(new, np.flatnonzero((made < 0) & ~is_merged), made)
         names = np.flatnonzero((made < 0) & ~is_merged)
         if len(names):
             is_kept = self._are_kept(new, names, units[names], known)
             is_merged[names[~is_kept]] = True
-            names = names[is_kept]
+            self._leave_to_rest(new, names[is_kept], made)
+            names = names[is_kept & (made[names] < 0)]
             texts = segments.texts(new.segments[names])
             for at, text, number in zip(names.tolist(), texts, labels[names].tolist(), strict=True):
                 label = self._forms.labels[number]
@@ -174,33 +183,34 @@ class Patterns(PatternNodes):
         """Return which of these new names get a node of their own; units are those that may become one pattern.
 
         In a namespace where there would be too many, new names and those that have a node pay what is left to a
-        half of MOST_NAMES; those that have a node keep it for now. Where some were lost before, new ones pay alone
-        when they are many enough for that.
+        half of MOST_NAMES; those that have a node keep it for now. Where some were lost before, light new ones are
+        lost as well, and the others pay alone when they are many enough for that.
         """
         groups, group_of = np.unique(
             new.parents[names] * np.int64(2) + (new.separators[names] > 0), return_inverse=True
         )
-        _, first = np.unique(units, return_index=True)
-        is_kept = np.ones(len(names), bool)
-        for at, count in enumerate(np.bincount(group_of[first], minlength=len(groups)).tolist()):
+        _, first, unit_of = np.unique(units, return_index=True, return_inverse=True)
+        group_of = group_of[first]
+        left = np.stack([np.bincount(unit_of, values[names]) for values in (new.keys, new.memory)], axis=1)
+        least = np.stack([np.bincount(group_of, one) for one in left.T], axis=1) / LEAST_OF_NAMES
+        least = np.maximum(least, np.array(self._placed) // LEAST_OF_ALL)
+        has_lost = np.array([self.has_lost[group // 2][group % 2] for group in groups.tolist()])
+        is_kept = ~has_lost[group_of] | (left > least[group_of]).any(axis=1)
+        for at, count in enumerate(np.bincount(group_of[is_kept], minlength=len(groups)).tolist()):
             parent, is_space = int(groups[at] // 2), bool(groups[at] % 2)
             held: list[int] = []
             is_crowded = count > self.most_names // 2
-            if not self.has_lost[parent][is_space] and (
-                is_crowded := count + len(self.children(parent)) > self.most_names
-            ):
+            if not has_lost[at] and (is_crowded := count + len(self.children(parent)) > self.most_names):
                 held = [self.children(parent)[some[0]] for some in self.units(parent, is_space=is_space).values()]
                 is_crowded = count + len(held) > self.most_names
             if is_crowded:
-                members = np.flatnonzero(group_of == at)
-                _, unit_of = np.unique(units[members], return_inverse=True)
-                left = np.stack(
-                    [np.bincount(unit_of, values[names[members]], count) for values in (new.keys, new.memory)], axis=1
-                ).astype(np.int64)
-                before = self._left(held, *known) if held else left[:0]
-                is_heavy = self._pay_all(parent, held, np.concatenate((before, left)), is_space=is_space)
-                is_kept[members] = is_heavy[len(held) :][unit_of]
-        return is_kept
+                members = np.flatnonzero(is_kept & (group_of == at))
+                of_members = left[members].astype(np.int64)
+                before = self._left(held, *known) if held else of_members[:0]
+                is_heavy = self._pay_all(parent, held, np.concatenate((before, of_members)), is_space=is_space)
+                is_kept[members] = is_heavy[len(held) :]
+        found: NDArray[np.bool_] = is_kept[unit_of]
+        return found
 
     def _leave_to_rest(self, new: _New, some: Places, made: Nodes) -> None:
         """Give new names the node for the rest of their parent where they are lighter than all that others kept."""
@@ -224,44 +234,41 @@ class Patterns(PatternNodes):
         left: Ints = np.stack((keys[held], memory[held]), axis=1) - paid
         return left
 
-    def _lost(self, groups: Places) -> Places:
-        """Return groups of names, twice their parent, one more for namespaces, and -1 for those that lost none yet."""
-        found, inverse = np.unique(groups, return_inverse=True)
-        lost: Places = np.array(
-            [group if self.has_lost[group // 2][group % 2] else -1 for group in found.tolist()], np.int64
-        )
-        return lost[inverse]
-
     def _merged_names(self, segments: Segments, new: _New, some: Places, labels: Places) -> Nodes:
         """Return the nodes of names that are too many, or too long, for nodes of their own."""
         made = np.empty(len(some), np.int32)
-        is_plain = segments.kinds[new.segments[some]] == Kind.NAME
-        plain, others = some[is_plain], some[~is_plain]
-        places = new.parents[plain].astype(np.int64) << 16 | new.separators[plain]
+        is_any = segments.kinds[new.segments[some]] == Kind.NAME
+        left = np.flatnonzero(~is_any)
+        texts = segments.texts(new.segments[some[left]])
+        is_any[left] = [b"{" not in text for text in texts]
+        for at, text in zip(left.tolist(), texts, strict=True):
+            if not is_any[at]:
+                label = self._forms.labels[max(int(labels[at]), 0)]
+                name = self.identifiers.any_name(label or text, is_pattern=label is not None)
+                made[at] = self._pattern(new, int(some[at]), name)
+        alike = some[is_any]
+        places = new.parents[alike].astype(np.int64) << 16 | new.separators[alike]
         _, first, inverse = np.unique(places, return_index=True, return_inverse=True)
-        made[is_plain] = np.array([self._pattern(new, at, ANY) for at in plain[first].tolist()], np.int32)[inverse]
-        texts = segments.texts(new.segments[others])
-        for place, text, number in zip(
-            np.flatnonzero(~is_plain).tolist(), texts, labels[~is_plain].tolist(), strict=True
-        ):
-            label = self._forms.labels[max(number, 0)]
-            name = self.identifiers.any_name(label or text, is_pattern=label is not None)
-            made[place] = self._pattern(new, int(some[place]), name)
+        made[is_any] = np.array([self._pattern(new, at, ANY) for at in alike[first].tolist()], np.int32)[inverse]
         return made
 
     def _of_forms(self, segments: Segments, new: _New, some: Places) -> tuple[Nodes, Places, Hashes, NDArray[np.bool_]]:
         """Return by the forms of some segments: nodes if any, labels, what may be one pattern, and whether it is."""
         parents, separators = new.parents[some], new.separators[some]
-        lost = self._lost(parents * np.int64(2) + (separators > 0))
+        is_light = (new.keys[some] == 1) & (new.memory[some] <= self._placed[1] / LEAST_OF_ALL)
+        groups = np.where(is_light, parents * np.int64(2) + (separators > 0), np.int64(-1))
         is_full = self.lightest > 0 and self._placed[0] >= MANY_ROWS
-        groups = np.where(new.keys[some] == 1, parents if is_full else lost, np.int64(-1))
-        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names // 2)
+        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names)
+        made = np.full(len(some), -1, np.int32)
+        for group in np.unique(groups[labels.numbers == IGNORED]).tolist():
+            if not is_full:
+                self.has_lost[group // 2][group % 2] = True
+            elif not self.has_lost[group // 2][group % 2]:
+                made[(labels.numbers == IGNORED) & (groups == group)] = self.child(group // 2, (REST, b"", _OTHER))
         wanted = below(parents, labels.hashes + self._of_separators[separators])
         has_label = labels.numbers > 0
         units = np.where(has_label, wanted, new.hashes[some])
-        made = np.where(has_label, self._index.find(wanted), np.int32(-1))
-        rest = np.flatnonzero((labels.numbers == IGNORED) & (lost < 0))
-        made[rest] = self._rests(parents[rest])
+        made[has_label] = self._index.find(wanted[has_label])
         left = np.flatnonzero(has_label & (made < 0))
         groups, first, inverse, counts = np.unique(
             units[left], return_index=True, return_inverse=True, return_counts=True

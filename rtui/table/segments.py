@@ -149,20 +149,16 @@ class SegmentSplitter:
                 if self._splits_braces or self._wholes.may_hold(key):
                     pairs[row] = self._by_segment.of(key, self._depth)
         if b":" in self._values:
-            may_hold = self._near_ip6(joined, ends)
-            some = is_kept & may_hold[rows]
-            begins = np.sort(np.append(first_bytes[may_hold], (places + lengths)[some]))
-            reached = 0
-            for row, start in _starts_of_ip6(joined, begins, ends):
-                if row in pairs or start < reached:
-                    continue
-                at = int(first_bytes[row])
-                key = text[at : ends[row]]
-                if b"{" in key or not self._has_single:
-                    pairs[row] = self._by_segment.of(key, self._depth)
-                elif end := self._wholes.end(key, start - at):
-                    reached = at + end
-                    is_kept[np.searchsorted(places, start) : np.searchsorted(places, reached)] = False
+            is_near = self._near_ip6(joined, ends)
+            is_near[list(pairs)] = False
+            is_hard = is_near.copy()
+            if self._has_single:
+                has_brace = np.zeros(len(ends), bool)
+                has_brace[np.searchsorted(ends, np.flatnonzero(joined == ord("{")), side="right")] = True
+                is_hard &= has_brace
+                is_kept[inside_of_ip6(joined, (first_bytes, ends), places, rows, is_near & ~has_brace)] = False
+            for row in np.flatnonzero(is_hard).tolist():
+                pairs[row] = self._by_segment.of(text[first_bytes[row] : ends[row]], self._depth)
         if pairs:
             is_kept &= ~np.isin(rows, list(pairs))
         if not is_kept.all():
@@ -344,6 +340,9 @@ class SegmentSplitter:
 
 
 _IS_HEX: Final = np.isin(np.arange(256), list(b"0123456789abcdefABCDEF"))
+_IS_HEX_LETTER: Final = np.isin(np.arange(256), list(b"abcdefABCDEF"))
+_GROUP, _GROUPS = 4, 8
+"""Digits of a group of an IPv6 address at most, and groups."""
 
 
 def _blocks(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
@@ -359,13 +358,57 @@ def _blocks(table: pl.DataFrame) -> Iterator[pl.DataFrame]:
         first = end
 
 
-def _starts_of_ip6(joined: Bytes, starts: Places, ends: Places) -> Iterator[tuple[int, int]]:
-    """Yield names, and which of the starts of their segments may be those of IPv6 addresses."""
-    starts = starts[starts + 4 < len(joined)]
-    groups = joined[starts[:, None] + np.arange(5)]
-    sizes = np.argmax(groups == ord(":"), axis=1)
-    starts = starts[(sizes > 0) & (_IS_HEX[groups] | (np.arange(5) >= sizes[:, None])).all(axis=1)]
-    yield from zip(np.searchsorted(ends, starts, side="right").tolist(), starts.tolist(), strict=True)
+def inside_of_ip6(
+    joined: Bytes, of_rows: tuple[Places, Places], places: Places, rows: Places, is_near: NDArray[np.bool_]
+) -> Places:
+    """Return which separators, of one byte each, lie in IPv6 addresses in some rows, as `end_of_ip6` has them.
+
+    An address is a run of groups between colons: of eight with a letter among them, or of fewer, the first of which is
+    one in use, with `::` and another run behind it.
+    """
+    some = np.flatnonzero(is_near[rows])
+    if not len(some):
+        return some
+    row = (np.cumsum(is_near) - 1)[rows[some]]
+    found = np.bincount(row, minlength=int(is_near.sum()))
+    firsts, before = np.cumsum(found + 1) - found - 1, np.arange(len(some)) + row
+    starts, stops = np.empty((2, len(some) + len(found)), np.int64)
+    starts[firsts], starts[before + 1] = of_rows[0][is_near], places[some] + 1
+    stops[firsts + found], stops[before] = of_rows[1][is_near], places[some]
+    has_colon = np.zeros(len(starts) + 1, bool)
+    has_colon[before] = joined[places[some]] == ord(":")
+    sizes = np.append(stops - starts, -1)  # one more, which is no group
+    texts = joined.take(np.append(starts, 0)[:, None] + np.arange(_GROUP), mode="clip")
+    is_behind = np.arange(_GROUP) >= sizes[:, None]
+    is_group = (sizes > 0) & (sizes <= _GROUP) & (_IS_HEX[texts] | is_behind).all(axis=1)
+    goes_on = is_group & has_colon & np.append(is_group[1:], False)
+    at = np.arange(len(sizes))
+    ends = np.minimum.accumulate(np.where(goes_on, len(sizes), at)[::-1])[::-1]  # the last group of each run
+    counts = np.where(is_group, ends - at + 1, 0)
+    letters = np.append(0, np.cumsum((_IS_HEX_LETTER[texts] & ~is_behind).any(axis=1)))
+    is_whole = counts >= _GROUPS
+    last = np.where(is_whole & (letters[np.minimum(at + _GROUPS, len(at))] > letters[at]), at + _GROUPS - 1, -1)
+    gap = np.minimum(ends + 1, len(at) - 1)
+    behind = np.minimum(ends + 2, len(at) - 1)
+    more = np.minimum(counts[behind], _GROUPS - 1 - counts)
+    is_short = ~is_whole & (sizes == _GROUP) & has_colon[ends] & (sizes[gap] == 0) & has_colon[gap] & (more > 0)
+    is_short &= is_group & _are_used(texts)
+    last = np.where(is_short, behind + more - 1, last)
+    inside, reached = np.zeros(len(at), bool), -1
+    for first, end in zip(np.flatnonzero(last >= 0).tolist(), last[last >= 0].tolist(), strict=True):
+        if first > reached:
+            inside[first:end] = True
+            reached = end
+    return some[inside[before]]
+
+
+def _are_used(texts: Bytes) -> NDArray[np.bool_]:
+    """Return which texts begin with a group of addresses in use: global, of a site or a link, and multicast ones."""
+    one, two, three = (texts[:, at] | 0x20 for at in range(3))
+    of_links = (two == ord("c")) | (two == ord("d")) | ((two == ord("e")) & np.isin(three, list(b"89ab")))
+    is_multicast = (two == ord("f")) & (three == ord("0"))
+    found: NDArray[np.bool_] = (one == ord("2")) | (one == ord("3")) | ((one == ord("f")) & (of_links | is_multicast))
+    return found
 
 
 class RunningSums:

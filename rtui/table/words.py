@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rtui.table.segments import Bytes, Hashes, Places, Segments, hashes, mixed
+from rtui.table.segments import Bytes, Hashes, Places, Segments, hashes, inside_of_ip6, mixed
 
 Flags = NDArray[np.bool_]
 
@@ -49,10 +49,8 @@ _HASH: Final = 8
 _IS_TOKEN_LENGTH: Final = np.isin(np.arange(512), [21, 22, 32, 43])
 _LONG_NUMBER: Final = 6
 _DIGEST: Final = 33
-_GROUPS: Final = 8
-_LONGEST_GROUP: Final = 4
-_SHORTEST_IP6, _LONGEST_IP6 = 7, 40
-"""Bytes of an address, the longest with a zero byte behind it."""
+_FEWEST_COLONS: Final = 2
+"""Of an IPv6 address."""
 _ZERO: Final = ord("0")
 NO_DIGITS: Final = np.where(IS_DIGIT, _ZERO, np.arange(256)).astype(np.uint8)
 
@@ -139,6 +137,14 @@ class Words:
         kept = np.zeros(len(joined) + 1, np.int64)
         np.cumsum(is_left, out=kept[1:])
         found: Hashes = hashes(joined[is_left], kept[self.starts], kept[self.ends]) + self.salts(letters)
+        return found | np.uint64(1)
+
+    def frames(self) -> Hashes:
+        """Return a hash of what is around the words of each segment; 0 where the shape is sure to decide."""
+        is_left = ~_IS_WORD.take(self._bytes)
+        kept = np.append(0, np.cumsum(is_left))
+        found = hashes(self._bytes[is_left], kept[self.starts], kept[self.ends]) | np.uint64(1)
+        found[self.is_plain] = 0
         return found
 
     def salts(self, letters: Hashes) -> Hashes:
@@ -229,41 +235,11 @@ class Words:
 
     def _ip6(self) -> Flags:
         colons = np.flatnonzero(self._bytes == ord(":"))
-        sizes = self._counts.lengths
-        found: Flags = np.bincount(np.searchsorted(self.ends, colons), minlength=len(sizes)) >= 2
-        found &= (sizes >= _SHORTEST_IP6) & (sizes <= _LONGEST_IP6)
-        if found.any():
-            places = self.starts[found][:, None] + np.arange(_LONGEST_IP6)
-            texts = self._bytes.take(places, mode="clip")
-            texts[np.arange(_LONGEST_IP6) >= sizes[found][:, None]] = 0
-            found[found] = _are_ip6(texts)
+        of_colons = np.searchsorted(self.ends, colons)
+        counts = np.bincount(of_colons, minlength=len(self.ends))
+        inside = inside_of_ip6(self._bytes, (self.starts, self.ends), colons, of_colons, counts >= _FEWEST_COLONS)
+        found: Flags = (counts > 0) & (np.bincount(of_colons[inside], minlength=len(counts)) == counts)
         return found
-
-
-def _are_ip6(texts: Bytes) -> Flags:
-    """Return which texts, a row each with zeros behind it, are IPv6 addresses, as `end_of_ip6` has them."""
-    is_colon, is_letter = texts == ord(":"), _IS_HEX[texts]
-    found: Flags = (is_colon | is_letter | (texts == 0)).all(axis=1) & is_letter[:, 0]
-    size = colons = doubled = np.zeros(len(texts), np.int64)
-    was_colon = np.zeros(len(texts), bool)
-    for now_colon, now_letter in zip(is_colon.T, is_letter.T, strict=True):
-        size = np.where(now_letter, size + 1, 0)
-        found &= size <= _LONGEST_GROUP
-        doubled = doubled + (now_colon & was_colon)
-        colons = colons + now_colon
-        found &= now_colon | now_letter | ~was_colon  # none ends with a colon
-        was_colon = now_colon
-    one, two, three = (texts[:, at] | 0x20 for at in range(3))
-    of_links = (two == ord("c")) | (two == ord("d")) | ((two == ord("e")) & np.isin(three, list(b"89ab")))
-    is_used = (
-        (one == ord("2")) | (one == ord("3")) | ((one == ord("f")) & (of_links | (two == ord("f")) & (three == _ZERO)))
-    )
-    is_short = (
-        (doubled == 1) & (colons < _GROUPS) & is_used & is_colon[:, _LONGEST_GROUP] & is_letter[:, 1:4].all(axis=1)
-    )
-    has_letter = (is_letter & ~IS_DIGIT[texts]).any(axis=1)
-    found &= is_short | ((doubled == 0) & (colons == _GROUPS - 1) & has_letter)
-    return found
 
 
 def each_place(starts: Places, lengths: Places) -> Places:
