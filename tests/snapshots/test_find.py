@@ -15,9 +15,7 @@ from tests.snapshots.test_screens import Compare, app, doing
 from tests.tui.fixed_search import FixedSearch
 from tests.tui.fixed_session import FixedSession
 
-SIZES = pytest.mark.parametrize(
-    "size", [(40, 14), (80, 24), (120, 36), (200, 50)], ids=["40x14", "80x24", "120x36", "200x50"]
-)
+SIZES = pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
 
 
 def typed(text: str, *after: str) -> tuple[str, ...]:
@@ -40,11 +38,6 @@ def asking(search: FixedSearch) -> None:
     )
 
 
-def undecided(search: FixedSearch) -> None:
-    search.mark = Mark.AT_LEAST
-    search.notes = (SafeText("12 keys could not be decided for len>3: a module's type has no length."),)
-
-
 def refused(search: FixedSearch) -> None:
     search.kept, search.count, search.progress = [], 0, Progress(ScanState.FAILED, None, 0)
     search.failure = RtuiError(
@@ -52,11 +45,6 @@ def refused(search: FixedSearch) -> None:
         "size>1M needs MEMORY USAGE: NOPERM this user has no permissions to run the 'memory|usage' command.",
         "rtui acl prints the rights that rtui needs.",
     )
-
-
-def broken(search: FixedSearch) -> None:
-    search.mark, search.progress = Mark.AT_LEAST, Progress(ScanState.FAILED, None, 40, reason=SafeText("It was lost."))
-    search.failure = RtuiError("The search broke off", "The connection was lost for good.")
 
 
 def session(change: Callable[[FixedSearch], object]) -> FixedSession:
@@ -71,36 +59,24 @@ def test_found_keys(snap_compare: Compare, size: tuple[int, int]) -> None:
     assert snap_compare(app(session(done)), terminal_size=size, run_before=doing(*keys))
 
 
-@pytest.mark.sampled("size")
 @pytest.mark.parametrize(
     ("query", "change"),
     [
         ("in:lock", running),
         ("ttl<10m size>1K", asking),
-        ("in:lock len>3", undecided),
         ("size>1M", refused),
-        ("in:lock ttl:none", broken),
-        ("in:nowhere", done),
         ("in:hostile,naïve,long", done),
     ],
-    ids=["running", "asking", "undecided", "refused", "broken", "nothing", "hostile"],
+    ids=["running", "asking", "refused", "hostile"],
 )
-@pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=["80x24", "120x36"])
-def test_states(
-    snap_compare: Compare, size: tuple[int, int], query: str, change: Callable[[FixedSearch], object]
-) -> None:
-    assert snap_compare(app(session(change)), terminal_size=size, run_before=doing(*typed(query, "enter")))
+def test_states(snap_compare: Compare, query: str, change: Callable[[FixedSearch], object]) -> None:
+    assert snap_compare(app(session(change)), terminal_size=(120, 36), run_before=doing(*typed(query, "enter")))
 
 
 @pytest.mark.parametrize(
     "keys",
-    [typed(""), typed("in:shop ttl"), typed("ty", "tab", "h", "tab"), typed("cart sise>1M"), typed("tpye:hash")],
-    ids=["empty", "term", "completed", "wrong", "meant"],
+    [typed("in:shop ttl"), typed("cart sise>1M")],
+    ids=["term", "wrong"],
 )
 def test_the_line(snap_compare: Compare, keys: tuple[str, ...]) -> None:
     assert snap_compare(app(FixedSession()), terminal_size=(80, 24), run_before=doing(*keys))
-
-
-def test_sorted_by_size(snap_compare: Compare) -> None:
-    keys = typed("in:lock", "enter", *["greater_than_sign"] * 4)
-    assert snap_compare(app(session(done)), terminal_size=(80, 24), run_before=doing(*keys))

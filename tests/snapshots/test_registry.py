@@ -20,7 +20,6 @@ from tests.tui.fixed_session import FixedSession
     [
         ("broken", KEY, (120, 36)),
         ("broken", KEY, (80, 24)),
-        ("deprecated", b"shop:session:0042", (120, 36)),
         ("unregistered", b"jobs", (120, 36)),
     ],
 )

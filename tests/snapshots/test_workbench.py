@@ -131,10 +131,9 @@ OPTIONS = BrowseOptions(target=Target(host="10.0.0.5"))
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("decoder", SMALL), ("decoder", LARGE), ("goto", LARGE), ("watch", LARGE), ("changes", LARGE), ("servers", SMALL),
-     ("servers", LARGE), ("databases", MEDIUM)],
+    [("decoder", SMALL), ("servers", SMALL)],
     ids=str,
-)  # fmt: skip
+)
 def test_in_true_colour(snap_compare: Compare, name: str, size: tuple[int, int], tmp_path: Path) -> None:
     one = RtuiApp(OPTIONS, made(name, tmp_path))
     assert snap_compare(one, terminal_size=size, run_before=LOOKS[name])
@@ -142,10 +141,9 @@ def test_in_true_colour(snap_compare: Compare, name: str, size: tuple[int, int],
 
 @pytest.mark.parametrize(
     ("name", "size"),
-    [("found", SMALL), ("decoder", MEDIUM), ("goto", SMALL), ("watch", MEDIUM), ("changes", LARGE), ("servers", MEDIUM),
-     ("databases", SMALL), ("log", LARGE)],
+    [("found", SMALL), ("changes", LARGE)],
     ids=str,
-)  # fmt: skip
+)
 def test_in_256_colours(snap_compare: Compare, name: str, size: tuple[int, int], tmp_path: Path) -> None:
     one = XtermApp(OPTIONS, made(name, tmp_path), palette=XtermApp.shown_in)
     assert snap_compare(one, terminal_size=size, run_before=LOOKS[name])
