@@ -180,6 +180,7 @@ async def test_while_an_analysis_goes_on_its_rows_say_at_least(valkey: Server, t
 
         await visitor.until(pause_with_rows, "the first rows")
         await visitor.filter("cart type:string")
+        await visitor.until(lambda: isinstance(visitor.app.screen, FindScreen), "the list")
         screen = visitor.app.screen
         assert isinstance(screen, FindScreen)
         await visitor.until_shown("The analysis is under way: these are keys that it has seen so far.", "≥ ")
