@@ -1,4 +1,4 @@
-"""Questions to rows that are kept: which of them a condition finds, the first in some order, what is in a namespace.
+"""Questions to rows that are kept: which of them a condition finds, and which are the first in some order.
 
 A question is work in slices, a chunk of rows each: whoever asks does them in another thread, shows what has been found
 in between, and may leave off after each.
@@ -10,16 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
 from typing import Final
 
 import polars as pl
 
 from rtui.keyspace.slices import Steps
-from rtui.keyspace.text.segments import Separators
 from rtui.table.condition import Condition
 from rtui.table.rows import Chunk
-from rtui.table.schema import NEVER, SCHEMA, keys_in_slices, keys_of
+from rtui.table.schema import NEVER, SCHEMA, keys_of
 
 _AT: Final = "row in its chunk"
 _PASSES: Final = "passes"
@@ -149,104 +147,3 @@ def _first(table: pl.DataFrame, limit: int, is_descending: bool) -> pl.DataFrame
 def _rows_of(chunk: Chunk, at: pl.Series) -> pl.DataFrame:
     """Return rows of a chunk with the columns of the schema."""
     return chunk.columns(SCHEMA)[at].cast(SCHEMA)
-
-
-class Children:
-    """What lies right below a namespace, so far."""
-
-    def __init__(self) -> None:
-        self._parts = [pl.DataFrame(schema=_CHILDREN)]
-
-    @property
-    def table(self) -> pl.DataFrame:
-        """A row a child: `name` (the bytes of its segment and of the separator behind it), `is_namespace`, `keys`, the
-        `sum` of what is known, and `unknown`, how many keys the sum leaves out."""
-        if len(self._parts) > 1:
-            merged = pl.concat(self._parts).group_by("name", "is_namespace")
-            self._parts = [merged.agg(pl.col("keys", "sum", "unknown").sum())]
-        return self._parts[0]
-
-    def add(self, sums: pl.DataFrame) -> None:
-        """Add the sums of more rows."""
-        self._parts.append(sums)
-
-    def first(self, limit: int, by: str = "sum") -> pl.DataFrame:
-        """Return the children with most of a column."""
-        return self.table.sort(by, "name", "is_namespace", descending=[True, False, False]).head(limit)
-
-
-_CHILDREN: Final = pl.Schema(
-    {"name": pl.Binary(), "is_namespace": pl.Boolean(), "keys": pl.Int64(), "sum": pl.Int64(), "unknown": pl.Int64()}
-)
-
-
-def children(
-    chunks: Iterable[Chunk], below: Condition, prefix: bytes, separators: Separators, column: str = "memory_bytes"
-) -> tuple[Children, Steps[None]]:
-    """Return the children of a namespace with the sums of a column, and the work that finds them.
-
-    `prefix` are the bytes that all names below the namespace begin with, its last separator included; `below` finds
-    just these.
-    """
-    found = Children()
-    needed = ("name", "raw", "slot", column)
-    split = _Split(prefix, separators)
-
-    def look_at(chunk: Chunk) -> None:
-        values = pl.col(column)
-        sums = (
-            split(_passing(chunk.columns(needed), below.names))
-            .group_by("name", "is_namespace")
-            .agg(
-                pl.len().cast(pl.Int64).alias("keys"),
-                values.cast(pl.Int64).sum().alias("sum"),
-                values.null_count().cast(pl.Int64).alias("unknown"),
-            )
-        )
-        found.add(sums)
-
-    return found, _each(chunks, look_at)
-
-
-class _Split:
-    """Replaces the names of a table by what comes after a prefix, up to the first separator."""
-
-    def __init__(self, prefix: bytes, separators: Separators) -> None:
-        self._prefix, self._separators, self._brace_before = prefix, separators, b"{" in prefix
-        self._expression = _first_segment(prefix, separators)
-
-    def __call__(self, table: pl.DataFrame) -> pl.DataFrame:
-        odd = pl.lit(True) if self._expression is None else pl.col("raw").is_not_null()
-        if self._expression is not None and not self._brace_before:
-            odd |= pl.col("name").str.contains("{", literal=True)
-        plain, others = table.filter(~odd), table.filter(odd)
-        parts = []
-        if plain.height and self._expression is not None:
-            rest = pl.col("name").str.strip_prefix(self._prefix.decode()) if self._prefix else pl.col("name")
-            plain = plain.with_columns(rest.str.extract(self._expression))
-            ends = [pl.col("name").str.ends_with(one.decode()) for one in self._separators.values]
-            is_namespace = pl.any_horizontal(*ends, False).alias("is_namespace")
-            parts.append(plain.with_columns(pl.col("name").cast(pl.Binary), is_namespace))
-        if others.height:
-            start, split = len(self._prefix), self._separators.split_first
-            keys = chain.from_iterable(keys_in_slices(others))
-            triples = [split(key[start:], brace_before=self._brace_before) for key in keys]
-            names = pl.Series("name", [head + separator for head, separator, _ in triples], dtype=pl.Binary)
-            ended = pl.Series("is_namespace", [bool(separator) for _, separator, _ in triples], dtype=pl.Boolean)
-            parts.append(others.with_columns(names, ended))
-        return pl.concat(parts) if parts else table.with_columns(pl.col("name").cast(pl.Binary), is_namespace=False)
-
-
-def _first_segment(prefix: bytes, separators: Separators) -> str | None:
-    """Return the expression for a segment without a brace and the separator behind it; None where there is none."""
-    try:
-        prefix.decode()
-        texts = [value.decode() for value in separators.values]
-    except UnicodeDecodeError:
-        return None
-    if any("{" in text for text in texts):
-        return None
-    ends = "|".join("".join(f"\\x{{{ord(one):x}}}" for one in text) for text in texts)
-    if all(len(text) == 1 for text in texts) and texts:
-        return rf"\A([^{ends.replace('|', '')}]*(?:{ends})?)"
-    return rf"(?s)\A(.*?(?:{ends + '|' if ends else ''}\z))"

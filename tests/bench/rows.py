@@ -8,7 +8,6 @@ of their CPU time is what they take.
 from __future__ import annotations
 
 import gc
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -26,11 +25,10 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.table.condition import EVERY_ROW
-from rtui.table.questions import By, children, find
+from rtui.table.questions import By, find
 from rtui.table.rows import ROW_BYTES, KeptRows
 from rtui.table.schema import NEVER, SCHEMA, names_of
-from tests.bench.row import Row, in_ms, time_row
+from tests.bench.row import Row, time_row
 from tests.grammar import Grammar
 
 ROWS = 1_000_000
@@ -86,7 +84,6 @@ def rows(number: int = ROWS, seed: int | None = None) -> Iterator[Row]:
     for line, by in (("", "memory_bytes"), ("ttl<1d", "expires_ms"), ("", "name")):
         times = asked(made, line, By(pl.col(by), by == "memory_bytes"))
         yield time_row(f"`{line}` the first {LIMIT:,} by {by}", times, SIMPLE_S * millions)
-    yield Row("children of the root by their memory", in_ms(statistics.median(children_times(made))))
 
 
 QUESTIONS = (
@@ -108,16 +105,6 @@ def asked(made: KeptRows, line: str, by: By | None) -> list[float]:
     for _ in range(RUNS):
         began = time.process_time()
         _, work = find(made.chunks(), condition_of(parse(line), Separators(), NOW_MS), NOW_MS, LIMIT, by)
-        finish(work)
-        times.append(time.process_time() - began)
-    return times
-
-
-def children_times(made: KeptRows) -> list[float]:
-    times = []
-    for _ in range(3):
-        began = time.process_time()
-        _, work = children(made.chunks(), EVERY_ROW, b"", Separators())
         finish(work)
         times.append(time.process_time() - began)
     return times

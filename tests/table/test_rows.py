@@ -8,7 +8,6 @@ import stat
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,11 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
-from rtui.keyspace.text.segments import Separators
 from rtui.table import rows
 from rtui.table.condition import EVERY_ROW, Condition
 from rtui.table.private_folder import PrivateFolder, remove_left
-from rtui.table.questions import By, children, find
+from rtui.table.questions import By, find
 from rtui.table.rows import KeptRows, memory_budget
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
 
@@ -160,34 +158,6 @@ def test_a_question_can_be_left_off() -> None:
     next(work)()  # type: ignore[misc]
     work.close()
     assert (result.looked_at, result.count, result.keys) == (2, 2, [b"key:0", b"key:1"])
-
-
-SEPARATORS = st.sampled_from(
-    [Separators(), Separators((b":", b"/")), Separators((b"::", b":")), Separators((b"\xff",)), Separators(())]
-)
-
-
-@given(TABLES, st.sampled_from([b"", b"a:", b"{a:b}:", b"{", "é".encode(), b"\xff"]), SEPARATORS, st.integers(1, 12))
-def test_children_of_a_namespace(found: list[pl.DataFrame], prefix: bytes, separators: Separators, chunk: int) -> None:
-    below = pl.map_batches(
-        ["name", "raw"],
-        lambda columns: pl.Series([key.startswith(prefix) for key in keys_of(pl.DataFrame(columns))], dtype=pl.Boolean),
-        return_dtype=pl.Boolean(),
-    )
-    result, work = children(kept(found, chunk).chunks(), Condition((below,)), prefix, separators)
-    finish(work)
-    table = whole(found)
-    wanted: dict[tuple[bytes, bool], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for key, memory in zip(keys_of(table), table["memory_bytes"], strict=True):
-        if key.startswith(prefix):
-            head, separator, _ = separators.split_first(key[len(prefix) :], brace_before=b"{" in prefix)
-            sums = wanted[head + separator, bool(separator)]
-            sums[0] += 1
-            sums[1] += memory or 0
-            sums[2] += memory is None
-    assert {(name, is_namespace): sums for name, is_namespace, *sums in result.table.rows()} == wanted
-    by_sum = sorted((-sums[1], *child) for child, sums in wanted.items())
-    assert result.first(3).select("name").rows() == [(name,) for _, name, _ in by_sum[:3]]
 
 
 @given(
