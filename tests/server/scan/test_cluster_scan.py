@@ -13,6 +13,7 @@ import pytest
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.pattern_counts import pure_counters
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
@@ -29,6 +30,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection
@@ -42,6 +44,12 @@ if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
 
 KEYS = 12_000
+
+
+@pytest.fixture(autouse=True)
+def engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have names, and keys that are not for tables, listed by the compiled engine."""
+    monkeypatch.setenv("RTUI_ENGINE", "compiled")
 
 
 def compiled_inspection(pipeline: InspectionPipeline, engine: ScanEngine) -> EngineQueries:
@@ -82,7 +90,7 @@ class Primaries:
 
 @dataclass
 class Counted:
-    """What a scan has delivered, in one of three ways."""
+    """What a scan has delivered, in one of these ways."""
 
     kind: str
     seen: Seen = field(default_factory=Seen)
@@ -95,6 +103,9 @@ class Counted:
     """A scan that lists names is paused once so many were delivered: it ends before anything else gets a turn."""
 
     def __post_init__(self) -> None:
+        if self.kind == "tables":
+            self.findings = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
+            return
         counters = pure_counters if self.kind == "inspected pure" else new_counters
         self.findings = Aggregates(Separators(), scope=Scope(), started_at_s=0.0, new_counters=counters)
 
@@ -123,9 +134,11 @@ class Counted:
             self.control.pause()
 
     def queries(self, connection: Connection) -> InspectionPipeline | None:
-        if self.kind not in {"inspected", "inspected pure"}:
+        if self.kind not in {"tables", "inspected", "inspected pure"}:
             return None
         plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
+        if self.kind == "tables":
+            return TableInspection(plan, self.findings)
         return InspectionPipeline(
             plan, self.findings, compile_to=compiled_inspection if self.kind == "inspected" else None
         )
@@ -189,7 +202,7 @@ def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
     dying.stop()
 
 
-KINDS = ("pure", "names", "inspected", "inspected pure")
+KINDS = ("pure", "names", "tables", "inspected", "inspected pure")
 
 
 @pytest.mark.sampled("kind")
@@ -242,7 +255,7 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["names", "inspected"])
+@pytest.mark.parametrize("kind", ["names", "tables", "inspected"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
 async def test_nodes_whose_cursors_are_no_positions_any_more_are_scanned_plainly(
     cluster: TestCluster, kind: str, monkeypatch: pytest.MonkeyPatch
