@@ -49,12 +49,6 @@ class _Asked(NamedTuple):
     numbers: Places
     """Of their labels, as far as these are known."""
     shapes: Hashes
-    loose: Hashes
-    """Shapes with numbers of any length, of segments of which nothing is known; else 0."""
-    frames: Hashes
-    """What is around the words of those whose shape alone does not decide; else 0."""
-    is_exact: Flags
-    """Whether the shape is the one with digits."""
 
     def forms(self, some: Places, identifiers: Identifiers) -> Iterator[tuple[bytes, Form]]:
         """Yield some segments with their forms."""
@@ -93,22 +87,20 @@ class Forms:
         """
         if max(len(self.labels), len(self._of_shapes), len(self._loose)) > MOST_REMEMBERED:
             self._forget()
-        asked = _Asked(
-            *(segments, places, groups, np.empty(len(places), np.int64)),
-            *(*np.zeros((3, len(places)), np.uint64), np.zeros(len(places), bool)),
-        )
-        numbers, is_exact = asked.numbers, asked.is_exact
+        numbers, shapes = np.empty(len(places), np.int64), np.empty(len(places), np.uint64)
+        asked = _Asked(segments, places, groups, numbers, shapes)
         for some in _blocks(segments, places):
-            self._look_up(asked, some)
-        self._ignore(asked, fewest)
-        self._ask(asked, np.flatnonzero((numbers == _UNKNOWN) & ~is_exact), is_exact=False)
-        left = np.flatnonzero((numbers == _UNDECIDED) & ~is_exact)
+            words = Words(segments, places[some])
+            numbers[some], shapes[some] = self._of_whole[words.labels()], words.shapes()
+        new = np.flatnonzero(numbers == _UNKNOWN)
+        numbers[new] = self._known(shapes[new])
+        self._ignore(asked, np.flatnonzero((numbers == _UNKNOWN) & (groups >= 0)), fewest)
+        self._ask(asked, np.flatnonzero(numbers == _UNKNOWN), is_exact=False)
+        left = np.flatnonzero(numbers == _UNDECIDED)
         for some in _blocks(segments, places[left]):
-            here = left[some]
-            asked.shapes[here] = Words(segments, places[here]).shapes(keeps_digits=True)
-            numbers[here] = self._known(asked.shapes[here])
-        is_exact[left] = True
-        self._ask(asked, np.flatnonzero((numbers == _UNKNOWN) & is_exact), is_exact=True)
+            shapes[left[some]] = Words(segments, places[left[some]]).shapes(keeps_digits=True)
+        numbers[left] = self._known(shapes[left])
+        self._ask(asked, left[numbers[left] == _UNKNOWN], is_exact=True)
         alone = np.flatnonzero(numbers == _UNDECIDED)
         numbers[alone] = [self._number(form) for _, form in asked.forms(alone, self._identifiers)]
         if len(self._hashes) < len(self.labels):
@@ -121,21 +113,6 @@ class Forms:
         """Return the number of the label of each shape, _UNDECIDED or _UNKNOWN."""
         return self._of_shapes.find(shapes) - np.int64(1)
 
-    def _look_up(self, asked: _Asked, some: Places) -> None:
-        """Fill in what is known of some segments by their shapes."""
-        words = Words(asked.segments, asked.places[some])
-        numbers, shapes = self._of_whole[words.labels()], words.shapes()
-        numbers = np.where(numbers == _UNKNOWN, self._known(shapes), numbers)
-        is_undecided = numbers == _UNDECIDED
-        if is_undecided.any():
-            shapes[is_undecided] = words.shapes(keeps_digits=True)[is_undecided]
-            numbers[is_undecided] = self._known(shapes[is_undecided])
-        asked.numbers[some], asked.shapes[some], asked.is_exact[some] = numbers, shapes, is_undecided
-        is_new = (numbers == _UNKNOWN) & ~is_undecided & (asked.groups[some] >= 0)
-        if is_new.any():
-            asked.loose[some[is_new]] = words.shapes(is_loose=True)[is_new]
-            asked.frames[some[is_new]] = words.frames()[is_new]
-
     def _ask(self, asked: _Asked, some: Places, *, is_exact: bool) -> None:
         """Fill in the numbers of labels of some segments, by the form of one segment of each shape."""
         shapes, first, inverse = np.unique(asked.shapes[some], return_index=True, return_inverse=True)
@@ -147,27 +124,29 @@ class Forms:
         self._of_shapes.add(shapes, (found + 1).astype(np.int32))
         asked.numbers[some] = found[inverse]
 
-    def _ignore(self, asked: _Asked, fewest: int) -> None:
-        """Ignore segments that have a loose shape alone, where there are many in a group.
+    def _ignore(self, asked: _Asked, new: Places, fewest: int) -> None:
+        """Ignore segments of these, of which nothing is known, whose loose shape nothing else has.
 
         Of those whose shape alone does not decide some are asked for first: all of them, unless these are names.
         """
-        loose, frames = asked.loose, asked.frames
-        new = np.flatnonzero(loose)
-        new = new[self._loose.find(loose[new]) < 0]
-        groups = asked.groups.astype(np.uint64)
-        _, first, counts = np.unique(mixed(loose[new] + groups[new]), return_index=True, return_counts=True)
-        alone = new[first[counts == 1]]
+        loose, frames = np.empty((2, len(new)), np.uint64)
+        for some in _blocks(asked.segments, asked.places[new]):
+            words = Words(asked.segments, asked.places[new[some]])
+            loose[some], frames[some] = words.shapes(is_loose=True), words.frames()
+        groups = asked.groups[new].astype(np.uint64)
+        is_new = self._loose.find(loose) < 0
+        new, loose, frames, groups = new[is_new], loose[is_new], frames[is_new], groups[is_new]
+        _, first, counts = np.unique(mixed(loose + groups), return_index=True, return_counts=True)
+        alone = first[counts == 1]
         alike = mixed(frames[alone] + groups[alone])
         order = np.argsort(alike, kind="stable")
-        starts = np.flatnonzero(np.diff(alike[order], prepend=np.uint64(0)))
-        for members in np.split(alone[order], starts[1:]):
-            if len(members) >= (FEWEST_ASKED if len(members) and frames[members[0]] else fewest):
-                few = members[:: 1 + len(members) // FEWEST_ASKED] if frames[members[0]] else members[:0]
-                if all(form.pattern is None for _, form in asked.forms(few, self._identifiers)):
-                    asked.numbers[members] = IGNORED
-        shapes = np.unique(loose[new[asked.numbers[new] == _UNKNOWN]])
-        self._loose.add(shapes, 0)
+        for members in np.split(alone[order], np.flatnonzero(np.diff(alike[order])) + 1):
+            few = members[:: 1 + len(members) // FEWEST_ASKED] if frames[members].any() else members[:0]
+            if len(members) >= (FEWEST_ASKED if len(few) else fewest) and all(
+                form.pattern is None for _, form in asked.forms(new[few], self._identifiers)
+            ):
+                asked.numbers[new[members]] = IGNORED
+        self._loose.add(np.unique(loose[asked.numbers[new] == _UNKNOWN]), 0)
 
     def _number(self, form: Form) -> int:
         kind = form.pattern or form.numbered, form.pattern is not None

@@ -44,6 +44,9 @@ MOST_NUMBERED_KEYS: Final = 32
 MOST_NUMBERED: Final = 1_024
 """More namespaces than this that differ in their numbers only are one pattern."""
 
+LIGHTEST: Final = 1 / 65_536
+"""New names get no node once some nodes were too many if they have no more than this of what is placed with them."""
+
 DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
@@ -232,7 +235,7 @@ class PatternNodes:
             self._crowded.update({node: None for node in self.live() if len(self.children(node)) > fewest})
             self._merge_crowds()
         if self.size > self.most:
-            self._trim(self.most // 2)
+            self._trim(3 * self.most // 4)
         self._count_lost_names()
 
     def _trim(self, budget: int) -> None:
@@ -244,7 +247,7 @@ class PatternNodes:
         weights = np.maximum(keys[live] / max(1, int(keys[ROOT])), sizes[live] / max(1, int(sizes[ROOT])))
         is_key = np.array([not self.separators[node] for node in live.tolist()]) & (live != ROOT)
         order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], is_key, -weights))
-        self.lightest = float(weights[order[budget - 1]])
+        self.lightest = max(LIGHTEST, float(weights[order[budget - 1]]))
         kept = set(live[order[:budget]].tolist())
         for parent in self.live():
             if parent not in kept:

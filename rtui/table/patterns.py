@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from rtui.keyspace.text.identifiers import ANY, PLACEHOLDERS
 from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.keyspace.text.segments import Separators
-from rtui.table.forms import IGNORED, Forms, pattern_hashes
+from rtui.table.forms import FEWEST_ASKED, IGNORED, Forms, pattern_hashes
 from rtui.table.node_index import NodeIndex, below
 from rtui.table.pattern_nodes import DEEPEST_LEVEL, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
 from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter, distinct_hashes, text_hashes
@@ -30,7 +30,6 @@ from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter,
 MOST_NODES: Final = 16_384
 """About so many nodes there are at most."""
 
-MANY_ROWS: Final = 65_536
 ROWS: Final = 131_072
 """Rows that are placed at once."""
 
@@ -217,14 +216,10 @@ class Patterns(PatternNodes):
         if not self.lightest:
             return
         rows, memory = self._placed
-        keys = new.keys[some] - (1 if rows >= MANY_ROWS else 0)  # one of many rows may be there by chance
-        some = some[np.maximum(keys / rows, new.memory[some] / max(1.0, memory)) <= self.lightest]
-        made[some] = self._rests(new.parents[some])
-
-    def _rests(self, parents: Nodes) -> Nodes:
-        """Return the nodes for the rest of some parents."""
-        found, inverse = np.unique(parents, return_inverse=True)
-        return np.array([self.child(parent, (REST, b"", _OTHER)) for parent in found.tolist()], np.int32)[inverse]
+        some = some[np.maximum(new.keys[some] / rows, new.memory[some] / max(1.0, memory)) <= self.lightest]
+        parents, inverse = np.unique(new.parents[some], return_inverse=True)
+        rests = [self.child(parent, (REST, b"", _OTHER)) for parent in parents.tolist()]
+        made[some] = np.array(rests, np.int32)[inverse]
 
     def _left(self, held: list[int], nodes: Nodes, sizes: NDArray[np.float64]) -> Ints:
         """Return the keys and bytes that some nodes have not paid yet, with those of rows that were not counted."""
@@ -257,14 +252,12 @@ class Patterns(PatternNodes):
         parents, separators = new.parents[some], new.separators[some]
         is_light = (new.keys[some] == 1) & (new.memory[some] <= self._placed[1] / LEAST_OF_ALL)
         groups = np.where(is_light, parents * np.int64(2) + (separators > 0), np.int64(-1))
-        is_full = self.lightest > 0 and self._placed[0] >= MANY_ROWS
-        labels = self._forms.of(segments, new.segments[some], groups, 1 if is_full else self.most_names)
-        made = np.full(len(some), -1, np.int32)
+        labels = self._forms.of(
+            segments, new.segments[some], groups, FEWEST_ASKED if self.lightest else self.most_names
+        )
         for group in np.unique(groups[labels.numbers == IGNORED]).tolist():
-            if not is_full:
-                self.has_lost[group // 2][group % 2] = True
-            elif not self.has_lost[group // 2][group % 2]:
-                made[(labels.numbers == IGNORED) & (groups == group)] = self.child(group // 2, (REST, b"", _OTHER))
+            self.has_lost[group // 2][group % 2] = True
+        made = np.full(len(some), -1, np.int32)
         wanted = below(parents, labels.hashes + self._of_separators[separators])
         has_label = labels.numbers > 0
         units = np.where(has_label, wanted, new.hashes[some])
