@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.screen import Screen
 
-from rtui.analysis.humanize import Mark
+from rtui.analysis.humanize import Mark, moment
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.natural import natural
@@ -309,3 +309,24 @@ async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_sai
         await until(user.pilot, lambda: user.pilot.app.screen is screen)
         (said_of,) = [one.message for one in user.pilot.app._notifications]
         assert said_of == "OBJECT IDLETIME: asked when R searches again."
+
+
+@pytest.mark.parametrize(
+    ("age_s", "text"),
+    [(3, "UTC"), (190, "UTC, 3m ago"), (2 * 86_400, "UTC, 2d ago")],
+)
+async def test_rows_that_were_kept_are_shown_with_their_age(age_s: int, text: str) -> None:
+    session = FixedSession()
+    session.now_s += 43_200  # not right after midnight
+    as_of_s = session.now_s - age_s
+
+    def keep(search: FixedSearch) -> None:
+        search.as_of_s = as_of_s
+
+    session.on_search = keep
+    async with finding("in:lock", session) as (user, screen):
+        await until(user.pilot, lambda: bool(lines(screen)))
+        shown = moment(as_of_s)[0 if age_s > 86_400 else 11 : 16]
+        assert f"in:lock  300 keys  as of {shown} {text}" in said(screen)
+        assert "kept from the analysis, R asks the server" in said(screen)
+        assert "pace" not in said(screen)
