@@ -148,7 +148,6 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.command_log import command_log  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.files import remove_saved_analyses  # noqa: PLC0415
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
     from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
@@ -158,7 +157,6 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
     log_file: Path | None = asked.pop("log_file")
-    remove_saved_analyses()
     with command_log(log_file) as log:
         result = analyse(target, AnalysisOptions(**asked), log=log)
     report = result.report
@@ -186,8 +184,10 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
 
 def _keep(report: Report, target: Target) -> None:
     """Keep the report for later comparison; why that fails is said on standard error."""
-    from rtui.server.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.files import remove_saved_analyses  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - as above
 
+    remove_saved_analyses()
     try:
         KeptReports(target.label, target.db).keep(report)
     except OSError as error:
