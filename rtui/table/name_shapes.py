@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -83,7 +83,9 @@ class _Literals:
 class NameShapes:
     """Finds the shapes of names."""
 
-    def __init__(self, literals: Iterable[LiteralText], separators: bytes, *, has_uuids: bool, has_ips: bool) -> None:
+    def __init__(
+        self, literals: Iterable[LiteralText], separators: Sequence[bytes], *, has_uuids: bool, has_ips: bool
+    ) -> None:
         """Each of the `separators` ends a segment where names are judged.
 
         `has_uuids` where a UUID is in one segment, `has_ips` where addresses are told from other numbers.
@@ -97,7 +99,8 @@ class NameShapes:
         self._hex = _Literals([word for word in words if _IS_HEX(word.text)])
         self._numbers = _Literals([word for word in words if _HAS_DIGIT(word.text)])
         self._has_uuids, self._has_ips = has_uuids, has_ips
-        self._ends_segments = np.isin(np.arange(256), [0, *separators])
+        self._ends_segments = np.isin(np.arange(256), [0, *(one[0] for one in separators if len(one) == 1)])
+        self._has_emails = all(len(one) == 1 for one in separators)
 
     @property
     def are_sure(self) -> bool:
@@ -158,7 +161,9 @@ class _Names(Words):
             is_mixed = self._have_letters_behind_digits()
             is_free = (counts.letters > 0) & (counts.lengths <= LONGEST_WORD)
             is_free &= ~(self._is_low_hash | self._is_high_hash)
-            is_free &= (is_mixed & self._are_no_names(kinds._ends_segments)) | (~is_mixed & self._are_beside(_AT))
+            is_free &= (is_mixed & self._are_no_names(kinds._ends_segments)) | (
+                ~is_mixed & kinds._has_emails & self._are_of_emails(kinds._ends_segments)
+            )
             free = (is_code | is_free) & ~is_kept
             free &= ~kinds._all.are_in(sums, starts, ends, free)
             fills += [("e", free & ~is_mixed), ("m", free & is_mixed & ~is_hex), ("x", free & is_mixed & is_hex)]
@@ -214,10 +219,16 @@ class _Names(Words):
         found: Flags = ~(has_other[segments[self._word_starts]] | is_alone | is_date)
         return found
 
-    def _are_beside(self, mark: int) -> Flags:
-        """Return which words stand right beside a character, such as those of an e-mail address beside the @."""
-        before, behind = self._bytes[self._word_starts - 1], self._bytes[self._word_ends]
-        found: Flags = (behind == mark) | (before == mark)
+    def _are_of_emails(self, ends_segments: Flags) -> Flags:
+        """Return which words stand right beside an @ in segments that are no namespaces: the last, and with a digit."""
+        whole, starts = self._bytes, self._word_starts
+        found: Flags = (whole[self._word_ends] == _AT) | (whole[starts - 1] == _AT)
+        if found.any():
+            segments = np.cumsum(ends_segments[whole])
+            is_free = np.zeros(int(segments[-1]) + 1, bool)
+            is_free[segments[IS_DIGIT[whole]]] = True
+            is_free[segments[self.ends - 1]] = True
+            found &= is_free[segments[starts]]
         return found
 
     def _longest_words(self) -> Places:

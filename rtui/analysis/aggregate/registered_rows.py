@@ -236,8 +236,8 @@ def shapes_of(registry: Registry) -> NameShapes | None:
     literals = [text for pattern in patterns for text in _literals(pattern)]
     literals += [LiteralText(beginning, is_after=False, is_before=True) for beginning in config.styles_below]
     has_ips = any(one.values.form is IP for pattern in patterns for one in pattern.placeholders)
-    ends = b"".join([one for one in config.separators if len(one) == 1])
-    shapes = NameShapes(literals, ends, has_uuids=not any(b"-" in one for one in separators), has_ips=has_ips)
+    has_uuids = not any(b"-" in one for one in separators)
+    shapes = NameShapes(literals, config.separators, has_uuids=has_uuids, has_ips=has_ips)
     return shapes if shapes.are_sure else None
 
 

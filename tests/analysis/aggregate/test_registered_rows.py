@@ -116,6 +116,7 @@ def registry_of(found: Sequence[Pattern], config: NamingConfig) -> Registry:
     return Registry(None, "", config.separators, entries, Matcher(found, config.separators), rules, RuleLevels())
 
 
+@pytest.mark.slow
 @settings(max_examples=examples(2_000))
 @given(registries(), st.data())
 def test_names_of_one_shape_are_judged_alike(registry: Registry, data: st.DataObject) -> None:
@@ -196,6 +197,16 @@ def test_names_that_patterns_tell_apart_have_other_shapes(text: str, form: Value
     assert shapes.have_one(table).all()
     first, second = shapes.of(table["name"]).tolist()
     assert first != second
+
+
+def test_namespaces_have_other_shapes() -> None:
+    shapes = shapes_of(registry_of([], NamingConfig(separators=(b":", b"."))))
+    assert shapes is not None
+    names = ("bob@a.org", "doe@e.org", "x:bob@a:1", "x:doe@e:1", "x:y:bob@a", "x:y:doe@e", "bob7@a.org", "doe7@e.org")
+    found = shapes.of(table_of({"key": name.encode()} for name in names)["name"]).tolist()
+    assert len({*found[:5]}) == 5
+    assert found[4] == found[5]
+    assert found[6] == found[7]
 
 
 def test_few_shapes_stand_for_many_names() -> None:
