@@ -58,7 +58,7 @@ async def scan_of_replicas(cluster: TestCluster, counted: Counted, pace: Pace = 
         nodes = await deployment.scanned()
         ports = {one.server.port for one in cluster.members if one.primary_id is not None}
         assert {one.connection.target.port for one in nodes} == ports
-        asks = counted.kind.startswith("inspected")
+        asks = counted.kind not in {"pure", "names"}
         whole = ScannedCluster(deployment, queries_of if asks else None)
         counted.control.pace = pace
         scanned = whole.scan_nodes(nodes, {})
