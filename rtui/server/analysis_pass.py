@@ -21,7 +21,7 @@ from rtui.analysis.aggregate.figures import SampledKeyspace
 from rtui.analysis.columns import Columns, columns_for
 from rtui.analysis.report.document import BigReport, Scope, SlotsReport
 from rtui.keyspace.slices import Steps
-from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name
@@ -57,9 +57,6 @@ LAST_S: Final = 30.0
 
 ADD_EVERY_S: Final = 0.5
 """How often it is looked at whether anything is held that is to be added."""
-
-POLARS_ERRORS: Final = frozenset({"polars", "pyo3_runtime"})
-"""The packages whose errors are those of Polars, which need not be imported."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
@@ -310,10 +307,7 @@ async def _in_time(asking: Coroutine[object, object, None]) -> None:
 
 
 async def in_slices(work: Steps[T]) -> T:
-    """Do work on the event loop, slice by slice, and beside it where that needs no Python.
-
-    Raises RtuiError where Polars fails.
-    """
+    """Do work on the event loop, slice by slice, and beside it where that needs no Python."""
     with contextlib.closing(work):
         while True:
             try:
@@ -323,9 +317,4 @@ async def in_slices(work: Steps[T]) -> T:
             if elsewhere is None:
                 await asyncio.sleep(0)
             else:
-                try:
-                    await asyncio.to_thread(elsewhere)
-                except BaseException as error:  # PanicException is no Exception
-                    if type(error).__module__.partition(".")[0] not in POLARS_ERRORS:
-                        raise
-                    raise RtuiError("The pass has failed", display_text(f"Polars: {error}")) from error
+                await asyncio.to_thread(elsewhere)

@@ -102,15 +102,18 @@ async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytes
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
 
 
+@pytest.mark.parametrize("step", ["rtui.table.partial.Partial.add", "rtui.analysis.aggregate.top_keys.TopKeys.rank"])
 @pytest.mark.parametrize("error", [pl.exceptions.ComputeError("no"), pl.exceptions.PanicException("gone")])
 async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
-    valkey: Server, error: BaseException, monkeypatch: pytest.MonkeyPatch
+    valkey: Server, error: BaseException, step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """In the thread that folds, and on the event loop, which ranks what was folded."""
+
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setenv("RTUI_ENGINE", "table")
-    monkeypatch.setattr("rtui.table.partial.Partial.add", fail)
+    monkeypatch.setattr(step, fail)
     valkey.client().mset({f"user:{number}": "x" for number in range(3_000)})
     async with connected(target_of(valkey)) as connection:
         analysing = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))

@@ -1,7 +1,7 @@
 """Work in asyncio tasks of its own, whose exceptions always reach the caller.
 
-What is meant for the user (`RtuiError`) is passed on as it is. Any other exception becomes an `InternalError` and is
-written to the log of rtui with its traceback.
+What is meant for the user (`RtuiError`) is passed on as it is. Any other exception is written to the log of rtui with
+its traceback, and becomes an `InternalError`, or where it is of Polars an error with its message.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Final, TypeVar
 
+from rtui.keyspace.text.display import display_text
 from rtui.server.wire.errors import InternalError, RtuiError
 
 _A = TypeVar("_A")
@@ -22,6 +23,9 @@ AT_ONCE: Final = 32
 
 LOG: Final = logging.getLogger("rtui")
 """Silent unless a handler is added: without one of its own, Python would write to the terminal of the interface."""
+
+POLARS: Final = frozenset({"polars", "pyo3_runtime"})
+"""The packages of the errors of Polars, which is not imported here; PanicException is no Exception."""
 
 LOG.addHandler(logging.NullHandler())
 
@@ -113,6 +117,8 @@ def as_rtui_error(error: BaseException, name: str) -> RtuiError:
     if isinstance(first, RtuiError):
         return first
     LOG.error("%s has ended by an unexpected exception", name, exc_info=first)
+    if type(first).__module__.partition(".")[0] in POLARS:
+        return RtuiError("The pass has failed", display_text(f"Polars: {first}"))
     return InternalError(first)
 
 
