@@ -35,7 +35,7 @@ class Part(NamedTuple):
 
     @property
     def wanted(self) -> int:
-        """How many are wanted."""
+        """The number of wanted rows."""
         return len(self.rows.keys) if self.is_wanted is None else int(self.is_wanted.sum())
 
 
@@ -113,7 +113,7 @@ def _all(column: str, value: object, size: int) -> pl.Series:
 def _slots(keys: Sequence[bytes]) -> Numbers:
     """Return the hash slot of each key; only in those with a brace tags are looked for."""
     slots = np.fromiter([crc_hqx(key, 0) for key in keys], np.int64, len(keys)) % SLOTS
-    if b"{" in b"".join(keys):
-        for index in [index for index, key in enumerate(keys) if b"{" in key]:
-            slots[index] = key_slot(keys[index])
+    for index, key in enumerate(keys):
+        if b"{" in key:
+            slots[index] = key_slot(key)
     return slots

@@ -35,11 +35,6 @@ class TreeRows(RowsView):
         """Sort the other way round."""
         self.post_message(self.SortRequested())
 
-    @property
-    def typed_text(self) -> str | None:
-        """What was typed of a name to jump to, None while no name is being typed."""
-        return self._typed
-
     def action_jump(self) -> None:
         """Take the next characters as the beginning of a name."""
         self._type("")

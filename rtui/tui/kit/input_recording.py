@@ -103,11 +103,3 @@ def record_cursor(recorder: Recorder, app: App[Any]) -> None:
 def _is_secret(app: App[Any]) -> bool:
     """Whether the focus is in a field for passwords."""
     return isinstance(app.focused, InputField) and app.focused.password
-
-
-def typed_before(focused: object) -> str | None:
-    """Return the text before the cursor where characters are typed as text, None where keys are commands."""
-    if isinstance(focused, InputField):
-        return focused.value[: focused.cursor_position]
-    typed = getattr(focused, "typed_text", None)
-    return typed if isinstance(typed, str) else None

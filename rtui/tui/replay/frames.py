@@ -1,7 +1,7 @@
-"""Frames of a replay: what stood on the screen at a moment, without a terminal and as fast as it can be made.
+"""Playing a recording: in the terminal, or as frames, which are what stood on the screen at a moment.
 
-The clock jumps from input to input, and each one is fed once all replies before it have come and are painted. So the
-same recording makes the same frames, whatever the machine.
+Frames are made without a terminal and as fast as they can be. The clock jumps from input to input, and each one is fed
+once all replies before it have come and are painted. So the same recording makes the same frames, whatever the machine.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Cursor, Recording
 from rtui.server.recording.player import Player
 from rtui.server.wire.dial import dialled_by
-from rtui.tui.kit.themes import Palette
+from rtui.tui.kit.themes import Palette, terminal_palette
 from rtui.tui.replay.app import ReplayApp
 
 LOOK_S: Final = 0.02
@@ -30,6 +30,15 @@ MORE_LOOKS: Final = 100
 
 PATIENCE_S: Final = 30.0
 """How long it may take until nothing changes any more."""
+
+
+def run_replay(recording: Recording, *, speed: float = 1.0, is_paused: bool = False) -> int:
+    """Play until whoever watches leaves; returns the exit code."""
+    clock = ReplayClock(speed=speed, is_paused=is_paused)
+    player = Player(recording, clock.now_ms, clock.wait_until)
+    app = ReplayApp(recording, clock=clock, player=player, palette=terminal_palette())
+    with dialled_by(player.dial), seeded(recording.header.seed):
+        return app.run(size=recording.size) or 0
 
 
 class Frames:
@@ -90,3 +99,10 @@ async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> As
             shown = Frames(app)
             await shown.settle()
             yield shown
+
+
+async def picture_of(recording: Recording, until_ms: float, *, is_svg: bool) -> str:
+    """Return what stood on the screen at a time, as a picture or as text."""
+    async with frames(recording) as shown:
+        await shown.play(until_ms)
+        return shown.svg() if is_svg else shown.text()
