@@ -50,8 +50,8 @@ def _pieces(node: Node, line: str) -> Iterator[str]:
     for number, child in enumerate(children):
         yield f"{',' if number else ''}{line}{_INDENT}"
         if node.kind is Kind.MAP:
-            name = "" if child.name is None else child.name.raw.decode("utf-8", "backslashreplace")
-            yield f"{_text(name)}: "
+            name = "" if child.name is None else child.name.value
+            yield f"{_text(name.decode('utf-8', 'backslashreplace') if isinstance(name, bytes) else name)}: "
         yield from _pieces(child, line + _INDENT)
     yield f"{line}{brackets[1]}"
 

@@ -141,12 +141,17 @@ def _beginnings() -> tuple[str, ...]:
 def sniff_json(source: Source, budget: Budget) -> float | None:
     """Recognise objects and arrays, and strings in quotes; bare numbers and words are plain text."""
     head = source.data.lstrip(b" \t\r\n")[:1]
-    if head not in (b"{", b"[", b'"') or not source.is_text or (head == b'"' and not source.is_whole):
+    if head not in (b"{", b"[", b'"') or (head == b'"' and not source.is_whole):
         return None
     small = source if len(source.data) <= SNIFFED_BYTES else Source(source.data[:SNIFFED_BYTES], is_whole=False)
-    if not recognises(JsonReader(small, budget.probe()), small):
+    if not source.is_utf8 or not is_json(small, budget.probe()):
         return None
     return LIKELY if head == b'"' else CERTAIN
+
+
+def is_json(source: Source, budget: Budget) -> bool:
+    """Tell whether the bytes are JSON from the first to the last, of whatever characters: DEL needs no escape."""
+    return source.is_utf8 and recognises(JsonReader(source, budget), source)
 
 
 SNIFFED_BYTES: Final = 16 * 1024

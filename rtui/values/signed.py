@@ -16,10 +16,10 @@ from typing import Final
 from rtui.values.compressed import read_zlib
 from rtui.values.encoded import UNVERIFIED
 from rtui.values.formats import LIKELY, OFFERED, Format
-from rtui.values.json_text import JsonReader
+from rtui.values.json_text import is_json
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import FIRST_DATE, LAST_DATE, date_text
-from rtui.values.source import Source, recognises
+from rtui.values.source import Source
 from rtui.values.tree import Step
 
 _SIGNATURE: Final = r"[A-Za-z0-9_-]{27}|[A-Za-z0-9_-]{38}|[A-Za-z0-9_-]{43}|[A-Za-z0-9_-]{64}|[A-Za-z0-9_-]{86}"
@@ -93,10 +93,7 @@ def _is_signed_content(data: bytes, budget: Budget, *, is_compressed: bool = Fal
         except Invalid:
             return False
         return isinstance(step.content, bytes) and bool(step.content)
-    source = Source(data)
-    if _BINARY.match(data):
-        return True
-    return source.is_text and recognises(JsonReader(source, budget.probe()), source)
+    return bool(_BINARY.match(data)) or is_json(Source(data), budget.probe())
 
 
 def _sniff_base64(source: Source, budget: Budget) -> float | None:
@@ -110,11 +107,12 @@ def _sniff_base64(source: Source, budget: Budget) -> float | None:
 
 def _sniff_plain(source: Source, budget: Budget) -> float | None:
     """Recognise a payload that is signed as it is: by the time behind it, or as an object or a list of JSON."""
-    found = _parse(source.data) if source.is_whole and source.is_text else None
+    found = _parse(source.data) if source.is_whole and source.is_utf8 else None
     if found is None or _RAILS.search(source.data):
         return None
-    is_json = found.payload[:1] in (b"{", b"[") and _is_signed_content(found.payload, budget)
-    return LIKELY if is_json or found.seconds is not None else OFFERED
+    if found.payload[:1] in (b"{", b"[") and _is_signed_content(found.payload, budget):
+        return LIKELY
+    return (OFFERED if found.seconds is None else LIKELY) if source.is_text else None
 
 
 def _step(found: _Signed, content: bytes) -> Step:

@@ -32,11 +32,18 @@ class Source:
     """What readers have made of all of it when they recognised it, so that they need not read it again."""
 
     @cached_property
-    def is_text(self) -> bool:
-        """Whether it is UTF-8 with next to no control characters; the end may cut a character where it is not whole."""
+    def is_utf8(self) -> bool:
+        """Whether it is UTF-8; the end may cut a character where it is not whole."""
         try:
             codecs.utf_8_decode(self.data, "strict", self.is_whole)
         except UnicodeDecodeError:
+            return False
+        return True
+
+    @cached_property
+    def is_text(self) -> bool:
+        """Whether it is UTF-8 with next to no control characters."""
+        if not self.is_utf8:
             return False
         controls = len(self.data) - len(self.data.translate(None, _CONTROLS))
         return controls <= MAX_CONTROL_SHARE * len(self.data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.values import Kind, Node, decode, drop_unfinished, node_json
@@ -20,6 +20,15 @@ def test_json_is_the_same_json(value: object) -> None:
     assert found is not None
     assert json.loads(found) == value
     assert all(line.isprintable() for line in found.split("\n"))
+
+
+@given(st.dictionaries(st.text(st.characters()), st.text(st.characters())))
+@example({"\ud800": "\udfff"})
+def test_halves_of_characters_stay(value: dict[str, str]) -> None:
+    written = json.dumps(value)
+    found = node_json(decode(written.encode(), choose="JSON").root)
+    assert found is not None
+    assert json.loads(found) == json.loads(written)
 
 
 def test_what_json_has_no_word_for_is_text_or_base64() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.values import Kind, Node, decode, node_json, outline
@@ -91,10 +93,50 @@ def test_other_text_with_brackets_is_text(text: bytes) -> None:
 
 
 @given(RECORDS)
+@example({"\x7f": None})
+@example({"a": "\x7f\x80\x85\x9f" * 20})
+@example({"\u2028": "\u2029", "\ufeff": ["\ufffe", "\U000e0001", "\U0010ffff"]})
 def test_json_is_json(document: dict[str, object]) -> None:
     for data in (json.dumps(document).encode(), json.dumps(document, ensure_ascii=False, indent=1).encode()):
         assert decode(data).chain == ("JSON",)
     assert decode(json.dumps(document).encode()[:-1]).chain == ("text",)
+
+
+ODD_TEXTS = st.text(st.characters(categories=["Cc", "Cf", "Cn", "Co", "Zl", "Zp"], exclude_characters="\n\t\r"))
+
+
+@given(st.lists(ODD_TEXTS, min_size=1) | st.dictionaries(ODD_TEXTS, ODD_TEXTS, min_size=1), st.integers(0, 3))
+@example(["\x7f" * 10_000], 1)
+@example([""], 3)
+def test_json_of_characters_that_cannot_be_seen_is_json(document: object, spaces: int) -> None:
+    written = " \r\n\t"[:spaces] + json.dumps(document, ensure_ascii=False)
+    for data in (written.encode(), gzip.compress(written.encode()), base64.b64encode(written.encode() + b" " * 40)):
+        found = decode(data)
+        assert found.chain[-1] == "JSON"
+        assert python_value(found.root) == document
+    assert decode(written.encode()[:-2], is_whole=False).chain == ("JSON",)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        r'{"\ud800":"\udfff"}', r'["\ude00\ud83d"]', r'"\ud800"', r'{"a":"\u0000\u001b\u007F\u0080\u2028"}',
+        r'["\/\b\f"]',
+        '"\x7f\x7f"', '{"":""}', '{"a":1,"a":2}', "[-0,1E+400,-0.0e-0]", " \r\n\t[ ]\n", '["\x7f",\n\t"\x80"]',
+    ],
+)  # fmt: skip
+def test_unusual_json_is_json(written: str) -> None:
+    found = decode(written.encode())
+    assert found.chain == ("JSON",)
+    assert not found.truncated
+    text = node_json(found.root)
+    assert text is not None
+    assert json.loads(text) == json.loads(written)
+
+
+@pytest.mark.parametrize("data", [b'{"a":"\x80"}', b'["\xed\xa0\x80"]', b'{"a":"\x00"}', b"[\x7f]", b'{"\x7f":1}\x7f'])
+def test_what_json_does_not_allow_is_not_json(data: bytes) -> None:
+    assert decode(data).chain != ("JSON",)
 
 
 def test_what_is_not_json_far_behind_the_beginning_is_read_too() -> None:

@@ -63,6 +63,14 @@ def test_signatures_of_all_lengths(digest: str, value: dict[str, object]) -> Non
         assert decode(rails).data == raw
 
 
+@pytest.mark.parametrize("text", ["\x7f" * 9, "\x85\u2028\x7f", "\x9f" * 40])
+def test_control_characters_that_json_allows_are_signed_too(text: str) -> None:
+    raw = json.dumps({text: text}, ensure_ascii=False).encode()
+    signature = url_safe(hmac.digest(KEY, raw, "sha1"))
+    assert decode(raw + b"." + signature).title == "signed › JSON"
+    assert decode(url_safe(raw) + b"." + signature).title == "signed base64 › JSON"
+
+
 def test_long_values_are_recognised_by_their_end() -> None:
     payload = url_safe(json.dumps({"rows": list(range(40_000))}).encode())
     found = decode(payload + b":1xWrby:" + url_safe(bytes(range(100, 132))))
