@@ -67,8 +67,8 @@ CASES: dict[str, tuple[NamingConfig, tuple[bytes, ...], tuple[bytes, ...]]] = {
     "name-depth": (NamingConfig(deepest=3), (b"app:user:x1:x2",), (b"app:user:x1", b"app")),
     "name-abbreviation": (
         NamingConfig(glossary=GLOSSARY),
-        (b"app:prd:1", b"app:msgQueue", b"app:sessn:1", b"app:tmp_qty"),
-        (b"app:usr:1", b"app:user:1", b"app:session:id", b"app:url", b"sky:type", b"app:users:1", b"app:jwt"),
+        (b"app:prd:1", b"app:msgQueue", b"app:sessn:1", b"app:tmp_qty", b"app:jwt"),
+        (b"app:usr:1", b"app:user:1", b"app:session:id", b"app:url", b"sky:type", b"app:users:1", b"app:cfg:addr"),
     ),
     "tag-empty": (NamingConfig(), (b"foo{}{bar}", b"{}:empty"), (b"{user}:a", b"foo{bar}{}")),
     "tag-unbalanced": (
