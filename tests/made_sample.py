@@ -12,6 +12,9 @@ from tests.made_report import MADE_AT_S
 MIB = 1 << 20
 GIB = 1 << 30
 
+ONLY_WITH_OTHERS = frozenset({Source.CLUSTER_INFO, Source.CLUSTER_NODES, Source.SENTINELS})
+"""What is asked of nodes of a cluster, and of Sentinels, only."""
+
 HEALTHY: dict[str, int | float | str] = {
     "redis_version": "7.4.1",
     "run_id": "b55a8d3e4a8c3cecfb531c01da21a1c8d6ff665a",

@@ -20,7 +20,6 @@ from rtui.keyspace.text.quantities import (
     parse_count,
     parse_duration,
     parse_size,
-    write_duration,
 )
 from rtui.keyspace.types import TYPES
 
@@ -52,9 +51,6 @@ class Breach(Enum):
 
 
 _BREACHES: Final = tuple(Breach)
-
-BREACHES: Final = _BREACHES
-"""By bit, the lowest first."""
 
 
 def breaches_of(mask: int) -> tuple[Breach, ...]:
@@ -267,9 +263,3 @@ class Expectations:
         size, length = self.size or Bounds(), self.length or Bounds()
         numbers = (ttl.high_ms, size.low, size.high, length.low, length.high)
         return (ttl.may_be_missing + 2 * ttl.may_expire, *(-1 if one is None else one for one in numbers))
-
-
-def too_short_text(ttl: Ttl, longest_ms: int, keys: int) -> str:
-    """Return what shows that the TTLs of many keys are too short, as a sentence."""
-    least = write_duration(ttl.low_ms or 0)
-    return f"none of {keys:,} keys has more than {write_duration(longest_ms)} left, {least} or more are given"

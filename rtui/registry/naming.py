@@ -471,15 +471,3 @@ def _tags(key: bytes) -> int:
         return TAG_EMPTY
     is_nested = key.find(b"{", opening + 1, closing) >= 0
     return TAG_UNBALANCED if is_nested or key.count(b"{") != key.count(b"}") else 0
-
-
-def allocated_bytes(length: int) -> int:
-    """Return how many bytes the server's allocator gives for a name of this length.
-
-    A name has a header and a zero byte (sds.h). jemalloc, as Redis and Valkey build it, has a size class every eight
-    bytes up to 64, then four to each power of two.
-    """
-    header = 1 if length < 32 else 3 if length < 256 else 5 if length < 65_536 else 9
-    size = length + header + 1
-    step = max(8, 1 << max(0, (size - 1).bit_length() - 3))
-    return -(-size // step) * step

@@ -1,7 +1,7 @@
 """Words in names: which style they are written in, and which of them are abbreviations.
 
-`userProfile`, `user_profile` and `UserProfile` are the words `user` and `profile`. A word is an abbreviation if it has no
-vowel (`prd`, `jwt`), or the consonants of a full word of the glossary without being it (`sessn` where that has
+`userProfile`, `user_profile` and `UserProfile` are the words `user` and `profile`. A word is an abbreviation if it has
+no vowel (`prd`, `jwt`), or the consonants of a full word of the glossary without being it (`sessn` where that has
 `session`). The glossary lists the abbreviations that are allowed.
 """
 

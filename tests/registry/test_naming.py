@@ -14,7 +14,6 @@ from rtui.registry.naming import (
     NAME_RULES,
     NamingConfig,
     NamingRules,
-    allocated_bytes,
     rule_ids,
 )
 from rtui.registry.patterns import read_pattern
@@ -184,13 +183,6 @@ def test_one_style(name: bytes, style: Style) -> None:
 def test_words() -> None:
     assert words_of(b"handholdIdCardInfo") == [b"handhold", b"id", b"card", b"info"]
     assert words_of(b"user_profile-HTTPServer2") == [b"user", b"profile", b"http", b"server"]
-
-
-def test_memory_of_names_in_size_classes() -> None:
-    assert [allocated_bytes(length) for length in (6, 7, 12, 14, 15, 30, 31, 44, 1_000)] == [
-        8, 16, 16, 16, 24, 32, 40, 48, 1_024,
-    ]  # fmt: skip
-    assert all(allocated_bytes(length) >= length + 2 for length in range(2_000))
 
 
 def test_tables_have_a_row_for_every_byte() -> None:

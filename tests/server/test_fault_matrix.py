@@ -18,7 +18,7 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.facts import Unknown
-from rtui.analysis.health.sample import ONLY_WITH_OTHERS, Source
+from rtui.analysis.health.sample import Source
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import AnalysisRun
@@ -31,7 +31,6 @@ from rtui.server.guard.acl import NOT_OF_SERVERS
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
-from rtui.server.health.callers import ask_callers
 from rtui.server.health.probe import HealthProbe
 from rtui.server.hot.hotkeys import SessionError, start_session
 from rtui.server.hot.lfu_settings import lfu_settings
@@ -45,6 +44,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.secret import Secret
 from tests.faults import FAULTS, Fault, FaultProxy, Words
+from tests.made_sample import ONLY_WITH_OTHERS
 from tests.server import every_type
 from tests.server.hot.summaries import summary_of
 from tests.server.scanned import numbered, plant
@@ -282,22 +282,6 @@ async def hot_keys(proxy: FaultProxy, server: Server) -> None:
         assert all(value >= 0 for load in report.slots for value in load.values.values())
 
 
-async def clients(proxy: FaultProxy, server: Server) -> None:
-    async with opened(proxy, server) as connection:
-        if connection is None:
-            return
-        try:
-            found = await ask_callers(connection, Capabilities(), lambda: 0.0)
-        except RtuiError as failed:
-            assert failed.happened
-            return
-        asked = None if proxy.fault is None else proxy.fault[0][0]
-        assert isinstance(found.calls, Unknown) is (asked == b"INFO")
-        assert (found.connected is None) is (asked == b"INFO")
-        assert is_known(found.clients) or asked in (b"INFO", b"CLIENT")
-        assert is_known(found.slow) or asked == b"SLOWLOG"
-
-
 async def health(proxy: FaultProxy, server: Server) -> None:
     delay(server)
     async with opened(proxy, server) as connection:
@@ -345,7 +329,6 @@ WORKS: dict[str, Work] = {
     "inspect": inspect,
     "estimate": estimate,
     "hot keys": hot_keys,
-    "clients": clients,
     "health": health,
 }
 

@@ -47,10 +47,6 @@ class Source(StrEnum):
     SETTINGS = "CONFIG GET"
 
 
-ONLY_WITH_OTHERS: Final = frozenset({Source.CLUSTER_INFO, Source.CLUSTER_NODES, Source.SENTINELS})
-"""What is asked of nodes of a cluster, and of Sentinels, only."""
-
-
 class Missing(Struct, frozen=True):
     """Why a source says nothing."""
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final
 
 from rtui.analysis.query.parsing import word_end
-from rtui.analysis.query.query import HEAD, Problem, Query, Span
+from rtui.analysis.query.query import HEAD, Span
 from rtui.analysis.query.terms import TERMS, Form, TermSpec
 from rtui.analysis.query.values import raw_bytes, written_bytes
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.keyspace.text.matching import nearest_word
 from rtui.keyspace.text.quantities import ValueSyntaxError
 
 MOST: Final = 50
@@ -105,47 +104,6 @@ def complete(line: str, cursor: int, vocabulary: Vocabulary | None = None) -> Co
 def term_help(spec: TermSpec) -> SafeText:
     """Return what a term finds, with examples: `keys by their length: … (len>10000, len:1)`."""
     return SafeText(f"{spec.help} ({', '.join(spec.examples)})".replace(": (", " ("))
-
-
-def unknown_names(query: Query, vocabulary: Vocabulary) -> tuple[Problem, ...]:
-    """Return the namespaces, patterns and tags of a query that nobody knows of, with what is likely to be meant.
-
-    They are hints: a vocabulary may be incomplete, and a namespace may come. Terms that were not typed have no place.
-    """
-    sources = {"in": vocabulary.namespaces, "pattern": vocabulary.patterns, "tag": vocabulary.tags}
-    hints = []
-    for term in query.terms:
-        known = sources.get(term.name)
-        if known is None:
-            continue
-        for name in term.names:
-            if next(iter(known(name)), None) is not None:
-                continue
-            near = _nearest(name, known)
-            meant = () if near is None else (str(replace(term, values=_with(term.names, name, near))),)
-            message = SafeText(f"{written_bytes(name, forbidden=',')} is not known here")
-            hints.append(Problem(term.span, message, meant))
-    return tuple(hints)
-
-
-def _with(names: Iterable[bytes], name: bytes, other: bytes) -> tuple[bytes, ...]:
-    return tuple(other if one == name else one for one in names)
-
-
-def _nearest(name: bytes, known: Callable[[bytes], Iterable[bytes]]) -> bytes | None:
-    """Return the known name that is most like another one, looked for among those that begin alike."""
-    wanted = name.decode("latin-1")
-    for length in range(len(name) - 1, -1, -1):
-        candidates = [one.decode("latin-1") for one in islice(known(name[:length]), MOST)]
-        if candidates:
-            found = nearest_word(wanted, candidates)
-            return None if found is None else found.encode("latin-1")
-    return None
-
-
-def grammar() -> list[tuple[SafeText, SafeText]]:
-    """Return the whole language for a page of help: examples of each term, and what it finds."""
-    return [(SafeText("  ".join(spec.examples)), SafeText(spec.help.removesuffix(":"))) for spec in TERMS.values()]
 
 
 def _start_of_word(line: str, cursor: int) -> int:

@@ -20,7 +20,7 @@ from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, Span, Term, Value
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
-from rtui.analysis.query.values import raw_bytes, unquoted, written_bytes
+from rtui.analysis.query.values import raw_bytes, unquoted
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.keyspace.text.matching import nearest_word
@@ -344,8 +344,3 @@ def term(text: str) -> Term:
     """Return the one term that a text says. Raises QueryError, and ValueError where it says more or less."""
     (found,) = parse(text).terms
     return found
-
-
-def written(name: str, raw: bytes) -> str:
-    """Write a term with one name as it would be typed: `in:shop`."""
-    return f"{name}:{written_bytes(raw, forbidden=',')}"

@@ -96,11 +96,6 @@ def info(section: str) -> Command:
     return build_command(b"INFO", _text(section))
 
 
-def sentinel_primary(service: bytes) -> Command:
-    """Ask a Sentinel where the primary of a service is."""
-    return build_command(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", service)
-
-
 def hotkeys_start(consent: Consent) -> Command:
     """Start a session that measures hot keys and ends by itself, as far as the user has agreed: Redis 8.6."""
     metrics = [metric.encode() for metric in Metric if metric in consent.metrics]

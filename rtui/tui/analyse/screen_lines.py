@@ -53,8 +53,6 @@ from rtui.tui.kit.table_rows import TableRows
 REASON_CELLS: Final = 120
 """Longer reasons are cut in a bar."""
 
-NAME_LIMIT: Final = 60
-"""Characters of a name in a sentence."""
 
 _WORDS: Final = {
     ScanState.READY: literal("not started"),

@@ -75,11 +75,6 @@ _ROLES: Final = {
 _NUMBERS: Final = frozenset({Meaning.COUNT, Meaning.INDEX, Meaning.SCORE, Meaning.DURATION_MS, Meaning.DEGREES})
 
 
-def preview_lines(preview: Preview, width: int) -> list[Line]:
-    """Return the lines of a page of a value."""
-    return [row.line for row in preview_rows(preview, width)]
-
-
 def preview_rows(
     preview: Preview,
     width: int,

@@ -16,8 +16,6 @@ from rtui.registry.rules import RULES, Severity
 from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, cut_middle, gap, left, literal
 
-REGISTRY_LINES: Final = 3
-
 LABEL_CELLS: Final = 10
 """Width of a label with the blanks after it."""
 

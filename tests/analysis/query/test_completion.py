@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.query.completion import Vocabulary, complete, grammar, unknown_names
-from rtui.analysis.query.parsing import parse, read
-from rtui.analysis.query.terms import TERMS
+from rtui.analysis.query.completion import Vocabulary, complete
+from rtui.analysis.query.parsing import read
 from rtui.keyspace.text.display import HOSTILE
 
 
@@ -61,7 +60,6 @@ def test_what_comes_next(line: str, replaced: str, candidates: list[str]) -> Non
 def test_the_term_at_the_cursor_is_explained() -> None:
     assert "time to live" in complete("cart ttl<", 9).help
     assert complete("cart ttl<", 4).help == ""
-    assert len(grammar()) == len(TERMS)
 
 
 @given(st.text('abtlsize:<>=!",\\ 10mk*{}é', max_size=30), st.integers(-1, 32))
@@ -80,22 +78,3 @@ def test_whole_candidates_are_right(line: str) -> None:
     for one in found.candidates:
         if one.is_whole:
             assert not read(line[: found.span.start] + one.text).problems
-
-
-@pytest.mark.parametrize(
-    ("line", "meant"),
-    [
-        ("in:shop", None),
-        ("in:shop:us", None),
-        ("type:hash cart", None),
-        ("in:shpo", ("in:shop",)),
-        ("!in:shop,shop:usr", ("!in:shop,shop:user",)),
-        ("tag:campaing42", ("tag:campaign42",)),
-        ("in:zzz", ()),
-    ],
-)
-def test_names_that_nobody_knows(line: str, meant: tuple[str, ...] | None) -> None:
-    hints = unknown_names(parse(line), VOCABULARY)
-    assert [hint.meant for hint in hints] == ([] if meant is None else [meant])
-    for hint in hints:
-        assert line[hint.span.start : hint.span.end] == line

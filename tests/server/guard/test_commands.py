@@ -393,7 +393,7 @@ def built() -> list[Command]:
             guard.cluster_info(),
             guard.cluster_nodes(),
             guard.sentinel_masters(),
-            guard.sentinel_primary(b"mymaster"),
+            build_command(b"SENTINEL", b"GET-MASTER-ADDR-BY-NAME", b"mymaster"),
             guard.cluster_slots(),
             guard.scan(0, count=10),
         ),

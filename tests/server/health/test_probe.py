@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from rtui.analysis.facts import Reason
-from rtui.analysis.health.sample import ONLY_WITH_OTHERS, Sample, Source, only_new, with_earlier
+from rtui.analysis.health.sample import Sample, Source, only_new, with_earlier
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.guard.acl import acl_line, parse_release
@@ -19,6 +19,7 @@ from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection
 from tests.fakes.base import FakeKey, FakeServer
 from tests.fakes.servers import ALL
+from tests.made_sample import ONLY_WITH_OTHERS
 from tests.server.raw_commands import raw
 from tests.server.targets import connected, target_of, until
 from tests.server.test_denied import POOR, let_in, logged

@@ -10,13 +10,14 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from rtui.analysis.health.fields import FIELDS, FieldUnit
-from rtui.analysis.health.sample import LoggedCommand, Source
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.server.guard.closed_list import MAX_SLOW
 from rtui.server.guard.evidence import MAX_CLIENTS
 from rtui.server.health import info
-from rtui.server.health.clients import parse_clients
+from rtui.server.health.clients import parse_clients, too_many
 from rtui.server.health.slow_log import (
     LatencyReader,
     LogReader,
@@ -177,3 +178,55 @@ def test_histories_of_delays_that_are_not_new_are_kept() -> None:
     assert reader.to_ask([[b"command", 10, 5, 5], [b"fork", 12, 9, 9]]) == ("fork",)
     command, fork = reader.add(("fork",), [[[12, 9]]])
     assert (command.history, fork.history) == (((10, 5),), ((12, 9),))
+
+
+OLD = b"addr=127.0.0.1:50123 fd=8 name= age=7 idle=0 flags=N db=3 sub=0 qbuf=26 omem=0 events=r cmd=client"
+NEW = (
+    b"id=9 addr=[::1]:50124 laddr=[::1]:6379 fd=8 name=nightly age=70 idle=12 flags=N db=0 sub=0 psub=0 ssub=0 "
+    b"multi=-1 watch=0 qbuf=26 qbuf-free=20448 argv-mem=10 multi-mem=0 rbs=1024 rbp=0 obl=100 oll=2 omem=20512 "
+    b"tot-mem=42880 events=r cmd=keys user=app redir=-1 resp=3 lib-name=redis-py lib-ver=8.1.0 io-thread=0"
+)
+
+
+def test_lines_of_old_and_new_servers() -> None:
+    old, new = parse_clients(OLD + b"\n" + NEW + b"\n")
+    assert old == ClientFigures(
+        None,
+        b"127.0.0.1:50123",
+        flags="N",
+        db=3,
+        connected_s=7,
+        idle_s=0,
+        last_command="CLIENT",
+        subscriptions=0,
+        query_bytes=26,
+        output_bytes=0,
+    )
+    assert new == ClientFigures(
+        *(9, b"[::1]:50124", b"nightly", b"redis-py 8.1.0", b"app", "N", 0, 70, 12, "KEYS"),
+        subscriptions=0,
+        query_bytes=26,
+        output_bytes=20_612,
+        total_bytes=42_880,
+    )
+
+
+@given(st.lists(st.sampled_from((OLD, NEW, b"", b"addr", b"addr=", b"\xff\x1b[31m=\x00", b"addr=x age=-1 idle=9" * 9))))
+def test_any_list_is_read(lines: list[bytes]) -> None:
+    assert len(parse_clients(b"\n".join(lines))) == sum(b"addr=" in line for line in lines)
+
+
+def test_entries_of_every_length() -> None:
+    entry: list[Reply] = [7, 1_790_000_000, 12_345, [b"keys", b"shop:*"]]
+    who: list[Reply] = [b"127.0.0.1:1", b"nightly", 2]
+    assert parse_slow_log([entry]) == (LoggedCommand(7, 1_790_000_000, 12_345, (b"keys", b"shop:*")),)
+    (whole,) = parse_slow_log([[*entry, *who]])
+    assert parse_slow_log([[*entry, *who[:2]]]) == (replace(whole, argument_count=None),)
+    assert whole.argument_count == 2
+    assert parse_slow_log([[*entry, *who]])[0].client_name == b"nightly"
+    assert parse_slow_log([entry])[0].name == "KEYS"
+
+
+def test_the_reason_tells_the_bound() -> None:
+    assert f"{MAX_CLIENTS:,}" in too_many(5_000).detail
+    assert too_many(None).detail

@@ -24,7 +24,7 @@ from rtui.server.wire.identity import NoTouch
 from rtui.tui.browse.columns import lay_out_row
 from rtui.tui.browse.fact_lines import explanations, fact_lines, loading_lines, moment, slot_lines
 from rtui.tui.browse.namespace_lines import namespace_lines
-from rtui.tui.browse.preview_lines import cell_text, preview_lines
+from rtui.tui.browse.preview_lines import cell_text, preview_rows
 from rtui.tui.browse.tree_lines import Totals, known_count, notice_lines, row_line, share_of
 from rtui.tui.kit.status_lines import browse_banner, over_title, server_figures, status_line, title_line
 from rtui.tui.kit.styled_text import Line, Role, line_width
@@ -173,6 +173,10 @@ def test_rows_fill_their_plan_whatever_they_are_called(width: int) -> None:
         line = row_line(row, found, Totals(complete=True), is_open=False)
         assert line_width(line) == width
         assert not HOSTILE.search(said(line))
+
+
+def preview_lines(preview: Preview, width: int) -> list[Line]:
+    return [row.line for row in preview_rows(preview, width)]
 
 
 @given(
