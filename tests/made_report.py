@@ -42,9 +42,7 @@ from rtui.analysis.report.document import (
     TypeReport,
     UncoveredSlots,
 )
-from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
-from rtui.analysis.report.members import DAY_S, HOUR_S, Figure
-from rtui.analysis.report.strings import StringReport
+from rtui.analysis.report.members import DAY_S, HOUR_S, Cliff, ExpiryBin, ExpiryReport, Figure, StringReport, Timeline
 from rtui.keyspace.slots import key_slot
 
 MADE_AT_S = 1_790_000_000.0

@@ -31,9 +31,9 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.findings.finding import Found
-    from rtui.analysis.formats.sarif import SourcePlace
+    from rtui.analysis.formats.ci import SourcePlace
     from rtui.analysis.report.document import Report
-    from rtui.analysis.report.references import ReferenceChecks
+    from rtui.analysis.report.members import ReferenceChecks
     from rtui.cli.output import Output
     from rtui.cli.reference_run import Follow
     from rtui.registry.registry import Registry
@@ -283,8 +283,7 @@ class Judge:
 
     def _written(self, report: Report, found: Found) -> str:
         from rtui.analysis.formats import findings as forms  # noqa: PLC0415 - the help must not wait for it
-        from rtui.analysis.formats.junit import findings_junit  # noqa: PLC0415
-        from rtui.analysis.formats.sarif import findings_sarif  # noqa: PLC0415
+        from rtui.analysis.formats.ci import findings_junit, findings_sarif  # noqa: PLC0415
 
         if self.form == "sarif":
             return findings_sarif(report, found, {} if self.registry is None else _places(self.registry))
@@ -296,8 +295,8 @@ class Judge:
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:
     """Return where each pattern is written, of files in the repository."""
-    from rtui.analysis.formats.sarif import SourcePlace  # noqa: PLC0415 - one format needs it
-    from rtui.analysis.report.registered import TEXT_LIMIT  # noqa: PLC0415
+    from rtui.analysis.formats.ci import SourcePlace  # noqa: PLC0415 - one format needs it
+    from rtui.analysis.report.members import TEXT_LIMIT  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 
     files = {path for entry in registry.entries if (path := entry.file or registry.path) is not None}

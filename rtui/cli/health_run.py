@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from rtui.analysis.findings.server_comparison import HealthComparison
     from rtui.analysis.findings.server_thresholds import HealthThreshold
     from rtui.analysis.formats.samples import SamplesFile
-    from rtui.analysis.health.history import SampleHistory
-    from rtui.analysis.health.sample import Sample
+    from rtui.analysis.health.sample import Sample, SampleHistory
     from rtui.analysis.health.view import HealthView
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.thresholds import Judgement
@@ -54,7 +53,7 @@ class Judged:
 
     def add(self, sample: Sample) -> None:
         """Take a sample that is later than those of its node."""
-        from rtui.analysis.health.history import SampleHistory  # noqa: PLC0415 - the help must not wait for it
+        from rtui.analysis.health.sample import SampleHistory  # noqa: PLC0415 - the help must not wait for it
 
         self._nodes.setdefault(sample.node, SampleHistory()).add(sample)
 
@@ -65,7 +64,7 @@ class Judged:
 
     def comparison(self, views: Sequence[HealthView]) -> HealthComparison | None:
         """Return what has changed since the earlier samples; None where there are none."""
-        from rtui.analysis.findings.server_comparison import compare_health  # noqa: PLC0415 - as above
+        from rtui.analysis.findings.server_comparison import compare_health  # noqa: PLC0415
 
         return None if self.since is None or not views else compare_health(self.since, views)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import click
 
-from rtui.analysis.report.references import ReferenceChecks
+from rtui.analysis.report.members import ReferenceChecks
 from rtui.cli.report_run import ConnectionWatch, Interrupts
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.registry import Registry

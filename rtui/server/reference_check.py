@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rtui.analysis.facts import NOT_ASKED, KeyFacts, RowFacts
-from rtui.analysis.report.references import CheckedReference, ReferenceChecks
+from rtui.analysis.report.members import CheckedReference, ReferenceChecks
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern, escape_glob
 from rtui.registry.patterns import Literal, Pattern

@@ -67,7 +67,7 @@ class SampledHealth(ABC):
         """The nodes of a cluster; None for one server."""
         if not self.is_cluster or not self.known:
             return None
-        from rtui.analysis.health.nodes import nodes_table  # noqa: PLC0415 - as below
+        from rtui.analysis.health.panel import nodes_table  # noqa: PLC0415 - as below
 
         return nodes_table({node: samples[-1] for node, samples in self.known.items()}, self._wrong)
 

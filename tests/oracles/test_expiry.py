@@ -10,8 +10,7 @@ from random import Random
 import pytest
 
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.expiry import Cliff
-from rtui.analysis.report.members import MINUTE_S
+from rtui.analysis.report.members import MINUTE_S, Cliff
 from tests.oracles.analysed import report_on
 from tests.server.targets import target_of
 from tests.servers import Server

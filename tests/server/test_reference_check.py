@@ -10,7 +10,7 @@ import redis
 from redis.cluster import RedisCluster
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.references import CheckedReference, ReferenceChecks
+from rtui.analysis.report.members import CheckedReference, ReferenceChecks
 from rtui.cli.main import run
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry

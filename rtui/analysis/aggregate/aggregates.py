@@ -42,9 +42,7 @@ from rtui.analysis.report.document import (
     TypeReport,
 )
 from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.registered import RuleSetting
-from rtui.analysis.report.strings import StringReport
+from rtui.analysis.report.members import Figure, RuleSetting, StringReport
 from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of

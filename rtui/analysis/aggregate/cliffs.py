@@ -27,8 +27,7 @@ from rtui.analysis.aggregate.figures import Figures, bin_memory
 from rtui.analysis.estimates import as_estimate, binomial_tail
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import NodeKind
-from rtui.analysis.report.expiry import Cliff, ExpiryBin, ExpiryReport, Timeline
-from rtui.analysis.report.members import MINUTE_S, Figure
+from rtui.analysis.report.members import MINUTE_S, Cliff, ExpiryBin, ExpiryReport, Figure, Timeline
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display
 

@@ -14,8 +14,7 @@ from zlib import crc32
 from rtui.analysis.aggregate.figures import Figures, SizeSums, sums_of
 from rtui.analysis.aggregate.pattern_tree import LONGEST_EXAMPLE, MOST_EXAMPLES, Example, best_examples
 from rtui.analysis.aggregate.sketch import Sketch
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.registered import LongName
+from rtui.analysis.report.members import Figure, LongName
 from rtui.keyspace.slices import Slicer, Slices
 
 K = TypeVar("K")

@@ -20,7 +20,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis.aggregate.figures import Figures
 from rtui.analysis.aggregate.key_count import KeyCount, copied, joined
-from rtui.analysis.report.registered import NamePlace, NameRuleReport, NamingReport
+from rtui.analysis.report.members import NamePlace, NameRuleReport, NamingReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.display import display_text
 from rtui.registry.matching import NO_PATTERN

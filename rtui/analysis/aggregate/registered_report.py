@@ -20,11 +20,11 @@ from rtui.analysis.aggregate.key_count import KeyCount, joined
 from rtui.analysis.aggregate.registered import EntryCounts, Layout
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.registered import (
+from rtui.analysis.report.members import (
     TEXT_LIMIT,
     EntryReport,
     ExpectationReport,
+    Figure,
     RegistryReport,
     UnregisteredReport,
 )

@@ -12,7 +12,7 @@ from rtui.analysis.aggregate.registered import CountedBreach, CountedEntries, En
 from rtui.analysis.aggregate.registered_report import registry_report
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Node
-from rtui.analysis.report.registered import NamingReport, RegistryReport
+from rtui.analysis.report.members import NamingReport, RegistryReport
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.registry.registry import Registry
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from operator import add
 from typing import Final, NamedTuple
 
-from rtui.analysis.report.strings import MOST_SHORT, MOST_TINY
+from rtui.analysis.report.members import MOST_SHORT, MOST_TINY
 from rtui.table import buckets
 
 TTL_EDGES_MS: Final = buckets.TTL_EDGES_MS

@@ -8,7 +8,18 @@ from functools import partial
 from heapq import nsmallest
 from typing import Final
 
-from rtui.analysis.findings.encodings import OVER, has_limited_types, lengths_over, types_without_lengths
+from rtui.analysis.findings.encodings import (
+    AS_HASH,
+    NULL,
+    OVER,
+    has_limited_types,
+    knows_string_lengths,
+    lengths_over,
+    strings_as_hash,
+    tiny_border,
+    tiny_strings,
+    types_without_lengths,
+)
 from rtui.analysis.findings.expiring import (
     CLIFF,
     LOCK_LONG,
@@ -20,38 +31,48 @@ from rtui.analysis.findings.expiring import (
     mixed,
 )
 from rtui.analysis.findings.finding import Basis, Draft, Finding, Found, Unjudged, Unlisted, levels_of
-from rtui.analysis.findings.memory import BIG, IDLE, big_keys, idle_border, idle_keys
-from rtui.analysis.findings.references import DANGLING, TWIN, dangling, twins
-from rtui.analysis.findings.registered import (
+from rtui.analysis.findings.keys import (
+    BIG,
+    DANGLING,
+    GROWING,
+    HOT,
+    IDLE,
+    TWIN,
+    big_keys,
+    dangling,
+    expiring_hot_keys,
+    growing_queues,
+    idle_border,
+    idle_keys,
+    knows_hot_keys,
+    twins,
+)
+from rtui.analysis.findings.names import (
+    CROSS,
     DEPRECATED,
     EXPECTATIONS,
+    JAVA,
     NAMES,
+    SKEW,
     UNREGISTERED,
     UNUSED,
     broken,
     deprecated,
     facts_missing,
+    has_java_names,
+    is_cluster,
     is_expected,
+    java_names,
     names,
     patterns_unseen,
+    scattered,
+    skewed_tags,
     unregistered,
     unused,
 )
-from rtui.analysis.findings.serialised import JAVA, has_java_names, java_names
-from rtui.analysis.findings.single_keys import GROWING, HOT, expiring_hot_keys, growing_queues, knows_hot_keys
-from rtui.analysis.findings.slots import CROSS, SKEW, is_cluster, scattered, skewed_tags
-from rtui.analysis.findings.strings import (
-    AS_HASH,
-    NULL,
-    knows_string_lengths,
-    strings_as_hash,
-    tiny_border,
-    tiny_strings,
-)
 from rtui.analysis.humanize import fact_name, seconds
 from rtui.analysis.report.document import ColumnState, Report
-from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S
-from rtui.analysis.report.references import ReferenceChecks
+from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S, ReferenceChecks
 from rtui.analysis.report.tables.cells import so_far
 from rtui.keyspace.text.display import SafeText, display
 from rtui.registry.rules import RuleLevels, Severity

@@ -12,8 +12,7 @@ from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount
 from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line, such_as
 from rtui.analysis.query.behind import cliff_keys, expiring, without_ttl
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.analysis.report.expiry import Cliff
-from rtui.analysis.report.members import TTL_EDGES_S
+from rtui.analysis.report.members import TTL_EDGES_S, Cliff
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import find
 from rtui.keyspace.text.display import SafeText

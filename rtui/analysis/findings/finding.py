@@ -15,8 +15,7 @@ from rtui.analysis.findings.places import example_keys, glob_of, label, scan_lin
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import Behind, keys_of
 from rtui.analysis.report.document import ColumnState, Node, Report
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.references import ReferenceChecks
+from rtui.analysis.report.members import Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell
 from rtui.keyspace.text.display import SafeText

@@ -15,21 +15,25 @@ from rtui.analysis.health.persistence_panel import (
     USUAL_FORK_S_A_GIB,
     fork_s_a_gib,
 )
-from rtui.analysis.health.quorum import CLUSTER, NODES, SENTINELS, needed_sentinels, out_of_reach, quorum_of
-from rtui.analysis.health.rates import number
 from rtui.analysis.health.replication_panel import (
     BACKLOG,
     BROKEN,
+    CLUSTER,
     LAGGING,
     LEAST_S,
     MISSING,
+    NODES,
+    SENTINELS,
     backlog_s,
     behind,
     is_replica,
+    needed_sentinels,
+    out_of_reach,
+    quorum_of,
     replica_name,
 )
 from rtui.analysis.health.sample import Replica, Source
-from rtui.analysis.health.view import HealthView
+from rtui.analysis.health.view import HealthView, number
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import display
 

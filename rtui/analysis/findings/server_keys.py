@@ -9,19 +9,17 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock, locks
 from rtui.analysis.findings.finding import Amount, Finding
+from rtui.analysis.findings.keys import HOT as HOT_KEY
 from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
 from rtui.analysis.findings.server_finding import ServerFinder, of_server
 from rtui.analysis.findings.server_load import slow_groups
-from rtui.analysis.findings.single_keys import HOT as HOT_KEY
-from rtui.analysis.health.eviction import Eviction, eviction
-from rtui.analysis.health.logged_commands import first_key
-from rtui.analysis.health.rates import Span
-from rtui.analysis.health.slow_panel import BIG_SLOW, group_name
-from rtui.analysis.health.view import HealthView
+from rtui.analysis.health.memory_panel import Eviction, eviction
+from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
+from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import cliff_keys, keys_of
 from rtui.analysis.query.rows_behind import behind_key
 from rtui.analysis.report.document import CoverageKind, HotSource, KeyRecord, Node, Report
-from rtui.analysis.report.expiry import Cliff
+from rtui.analysis.report.members import Cliff
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach

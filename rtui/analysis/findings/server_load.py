@@ -20,12 +20,10 @@ from rtui.analysis.health.clients_panel import (
     query_limit,
 )
 from rtui.analysis.health.load_panel import BANNED, CHURN, CLIENTS_LIMIT, CPU, HIT_RATIO, MAIN_THREAD
-from rtui.analysis.health.logged_commands import LoggedGroup, first_key, grouped
-from rtui.analysis.health.rates import Span
 from rtui.analysis.health.replication_panel import LEAST_S
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
-from rtui.analysis.health.slow_panel import SLOW, client, folding, group_name, logged
-from rtui.analysis.health.view import HealthView
+from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, client, first_key, folding, group_name, grouped, logged
+from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import one_of, query_of

@@ -8,8 +8,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding
 from rtui.analysis.findings.server_finding import ServerFinder, of_server
-from rtui.analysis.health.eviction import eviction
-from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED
+from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
 from rtui.analysis.health.sample import Source
 from rtui.analysis.health.view import HealthView
 

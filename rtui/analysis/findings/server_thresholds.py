@@ -18,8 +18,7 @@ from typing import Final
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.server import server_health
 from rtui.analysis.findings.server_comparison import HealthComparison
-from rtui.analysis.health.lines import value_text
-from rtui.analysis.health.panel import Line
+from rtui.analysis.health.panel import Line, value_text
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.readings import Bound, FigureChange, Interval, reading
 from rtui.analysis.report.tables.table import Unit, cell_reason

@@ -15,11 +15,11 @@ from msgspec.structs import replace
 
 from rtui.analysis.findings.contents import FINDERS, RULE_WAS_OFF
 from rtui.analysis.findings.finding import Finding, Found, Unjudged
+from rtui.analysis.findings.keys import DANGLING, TWIN
 from rtui.analysis.findings.places import purpose_text
-from rtui.analysis.findings.references import DANGLING, TWIN
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.registered import TEXT_LIMIT
+from rtui.analysis.report.members import TEXT_LIMIT
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import Severity

@@ -10,8 +10,7 @@ from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server_comparison import ComparedLine, NodeComparison
 from rtui.analysis.formats.change_texts import growth_text, points_text
 from rtui.analysis.formats.compared_findings import FindingLines, finding_lines, finding_records
-from rtui.analysis.health.lines import value_text
-from rtui.analysis.health.panel import Line
+from rtui.analysis.health.panel import Line, value_text
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.readings import Direction
 from rtui.analysis.report.tables.table import Cell, Unit

@@ -23,7 +23,7 @@ from rtui.analysis.formats.compared_findings import (
 from rtui.analysis.formats.markdown import code, escaped, markdown_row
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head
-from rtui.analysis.report.tables.differences import LISTED, weight
+from rtui.analysis.report.tables.changes import LISTED, weight
 from rtui.analysis.report.thresholds import Judgement, Outcome
 from rtui.keyspace.text.display import display_text, quoted
 

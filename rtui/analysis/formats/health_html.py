@@ -20,9 +20,7 @@ from rtui.analysis.formats.comparison import judgement_lines
 from rtui.analysis.formats.findings import summary
 from rtui.analysis.formats.health import NO_FAILURES, NodePage, node_pages, page_notes
 from rtui.analysis.formats.html_parts import Markup, element, page, section
-from rtui.analysis.health.lines import value_text
-from rtui.analysis.health.nodes import nodes_table
-from rtui.analysis.health.panel import Line, Panel, State, chart_bounds
+from rtui.analysis.health.panel import Line, Panel, State, chart_bounds, nodes_table, value_text
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Unit, cell_reason, cell_text
 from rtui.analysis.report.thresholds import Judgement

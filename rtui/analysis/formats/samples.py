@@ -20,9 +20,8 @@ from msgspec.structs import replace
 from rtui import __version__
 from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader, begins_as, event_line
 from rtui.analysis.formats.json import json_value
-from rtui.analysis.health.history import SampleHistory
 from rtui.analysis.health.possible import with_possible
-from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, only_new, with_earlier
+from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, SampleHistory, only_new, with_earlier
 from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display_text, unescape
 

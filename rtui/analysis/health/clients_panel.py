@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.health.lines import About, Lines
 from rtui.analysis.health.load_panel import CLIENTS_LIMIT
-from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.panel import About, Line, Lines, Panel
 from rtui.analysis.health.sample import ClientFigures, Source
 from rtui.analysis.health.slow_panel import logged
 from rtui.analysis.health.view import HealthView

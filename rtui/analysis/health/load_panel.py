@@ -7,8 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import Unknown
-from rtui.analysis.health.lines import NO_READS, About, Lines
-from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.panel import NO_READS, About, Line, Lines, Panel
 from rtui.analysis.health.sample import CommandStats, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit

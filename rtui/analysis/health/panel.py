@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import inf, isfinite
+from statistics import median
 from typing import Final
 
-from rtui.analysis.report.tables.table import Cell, Table, Unit
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis import humanize
+from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.possible import NEVER, range_of
+from rtui.analysis.health.sample import Sample, Source
+from rtui.analysis.health.view import MOST_HISTORY, HealthView, Span, number
+from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_text
+from rtui.keyspace.text.display import Display, SafeText
+from rtui.registry.rules import RULES
 
 
 class State(StrEnum):
@@ -79,3 +88,235 @@ class Panel:
     tables: tuple[Table, ...] = ()
     notes: tuple[SafeText, ...] = ()
     """What could not be read and which right or version it takes, and what else is to know; without full stops."""
+
+
+ONE_SAMPLE: Final = Unknown(Reason.NOT_ASKED, "a rate takes two samples")
+RESTARTED: Final = Unknown(
+    Reason.NOT_ASKED, "the server was restarted or its statistics were reset since the last sample"
+)
+NOT_YET: Final = Unknown(Reason.UNSUPPORTED, "the server does not know it yet")
+NO_READS: Final = Unknown(Reason.UNSUPPORTED, "nobody has read a key meanwhile")
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a line says beside its value."""
+
+    said: str = ""
+    """Safe text."""
+    normal: str = ""
+    rule: str = ""
+    """What to do and where the threshold comes from are taken from its declaration."""
+
+
+PLAIN: Final = About()
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Makes lines of the figures of one section of INFO."""
+
+    view: HealthView
+    source: Source
+
+    def gauge(self, name: str, title: str, unit: Unit, about: About = PLAIN) -> Line:
+        """Return a field of INFO as it is now; -1 where that means never is said in words."""
+        value = self.view.cell(name, self.source)
+        if value == NEVER and range_of(FIELDS[name]).low == NEVER:
+            value = "never" if unit is Unit.DURATION else NOT_YET
+        return self.given(name, title, unit, value, about, history=lambda one: _from_0(number(one, name)))
+
+    def computed(
+        self,
+        line_id: str,
+        title: str,
+        unit: Unit,
+        of: Callable[[Sample], float | None],
+        about: About = PLAIN,
+        *,
+        fields: tuple[str, ...] = (),
+    ) -> Line:
+        """Return a figure that is computed from these fields of a sample."""
+        value = of(self.view.latest)
+        unknown = self.view.unknown(self.source, *fields)
+        return self.given(line_id, title, unit, unknown if value is None else value, about, history=of)
+
+    def rate(self, line_id: str, title: str, unit: Unit, *counters: str, about: About = PLAIN) -> Line:
+        """Return the growth of a counter, or of several together, a second."""
+        return self.over_time(
+            line_id, title, unit, lambda span: span.rate(*counters), about, counters=counters, is_rate=True
+        )
+
+    def over_time(
+        self,
+        line_id: str,
+        title: str,
+        unit: Unit,
+        of: Callable[[Span], float | None],
+        about: About = PLAIN,
+        *,
+        counters: tuple[str, ...] = (),
+        is_rate: bool = False,
+        otherwise: Unknown = RESTARTED,
+    ) -> Line:
+        """Return a figure of the time between the last two samples; `otherwise` is why a known one has no value."""
+        history = tuple(of(span) for span in self.view.spans)
+        value: Cell = history[-1] if history else ONE_SAMPLE
+        if any(self.view.number(name) is None for name in counters):
+            value = self.view.unknown(self.source, *counters)
+        elif value is None:
+            value = otherwise if self.view.spans[-1].is_continuous else RESTARTED
+        return _line(line_id, title, unit, value, about, history=history, is_rate=is_rate)
+
+    def given(
+        self,
+        line_id: str,
+        title: str,
+        unit: Unit,
+        value: Cell,
+        about: About = PLAIN,
+        *,
+        history: Callable[[Sample], float | None] = lambda _sample: None,
+    ) -> Line:
+        """Return a value that is known otherwise, with its history where it has one."""
+        values = self.view.history(history)
+        known = any(one is not None for one in values)
+        return _line(line_id, title, unit, value, about, history=values if known else ())
+
+
+def _line(
+    line_id: str,
+    title: str,
+    unit: Unit,
+    value: Cell,
+    about: About,
+    *,
+    history: tuple[float | None, ...],
+    is_rate: bool = False,
+) -> Line:
+    rule = RULES.get(about.rule)
+    if isinstance(value, int | float):
+        value = possible(line_id, unit, value)
+    history = tuple(None if one is None else _number_of(possible(line_id, unit, one)) for one in history)
+    return Line(
+        line_id,
+        title,
+        value,
+        unit,
+        is_rate,
+        said=SafeText(about.said),
+        normal=about.normal,
+        remedy=rule.remedy if rule else "",
+        source=rule.basis if rule else "",
+        rule=about.rule,
+        history=history[-MOST_HISTORY:],
+    )
+
+
+def possible(line_id: str, unit: Unit, value: float) -> Cell:
+    """Return a figure, or that it can't be: below 0, no number, or a share above all of it.
+
+    A rate over a short time may be a little above what there is, since clocks are read before the counters are.
+    """
+    most = _MOST.get(line_id, 1.0 if unit is Unit.SHARE else inf)
+    if most < value <= most * SLACK:
+        return most
+    if isfinite(value) and 0 <= value <= most:
+        return value
+    said = humanize.share(value) if unit is Unit.SHARE and isfinite(value) and value > 0 else f"{value:g}"
+    return Unknown(Reason.IMPOSSIBLE, f"the server's figures come to {said}")
+
+
+SLACK: Final = 1.1
+"""So many times all of it counts as all of it."""
+
+_MOST: Final = {"cpu": inf}
+"""The most that shares can be which may be above 1: of the time of one core, all threads take more."""
+
+
+def _number_of(cell: Cell) -> float | None:
+    return cell if isinstance(cell, int | float) else None
+
+
+def _from_0(value: float | None) -> float | None:
+    return value if value is None or value >= 0 else None
+
+
+_DISPLAY: Final = Display()
+
+
+def value_text(line: Line, value: Cell = None, display: Display = _DISPLAY) -> SafeText:
+    """Return the value of a line as people read it, or another of the same kind: `1.20 GiB`, `412/s`, `denied`."""
+    shown = line.value if value is None else value
+    text = cell_text(shown, Column(line.id, line.title, line.unit), display)
+    if isinstance(shown, Unknown) and shown.reason is Reason.IMPOSSIBLE:
+        return SafeText(f"{text} ({shown.detail})")
+    return SafeText(f"{text}/s") if line.is_rate and isinstance(shown, int | float) else text
+
+
+OUTLIER: Final = 1.5
+"""A node stands out whose figure is so many times the median of all nodes with its role."""
+
+LEAST_NODES: Final = 3
+"""Of fewer nodes with a role none stands out."""
+
+_NODE: Final = Column("node", "node", Unit.TEXT)
+_STATE: Final = Column("state", "state", Unit.TEXT, 14, "What is wrong with the node, the worst first")
+_DIFFERS: Final = Column("differs", "differs in", Unit.TEXT, 16, "Figures far over the median of the nodes of its role")
+_ROLE: Final = Column("role", "role", Unit.TEXT, 7)
+_COMPARED: Final = {
+    "used_memory": Column("used_memory", "memory", Unit.BYTES, 8),
+    "instantaneous_ops_per_sec": Column("ops_per_s", "ops/s", Unit.COUNT, 7),
+    "connected_clients": Column("clients", "clients", Unit.COUNT, 7),
+    "mem_fragmentation_ratio": Column("fragmentation", "RSS/used", Unit.RATIO, 8, "Resident over used memory"),
+}
+"""The figures that are compared, by their names in INFO."""
+
+_LIMIT: Final = Column("maxmemory", "limit", Unit.BYTES, 8)
+_UPTIME: Final = Column("uptime", "up for", Unit.DURATION, 8)
+
+
+def nodes_table(latest: Mapping[SafeText, Sample], wrong: Mapping[SafeText, SafeText]) -> Table:
+    """Return the nodes by the last sample of each, and what is `wrong` with some in a word; rows are about labels.
+
+    Those that stand out come first, each part in the order of the nodes.
+    """
+    rows = {node: _row(node, sample, wrong.get(node, SafeText("")), latest) for node, sample in latest.items()}
+    order = sorted(rows, key=lambda node: (not rows[node][1], not rows[node][2]))
+    columns = (_NODE, _STATE, _DIFFERS, _ROLE, *_COMPARED.values(), _LIMIT, _UPTIME)
+    subjects = tuple(order)
+    return Table("nodes", "Nodes", columns, [rows[node] for node in order], subjects, tells_by_subject=True)
+
+
+def _row(node: SafeText, sample: Sample, word: SafeText, latest: Mapping[SafeText, Sample]) -> Row:
+    role = str(sample.info.get("role", ""))
+    alike = [one for one in latest.values() if one.info.get("role") == role]
+    limit = number(sample, "maxmemory")
+    figures: tuple[Cell, ...] = tuple(_cell(sample, name) for name in _COMPARED)
+    what = "primary" if role == "master" else "replica" if role else ""
+    return (
+        node,
+        word,
+        _outlying(sample, alike),
+        what,
+        *figures,
+        "none" if limit == 0 else _cell(sample, "maxmemory"),
+        _cell(sample, "uptime_in_seconds"),
+    )
+
+
+def _cell(sample: Sample, name: str) -> Cell:
+    """Return a figure, or that what the server says can't be."""
+    value = number(sample, name)
+    return sample.why_impossible(name) if value is None else value
+
+
+def _outlying(sample: Sample, alike: list[Sample]) -> SafeText:
+    """Return in which figures a node stands out, the most first: `memory 4.1×`."""
+    found = []
+    for name, column in _COMPARED.items():
+        values = [value for one in alike if (value := number(one, name)) is not None]
+        value, middle = number(sample, name), median(values) if len(values) >= LEAST_NODES else 0
+        if value is not None and middle > 0 and value > OUTLIER * middle:
+            found.append((value / middle, column.title))
+    return SafeText(", ".join(f"{title} {humanize.ratio(times)}" for times, title in sorted(found, reverse=True)))

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.health.lines import About, Lines
-from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.panel import About, Line, Lines, Panel
 from rtui.analysis.health.possible import now_s
-from rtui.analysis.health.rates import number
 from rtui.analysis.health.sample import Sample, Source
-from rtui.analysis.health.view import HealthView
+from rtui.analysis.health.view import HealthView, number
 from rtui.analysis.report.tables.table import Unit
 from rtui.keyspace.text.display import SafeText
 

@@ -24,8 +24,7 @@ from rtui.analysis.query.patterns import FORMS, Step, pattern_text
 from rtui.analysis.query.query import Query, Term, one_of, query_of
 from rtui.analysis.query.values import Keyword
 from rtui.analysis.report.document import Node, NodeKind, Scope, SlotTag
-from rtui.analysis.report.expiry import Cliff, Timeline
-from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S
+from rtui.analysis.report.members import FREQUENCY_EDGES, IDLE_EDGES_S, TTL_EDGES_S, Cliff, Timeline
 from rtui.keyspace.text.display import SafeText, display
 from rtui.keyspace.text.identifiers import ANY, ANY_NAMES, NUMBER, Identifiers
 from rtui.keyspace.text.quantities import LAST_MOMENT, Bounds

@@ -10,7 +10,7 @@ from rtui.analysis.query.behind import CHANGED_NOTE, LEFT_NOTE, SAMPLED_NOTE, Be
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report.comparison import Fate
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.analysis.report.tables.differences import fate_of
+from rtui.analysis.report.tables.changes import fate_of
 from rtui.analysis.report.tables.slots import node_loads
 from rtui.analysis.report.tables.table import Cell, Path, Table, find
 from rtui.keyspace.text.display import SafeText, display_text

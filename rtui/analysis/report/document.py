@@ -15,23 +15,25 @@ from msgspec import Meta, Struct, field
 
 from rtui.analysis.columns import ALL_COLUMNS, Columns
 from rtui.analysis.facts import IdleBasis, LfuSettings
-from rtui.analysis.report.expiry import ExpiryReport
 from rtui.analysis.report.members import (
     LARGEST_COUNT,
     Count,
+    ExpiryReport,
     Figure,
     FrequencyBins,
     IdleBins,
     LengthBins,
     Name,
+    NamingReport,
     Number,
+    RegistryReport,
+    RuleSetting,
     SlotCounts,
     SlotNumber,
+    StringReport,
     Text,
     TtlBins,
 )
-from rtui.analysis.report.registered import NamingReport, RegistryReport, RuleSetting
-from rtui.analysis.report.strings import StringReport
 from rtui.keyspace.slots import SLOTS, each_slot
 from rtui.keyspace.text.identifiers import ANY_NAMES
 from rtui.keyspace.text.node_kinds import NodeKind as NodeKind  # noqa: PLC0414 - a member of the document

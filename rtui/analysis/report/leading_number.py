@@ -12,7 +12,7 @@ from msgspec import structs
 
 from rtui.analysis.estimates import as_estimate
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.analysis.report.expiry import Cliff, ExpiryReport, Timeline
+from rtui.analysis.report.members import Cliff, ExpiryReport, Timeline
 from rtui.keyspace.text.display import display
 
 FEWEST_KEYS: Final = 20

@@ -14,8 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.analysis.health.history import LEAST_SAMPLES, MOST_SAMPLES, SampleHistory
-from rtui.analysis.health.sample import Sample
+from rtui.analysis.health.sample import LEAST_SAMPLES, MOST_SAMPLES, Sample, SampleHistory
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.health.probe import HealthProbe

@@ -17,10 +17,9 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind, Report
-from rtui.analysis.report.expiry import Timeline
-from rtui.analysis.report.members import TTL_EDGES_S, Figure
+from rtui.analysis.report.members import TTL_EDGES_S, Figure, Timeline
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry, no_ttl
+from rtui.analysis.report.tables.keys import about_to_expire, cliffs, expiry, no_ttl
 from rtui.analysis.report.tables.table import label
 from rtui.analysis.report.tables.totals import ttl_histogram
 from rtui.keyspace.text.display import SafeText

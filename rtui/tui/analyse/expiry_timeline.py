@@ -17,8 +17,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import noun
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.analysis.report.expiry import Timeline
-from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, Figure
+from rtui.analysis.report.members import DAY_S, HOUR_S, MINUTE_S, Figure, Timeline
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText

@@ -17,8 +17,7 @@ from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.cells import so_far
-from rtui.analysis.report.tables.changes import Changes
-from rtui.analysis.report.tables.differences import differences
+from rtui.analysis.report.tables.changes import Changes, differences
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.clipboard import Copy

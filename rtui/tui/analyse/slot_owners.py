@@ -9,7 +9,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import counted
 from rtui.analysis.report.document import ClusterReport, CoverageKind
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.nodes import Balance
+from rtui.analysis.report.tables.slots import Balance
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.slot_map import NOT_OWNED, SHADES, Shade

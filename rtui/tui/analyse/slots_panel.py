@@ -18,8 +18,7 @@ from rtui.analysis.humanize import Mark, counted, decimal, noun
 from rtui.analysis.humanize import ratio as ratio_text
 from rtui.analysis.report.document import CoverageKind, Report, SlotTag
 from rtui.analysis.report.tables.cells import plain
-from rtui.analysis.report.tables.nodes import is_outlier, nodes
-from rtui.analysis.report.tables.slots import cluster_of, node_loads, skew, slot_tags
+from rtui.analysis.report.tables.slots import cluster_of, is_outlier, node_loads, nodes, skew, slot_tags
 from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.analysis.report.tables.table import Subject
 from rtui.keyspace.text.display import SafeText

@@ -10,9 +10,8 @@ from textual.geometry import Size
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
-from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.panel import Line as Figure
-from rtui.analysis.health.panel import State, chart_bounds, top_of_chart
+from rtui.analysis.health.panel import State, chart_bounds, top_of_chart, value_text
 from rtui.analysis.report.tables.table import cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.chart_lines import beside_each_other, paragraph, standing

@@ -11,9 +11,8 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server_comparison import ComparedLine, NodeComparison
 from rtui.analysis.formats.compared_health import cell_of, change_of, when_text
-from rtui.analysis.health.lines import value_text
 from rtui.analysis.health.panel import Line as Figure
-from rtui.analysis.health.panel import Panel, State
+from rtui.analysis.health.panel import Panel, State, value_text
 from rtui.analysis.health.sample import Source
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit
 from rtui.keyspace.text.display import SafeText

@@ -9,7 +9,7 @@ import pytest
 
 from rtui.analysis.aggregate.cliffs import FALSE_ALARMS, find_cliffs
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
-from rtui.analysis.report.expiry import Cliff
+from rtui.analysis.report.members import Cliff
 
 ORIGIN = 29_833_333
 HOUR, DAY = 60, 1440

@@ -15,7 +15,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.report.document import Scope, Summary
-from rtui.analysis.report.registered import ExpectationReport, NamingReport, RegistryReport
+from rtui.analysis.report.members import ExpectationReport, NamingReport, RegistryReport
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.segments import Separators
 from rtui.registry.expectations import NO_TTL, Found, breaches_of

@@ -12,7 +12,7 @@ from rtui.analysis.findings.contents import MOST_PLACES
 from rtui.analysis.formats.comparison import comparison_json, comparison_lines, comparison_markdown, comparison_text
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.analysis.report.registered import NamingReport
+from rtui.analysis.report.members import NamingReport
 from rtui.analysis.report.thresholds import FailOnError, Outcome, judge, parse_fail_on
 from rtui.registry.rules import RuleLevels, Severity
 from tests.analysis.findings.test_findings import listed, only, pattern, report

@@ -33,7 +33,7 @@ from rtui.analysis.report.document import (
     SlotTag,
     Summary,
 )
-from rtui.analysis.report.expiry import Cliff, ExpiryReport
+from rtui.analysis.report.members import Cliff, ExpiryReport
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity

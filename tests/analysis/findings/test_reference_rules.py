@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.contents import findings
-from rtui.analysis.report.references import CheckedReference, ReferenceChecks
+from rtui.analysis.report.members import CheckedReference, ReferenceChecks
 from rtui.keyspace.text.display import HOSTILE
 from tests.made_report import empty_report, keys_of
 

@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.encodings import Part, has_small_entries, hashes_bytes
 from rtui.analysis.findings.finding import Amount, Finding
-from rtui.analysis.findings.hash_size import Part, hashes_bytes
-from rtui.analysis.findings.strings import has_small_entries
 from rtui.analysis.report.document import Node, Report, ServerReport
-from rtui.analysis.report.strings import StringReport
+from rtui.analysis.report.members import StringReport
 from tests.analysis.findings.test_findings import of_rule, only, report
 from tests.made_report import keys_of, node
 from tests.servers import Server

@@ -9,7 +9,7 @@ from rtui.analysis.findings.finding import Found
 from rtui.analysis.findings.table import findings_table
 from rtui.analysis.findings.with_registry import with_registry
 from rtui.analysis.report.document import Node, NodeKind, Report
-from rtui.analysis.report.registered import RegistryReport
+from rtui.analysis.report.members import RegistryReport
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import read_registry
 from rtui.registry.rules import Severity

@@ -22,8 +22,8 @@ from rtui.analysis.report.document import (
     Stats,
     TypeReport,
 )
-from rtui.analysis.report.expiry import Cliff
-from rtui.analysis.report.registered import (
+from rtui.analysis.report.members import (
+    Cliff,
     EntryReport,
     ExpectationReport,
     NamePlace,

@@ -13,12 +13,11 @@ import pytest
 from rtui.analysis.facts import Reason
 from rtui.analysis.findings.server import server_findings
 from rtui.analysis.findings.server_comparison import compare_health
+from rtui.analysis.formats.ci import servers_junit, servers_sarif
 from rtui.analysis.formats.health import health_markdown, health_text
 from rtui.analysis.formats.health_html import health_html, spark
 from rtui.analysis.formats.health_json import HealthDocument, health_json
-from rtui.analysis.formats.junit import servers_junit
 from rtui.analysis.formats.prometheus import health_prometheus, metric_name
-from rtui.analysis.formats.sarif import servers_sarif
 from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line
 from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Sample, Source

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.health.logged_commands import NameFolding, first_key, grouped
 from rtui.analysis.health.sample import LoggedCommand, Sample
 from rtui.analysis.health.settings import SETTINGS
+from rtui.analysis.health.slow_panel import NameFolding, first_key, grouped
 from rtui.server.guard.closed_list import SETTINGS as ASKED
 
 

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.analysis.health.eviction import eviction, first_to_go
-from rtui.analysis.health.lines import value_text
-from rtui.analysis.health.memory_panel import memory_panel
-from rtui.analysis.health.panel import Line
+from rtui.analysis.health.memory_panel import eviction, first_to_go, memory_panel
+from rtui.analysis.health.panel import Line, value_text
 from rtui.analysis.health.sample import Database, Missing, Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.document import KeySizes

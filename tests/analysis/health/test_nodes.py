@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.health.nodes import LEAST_NODES, OUTLIER, nodes_table
+from rtui.analysis.health.panel import LEAST_NODES, OUTLIER, nodes_table
 from rtui.analysis.health.sample import Sample
 from rtui.keyspace.text.display import SafeText
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.health.rates import Span
 from rtui.analysis.health.sample import CommandStats, OwnUse, Sample
+from rtui.analysis.health.view import Span
 from tests.made_sample import made_sample
 
 COUNTER: Final = "total_commands_processed"

@@ -6,8 +6,7 @@ from typing import Any
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.panel import Line
-from rtui.analysis.health.quorum import needed_sentinels, quorum_of
-from rtui.analysis.health.replication_panel import replication_panel
+from rtui.analysis.health.replication_panel import needed_sentinels, quorum_of, replication_panel
 from rtui.analysis.health.sample import Missing, Peer, Replica, Sample, SentinelView, Source
 from rtui.analysis.health.view import HealthView
 from tests.made_sample import MIB, made_sample

@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import structs
 
 from rtui.analysis.report.comparison import Fate, compare
-from rtui.analysis.report.tables.differences import LISTED, differences, fate_of
+from rtui.analysis.report.tables.changes import LISTED, differences, fate_of
 from rtui.analysis.report.tables.table import AtLeast, cell_text
 from tests.made_report import earlier_report, made_report, partial_report
 

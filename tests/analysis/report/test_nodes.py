@@ -13,8 +13,7 @@ from rtui.analysis.report.document import ClusterNode, ClusterReport
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
-from rtui.analysis.report.tables.nodes import FEW, MANY, Balance, is_outlier, nodes
-from rtui.analysis.report.tables.slots import slot_tags, slots
+from rtui.analysis.report.tables.slots import FEW, MANY, Balance, is_outlier, nodes, slot_tags, slots
 from rtui.analysis.report.tables.table import AtLeast
 from rtui.keyspace.slots import SLOTS, key_slot
 from tests.made_report import clustered_report, made_report, unsettled_report

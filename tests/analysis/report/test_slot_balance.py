@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.report.tables.slots import NodeLoad, node_loads, skew
+from rtui.analysis.report.tables.slots import SlotRangeLoad, node_loads, skew
 from rtui.keyspace.slots import SLOTS
 
 
@@ -40,7 +40,7 @@ def test_nodes_share_all_slots(nodes: int) -> None:
 
 
 def test_one_node_has_everything_and_none_is_refused() -> None:
-    assert node_loads([1] * SLOTS, 1) == (NodeLoad(0, SLOTS - 1, SLOTS),)
+    assert node_loads([1] * SLOTS, 1) == (SlotRangeLoad(0, SLOTS - 1, SLOTS),)
     with pytest.raises(ValueError, match="0 nodes"):
         node_loads([1] * SLOTS, 0)
 

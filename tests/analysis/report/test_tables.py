@@ -13,8 +13,7 @@ from rtui.analysis.facts import NO_TTL, Reason, Unknown
 from rtui.analysis.report.document import EncodingReport, NodeKind, Report, Step
 from rtui.analysis.report.tables.cells import share_above
 from rtui.analysis.report.tables.contents import about, headline, tables
-from rtui.analysis.report.tables.expiry import about_to_expire, cliffs, expiry
-from rtui.analysis.report.tables.keys import big_keys, hot_keys
+from rtui.analysis.report.tables.keys import about_to_expire, big_keys, cliffs, expiry, hot_keys
 from rtui.analysis.report.tables.slots import cluster_of, slot_tags, slots
 from rtui.analysis.report.tables.table import (
     AtLeast,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from rtui.analysis.aggregate.cliffs import timeline_bins
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.report.expiry import ExpiryBin, Timeline
+from rtui.analysis.report.members import ExpiryBin, Timeline
 
 ORIGIN = 29_833_333
 

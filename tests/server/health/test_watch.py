@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.health.history import LEAST_SAMPLES, SampleHistory
-from rtui.analysis.health.sample import ClientFigures, Sample, Source
+from rtui.analysis.health.sample import LEAST_SAMPLES, ClientFigures, Sample, SampleHistory, Source
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.health.watch import HealthWatch
 from rtui.server.wire.target import Target, parse_target

@@ -15,8 +15,8 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.rows_behind import NO_SLOTS, behind_key, behind_row
 from rtui.analysis.report.comparison import Fate
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.differences import differences, fate_of
-from rtui.analysis.report.tables.nodes import nodes
+from rtui.analysis.report.tables.changes import differences, fate_of
+from rtui.analysis.report.tables.slots import nodes
 from rtui.analysis.report.tables.table import Table, path_of
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState

@@ -13,7 +13,7 @@ from msgspec import structs
 from textual.geometry import Size
 
 from rtui.analysis.report.document import Node, NodeKind, Report
-from rtui.analysis.report.tables.expiry import expiry, no_ttl
+from rtui.analysis.report.tables.keys import expiry, no_ttl
 from rtui.analysis.report.tables.table import Row, Table
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.slices import finish

@@ -1,21 +1,24 @@
-"""How evenly keys lie over the 16,384 hash slots: the fullest slots, the heaviest hash tags, the nodes of a cluster."""
+"""How evenly keys lie over the 16,384 hash slots: the fullest slots, the heaviest hash tags, the nodes of a cluster.
+
+What a node holds stands beside what would be its part by the number of its slots.
+"""
 
 from __future__ import annotations
 
 import math
 import struct
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeAlias
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, binomial_tail, wilson
-from rtui.analysis.report.document import Report
+from rtui.analysis.report.document import ClusterNode, ClusterReport, MovingSlot, NodeLoad, Report
 from rtui.analysis.report.members import Figure
-from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, Owners
+from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells, Owners, plain
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Table, Unit
-from rtui.keyspace.slots import SLOTS, each_slot
+from rtui.keyspace.slots import SLOTS, each_slot, joined_ranges
 
 UNLIKELY: Final = 0.01
 """A fullest slot that an even spread would show less often than this is not chance."""
@@ -59,7 +62,7 @@ def skew(keys: Sequence[int], of: Sequence[tuple[int, int]] | None = None) -> Sk
     return Skew(fullest, keys[fullest], total / len(slots), min(1.0, len(slots) * tail))
 
 
-class NodeLoad(NamedTuple):
+class SlotRangeLoad(NamedTuple):
     """What one node of a cluster would hold."""
 
     first: int
@@ -70,7 +73,7 @@ class NodeLoad(NamedTuple):
     """Sum over its slots of whatever was given: keys or bytes."""
 
 
-def node_loads(loads: Sequence[int], nodes: int) -> tuple[NodeLoad, ...]:
+def node_loads(loads: Sequence[int], nodes: int) -> tuple[SlotRangeLoad, ...]:
     """Cut the 16,384 slots among n primaries just as `redis-cli --cluster create` does, and sum up each part.
 
     redis-cli counts in single precision (clusterManagerCommandCreate in redis-cli.c), and so does this.
@@ -84,7 +87,7 @@ def node_loads(loads: Sequence[int], nodes: int) -> tuple[NodeLoad, ...]:
     for node in range(nodes):
         last = math.floor(_single(_single(cursor + width) - 1) + 0.5)
         last = SLOTS - 1 if last >= SLOTS or node == nodes - 1 else max(last, first)
-        found.append(NodeLoad(first, last, sum(loads[first : last + 1])))
+        found.append(SlotRangeLoad(first, last, sum(loads[first : last + 1])))
         first = last + 1
         cursor = _single(cursor + width)
     return tuple(found)
@@ -205,3 +208,192 @@ def _loads(cells: Cells) -> tuple[Column, Column]:
 def _part(cells: Cells, keys: int, total: int, times: float = 1.0) -> float | Estimate:
     """Return a number of keys as a share of all, so many times; in an estimate with its interval."""
     return wilson(keys, total).scaled(times) if cells.is_estimate else keys / total * times
+
+
+OfNode: TypeAlias = Callable[[ClusterNode], Figure | None]
+"""A figure of a node; None where it is not known."""
+
+MANY: Final = 1.25
+"""From so many times its part on, if that is no chance, a node holds many keys."""
+
+FEW: Final = 0.5
+"""Up to so many times its part, likewise, it holds few."""
+
+_LABEL: Final = Column("node", "node", Unit.TEXT, 21, "Host and port")
+_SERVER: Final = Column("server", "server", Unit.TEXT, 15, "Its product and version, and whether it is a replica")
+_SLOTS: Final = Column("slots", "slots", Unit.TEXT, 14, "The slots that it serves")
+_EVEN_KEYS: Final = Column("times_even_keys", "× even", Unit.RATIO, 7, "Its keys in parts that are even by slots")
+_EVEN_MEMORY: Final = Column("times_even_memory", "× even", Unit.RATIO, 7, "Its bytes in parts that are even by slots")
+_NO_TTL: Final = Column("no_ttl_share", "no TTL", Unit.SHARE, 6, "Share of its keys that never expire")
+_CPU: Final = Column("cpu", "CPU", Unit.DURATION, 8, "What commands on its slots took, since it counts that")
+_SCANNED: Final = Column("scanned", "scanned", Unit.SHARE, 7, "How much of it was scanned")
+_STANDING: Final = Column("standing", "for slots", Unit.TEXT, 9, "Whether it holds many or few keys for its slots")
+
+
+_MAY_LACK: Final = (_NO_TTL, _STANDING, _CPU, _SCANNED)
+"""Columns that are left out where nothing is known: a share without TTL, what stands out, load, progress."""
+
+
+def nodes(report: Report) -> Table:
+    """Return a row for each node that was asked; none for a server alone."""
+    columns = (
+        *(_LABEL, _SLOTS, KEYS, SHARE_OF_KEYS, _EVEN_KEYS),
+        *(_MEMORY, _SHARE_OF_MEMORY, _EVEN_MEMORY, *_MAY_LACK, _SERVER),
+    )
+    cluster = report.cluster
+    if cluster is None:
+        return Table("nodes", "Nodes", columns, ())
+    cells = Cells(report)
+    balance = Balance(cluster)
+    loads = {one.node: one for one in report.hot.nodes}
+    rows = tuple(_row(cells, balance, node, loads.get(node.label)) for node in cluster.nodes)
+    shown = [
+        at
+        for at, column in enumerate(columns)
+        if column not in _MAY_LACK or any(row[at] not in (None, "") for row in rows)
+    ]
+    return Table(
+        "nodes",
+        "Nodes",
+        tuple(columns[at] for at in shown),
+        tuple(tuple(row[at] for at in shown) for row in rows),
+        tuple(node.label for node in cluster.nodes),
+        _note(cluster),
+    )
+
+
+def _row(cells: Cells, balance: Balance, node: ClusterNode, load: NodeLoad | None) -> tuple[Cell, ...]:
+    version = f"{node.product} {node.version}".strip()
+    is_read, is_whole = balance.is_read(node), balance.is_whole(node)
+    is_known = is_whole and node.memory_known_keys >= plain(node.keys or 0)
+    keys, memory = (node.keys, node.memory_bytes) if is_read else (None, None)
+    return (
+        node.label,
+        humanize.slots(node.slots).removeprefix("slots ") if node.slots else "none",
+        _counted(keys, is_exact=is_whole or cells.is_estimate),
+        _share(keys, balance.keys),
+        balance.times_even(node, lambda one: one.keys),
+        _counted(memory, is_exact=is_known) if memory is not None else cells.unknown("memory") if is_read else None,
+        _share(memory, balance.memory_bytes),
+        balance.times_even(node, lambda one: one.memory_bytes),
+        cells.known(node.no_ttl_share, "ttl") if is_read else None,
+        balance.standing(node),
+        None if load is None else _cpu(load),
+        node.fraction,
+        " · ".join(one for one in (version, node.role if node.role == "replica" else "") if one),
+    )
+
+
+def _cpu(load: NodeLoad) -> Cell:
+    return AtLeast(load.cpu_us / 1e6) if load.at_least else load.cpu_us / 1e6
+
+
+def is_outlier(table: Table, row: int) -> bool:
+    """Whether the node of a row holds many or few keys for its slots, or was not scanned as a whole."""
+    names = [column.id for column in table.columns]
+    cells = dict(zip(names, table.rows[row], strict=True))
+    return bool(cells.get(_STANDING.id)) or cells[KEYS.id] is None or isinstance(cells[KEYS.id], AtLeast)
+
+
+class Balance:
+    """The nodes of a cluster, each to be compared with its part by the number of its slots.
+
+    A node that was scanned in part has at least what was seen of it, so it may hold many keys, never few; others are
+    compared with what it holds if its rest is like that. One that was not read is not judged, nor does it count as one
+    without keys for the others.
+    """
+
+    def __init__(self, cluster: ClusterReport) -> None:
+        self._uncovered = {one.node for one in cluster.uncovered}
+        self._is_read = all(map(self.is_read, cluster.nodes))
+        self.keys = _total(one.keys for one in cluster.nodes) if self._is_read else None
+        """Of all nodes; None where those of one are not known."""
+        self.memory_bytes = _total(one.memory_bytes for one in cluster.nodes) if self._is_read else None
+        self._nodes = [one for one in cluster.nodes if self.is_read(one)]
+
+    def is_whole(self, node: ClusterNode) -> bool:
+        """Whether all of a node was scanned, so far as is known."""
+        is_covered = not node.failure and node.label not in self._uncovered
+        return is_covered and (node.fraction is None or node.fraction >= 1)
+
+    def is_read(self, node: ClusterNode) -> bool:
+        """Whether something is known of the keys of a node."""
+        return node.keys is not None and (self.is_whole(node) or bool(plain(node.keys)) or bool(node.fraction))
+
+    def _beside(self, node: ClusterNode, figure: OfNode, *, as_seen: bool = False) -> tuple[float, float, float] | None:
+        """Return what a node holds, what it and those it is compared with do, and which part of their slots it has.
+
+        None where the others were not read, or one of the figures is not known. With `as_seen` the others hold what
+        was seen of them and no more.
+        """
+        own = figure(node)
+        others = [one for one in self._nodes if one is not node and (self.is_whole(one) or one.fraction)]
+        if own is None or not node.slot_count or not self.is_read(node) or not (others or self._is_read):
+            return None
+        total = _total([own, *(figure(one) if as_seen else self._extrapolated(one, figure(one)) for one in others)])
+        slots = node.slot_count + sum(one.slot_count for one in others)
+        return None if total is None else (plain(own), total, node.slot_count / slots)
+
+    def _extrapolated(self, node: ClusterNode, figure: Figure | None) -> float | None:
+        """Return a figure of a node as if what was not scanned of it were like the rest."""
+        if figure is None or self.is_whole(node):
+            return None if figure is None else plain(figure)
+        return plain(figure) / (node.fraction or 1.0)
+
+    def times_even(self, node: ClusterNode, figure: OfNode) -> float | None:
+        """Return how many times as much a node holds as its share of the slots would be of all."""
+        found = self._beside(node, figure)
+        return None if found is None else found[0] / (found[1] * found[2])
+
+    def standing(self, node: ClusterNode) -> str:
+        """Return whether a node holds many or few keys for its slots, by more than chance; empty if it does not.
+
+        By chance each key falls into any of the served slots; the number in those of a node is binomial.
+        """
+        for is_more in (True, False) if self.is_whole(node) else (True,):
+            beside = self._beside(node, lambda one: one.keys, as_seen=not is_more)
+            if beside is None or beside[2] >= 1:
+                return ""
+            keys, total, part = round(beside[0]), round(beside[1]), beside[2]
+            times = keys / (total * part)
+            found, chance = (keys, part) if is_more else (total - keys, 1 - part)
+            is_far = times >= MANY if is_more else times <= FEW
+            if is_far and len(self._nodes) * binomial_tail(found, total, chance) < UNLIKELY:
+                return "many keys" if is_more else "few keys"
+        return ""
+
+
+def _note(cluster: ClusterReport) -> str:
+    """Say what was not covered."""
+    texts = []
+    for one in cluster.uncovered:
+        where = f" of {one.node}" if one.node else ""
+        texts.append(f"Not covered: {humanize.slots(one.slots)}{where}, {one.reason}.")
+    if cluster.moving:
+        texts.append(f"Being moved: {_moving(cluster.moving)}.")
+    served = sum(node.slot_count for node in cluster.nodes)
+    if served < SLOTS and not texts:
+        texts.append(f"These nodes serve {served:,} of {SLOTS:,} slots.")
+    return " ".join(texts)
+
+
+def _moving(moving: Sequence[MovingSlot]) -> str:
+    """Say which slots are on their way to which node."""
+    by_target: dict[str, list[tuple[int, int]]] = {}
+    for one in moving:
+        by_target.setdefault(one.to, []).append((one.slot, one.slot))
+    return ", ".join(f"{humanize.slots(joined_ranges(slots))} to {target}" for target, slots in by_target.items())
+
+
+def _total(figures: Iterable[Figure | None]) -> float | None:
+    """Return the sum; None where one is not known, or there is nothing."""
+    found = [None if one is None else plain(one) for one in figures]
+    return None if None in found else sum(one for one in found if one is not None) or None
+
+
+def _counted(figure: Figure | None, *, is_exact: bool) -> Cell:
+    return figure if is_exact or figure is None else AtLeast(plain(figure))
+
+
+def _share(figure: Figure | None, total: float | None) -> float | None:
+    return None if figure is None or total is None else plain(figure) / total

@@ -1,6 +1,6 @@
-"""Rules about what a registry says: expectations that are broken, names, patterns without keys and keys without one.
+"""Rules about names: what a registry says of them and expects of their keys, hash tags, names that Java has serialised.
 
-A report has these figures where it was made with a registry.
+A report has the figures of a registry where it was made with one.
 """
 
 from __future__ import annotations
@@ -13,29 +13,140 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
-from rtui.analysis.findings.memory import total
-from rtui.analysis.findings.places import glob_of, least, purpose_text, scan_line
+from rtui.analysis.findings.keys import total
+from rtui.analysis.findings.places import (
+    FOLDED,
+    below,
+    example_keys,
+    glob_of,
+    label,
+    least,
+    most,
+    purpose_text,
+    scan_line,
+)
 from rtui.analysis.humanize import fact_name
-from rtui.analysis.query.behind import Behind, step_of, without_ttl
+from rtui.analysis.query.behind import Behind, step_of, tag_keys, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of
 from rtui.analysis.query.values import Keyword
-from rtui.analysis.report.document import Node
-from rtui.analysis.report.members import Figure
-from rtui.analysis.report.registered import (
+from rtui.analysis.report.document import Node, NodeKind, SlotTag
+from rtui.analysis.report.members import (
     EntryReport,
     ExpectationReport,
+    Figure,
     LongName,
     NamePlace,
     NameRuleReport,
     UnregisteredReport,
 )
-from rtui.keyspace.text.display import SafeText, display, display_text
+from rtui.keyspace.text.display import SafeText, display, display_text, quoted
 from rtui.keyspace.text.glob import Matcher, escape_glob
+from rtui.keyspace.text.java_names import MARK
 from rtui.keyspace.text.quantities import Bounds
 from rtui.registry.expectations import read_length, read_size, read_ttl
 from rtui.registry.patterns import Literal, PatternError, read_pattern
 from rtui.registry.rules import RULES, Family
+
+JAVA: Final = "name-java-serialised"
+
+
+def has_java_names(basis: Basis) -> bool:
+    """Whether there are names that Java has serialised."""
+    return bool(_marked(basis))
+
+
+def _marked(basis: Basis) -> list[Node]:
+    """Return the namespaces that all such names are below: one for each separator that may end the mark."""
+    top = basis.report.summary.root.children
+    return [node for node in top if node.name == MARK and node.kind is NodeKind.LITERAL]
+
+
+def java_names(basis: Basis) -> Iterator[Draft]:
+    """Find the keys below the mark of names that Java has serialised."""
+    for node in _marked(basis):
+        path, memory = (basis.report.summary.root, node), amount(basis.cells.memory(node.stats))
+        keys = amount(basis.cells.amount(node.stats.keys)) or Amount(0)
+        title = f"{keys.keys()} have a Java-serialised name: JdkSerializationRedisSerializer wrote it"
+        evidence = [f"example: {quoted(key)}" for key in example_keys(path)[:1]]
+        make = partial(of_namespace, basis, JAVA, path, title=title, keys=keys, memory=memory, evidence=evidence)
+        yield Draft(keys, memory, make)
+
+
+SKEW: Final = "tag-skew"
+CROSS: Final = "cross-slot"
+
+
+def skewed_tags(basis: Basis) -> Iterator[Draft]:
+    """Find hash tags that put a large share of all keys, or of all bytes, on one slot.
+
+    What is known of all keys is compared, in an estimate what the tag has at least with what there is at most.
+    """
+    share = basis.number(SKEW, "share")
+    whole = basis.report.summary.root.stats
+    for tag in basis.report.summary.slots.tags:
+        portions = _portion(tag.keys, whole.keys), _portion(tag.memory_bytes, whole.memory_bytes)
+        if max(portions) >= share and least(tag.keys) > 1:
+            keys = amount(basis.cells.part(tag.keys, not tag.at_least)) or Amount(0)
+            memory = amount(basis.cells.part(tag.memory_bytes, not tag.at_least))
+            yield Draft(keys, memory, partial(_skewed, basis, tag, portions, keys, memory))
+
+
+def _skewed(basis: Basis, tag: SlotTag, portions: tuple[float, float], keys: Amount, memory: Amount | None) -> Finding:
+    portion, of_what = (portions[0], "keys") if portions[0] >= portions[1] else (portions[1], "bytes")
+    shown = display(b"{%s}" % tag.tag, limit=80)
+    cluster = basis.report.cluster
+    owner = None if cluster is None else cluster.owner_of(tag.slot)
+    slot = f"slot {tag.slot}" if owner is None else f"slot {tag.slot} of {owner.label}"
+    whole = f"the {of_what} seen" if basis.cells.is_partial else f"all {of_what}"
+    title = f"Hash tag {shown} puts {keys.keys()} on {slot}, {humanize.share(portion)} of {whole}"
+    return Finding(
+        rule=SKEW,
+        severity=basis.severity(SKEW),
+        title=SafeText(title),
+        where=SafeText(f"slot {tag.slot}"),
+        keys=keys,
+        memory=memory,
+        find_behind=lambda: tag_keys(tag),
+        find_command=lambda: scan_line(b"*{%s}*" % escape_glob(tag.tag)),
+    )
+
+
+def _portion(part: Figure | None, whole: Figure | None) -> float:
+    """Return which share a number is of another at least; 0 where one is not known."""
+    at_most = 0 if whole is None else most(whole)
+    return min(1.0, least(part) / at_most) if at_most else 0.0
+
+
+def is_cluster(basis: Basis) -> bool:
+    """Whether commands on several keys need them in one slot."""
+    return basis.report.head.server.cluster_enabled
+
+
+def scattered(basis: Basis) -> Iterator[Draft]:
+    """Find things, such as `user:{id}:`, of which several keys are kept without a hash tag in a cluster."""
+    for path in below(basis.report.summary.root):
+        node = path[-1]
+        is_thing = node.kind is NodeKind.PATTERN and not node.is_of_names and bool(node.separator)
+        parts = [one for one in node.children if one.kind is NodeKind.LITERAL and not one.children]
+        if is_thing and len(parts) > 1 and not any(map(_has_brace, (*parts, *path))):
+            keys = amount(basis.cells.amount(node.stats.keys)) or Amount(0)
+            memory = amount(basis.cells.memory(node.stats))
+            yield Draft(keys, memory, partial(_scattered, basis, path, parts, keys, memory))
+
+
+def _has_brace(node: Node) -> bool:
+    """Whether there is a brace in the names of keys here: in `{user:{id}}` there is, in `{id}` there is none."""
+    return b"{" in (node.name if node.kind is NodeKind.LITERAL else FOLDED.sub(b"", node.name))
+
+
+def _scattered(
+    basis: Basis, path: Sequence[Node], parts: Sequence[Node], keys: Amount, memory: Amount | None
+) -> Finding:
+    names = " and ".join(display(one.name, limit=30) for one in parts[:2])
+    title = f"{keys.keys()} of {label(path)} have no hash tag: {names} of one thing lie in different slots"
+    return of_namespace(basis, CROSS, path, title=title, keys=keys, memory=memory)
+
 
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
 """Rules about what patterns expect of their keys."""

@@ -1,4 +1,4 @@
-"""Rules about memory: big keys, and keys that nobody uses."""
+"""Rules about single keys: big, unused, growing and hot ones, and references to keys that are gone."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
+from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
 from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, of_namespace
-from rtui.analysis.findings.places import label, least, memory_line
+from rtui.analysis.findings.places import key_line, label, least, memory_line, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above
-from rtui.analysis.query.query import one_of
-from rtui.analysis.report.document import KeyRecord, Node
-from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
-from rtui.keyspace.text.display import SafeText, display
+from rtui.analysis.query.query import one_of, query_of
+from rtui.analysis.query.rows_behind import behind_key
+from rtui.analysis.report.document import HotSource, KeyRecord, Node
+from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, TEXT_LIMIT, CheckedReference, Figure
+from rtui.keyspace.text.display import SafeText, display, display_text
 from rtui.keyspace.text.quantities import Bounds
-from rtui.keyspace.types import STRING
+from rtui.keyspace.types import LIST, STRING
 
 BIG: Final = "key-big"
 IDLE: Final = "key-idle"
@@ -176,3 +178,147 @@ def _wholly_idle_bytes(node: Node, first: int) -> int:
         else:
             waiting += one.children
     return total
+
+
+GROWING: Final = "queue-growing"
+HOT: Final = "hot-key-expiring"
+
+_NAME_LIMIT: Final = 120
+
+
+def growing_queues(basis: Basis) -> Iterator[Draft]:
+    """Find the longest lists of an earlier report that are longer by now."""
+    if basis.before is None:
+        return
+    least = basis.number(GROWING, "length")
+    earlier = {one.key: one for one in basis.before.summary.big.by_type_length.get(LIST.name, ())}
+    for one in basis.report.summary.big.by_type_length.get(LIST.name, ()):
+        was, length = earlier.get(one.key), one.length or 0
+        if was is not None and was.length is not None and length > was.length and length >= least:
+            yield Draft(Amount(1), _memory(one), partial(_growing, basis, one, was))
+
+
+def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
+    before_s = 0.0 if basis.before is None else basis.before.head.made_at_s
+    took = humanize.seconds(round(max(0.0, basis.report.head.made_at_s - before_s)))
+    length, earlier = one.length or 0, was.length or 0
+    title = f"List {_name(one)} grew from {earlier:,} to {humanize.counted(length, 'element')} in {took}"
+    return _of_key(basis, GROWING, one, title, "LLEN")
+
+
+def expiring_hot_keys(basis: Basis) -> Iterator[Draft]:
+    """Find the hot keys, by the server's own report or by access counters, that expire soon."""
+    left_ms, counter = basis.number(HOT, "left"), basis.number(HOT, "counter")
+    words = basis.words(LOCK_WITHOUT_TTL, "words")
+    seen: set[bytes] = set()
+    for one in (hot.record for found in basis.report.hot.lists for hot in found.keys):
+        is_hot = one.frequency is None or one.frequency >= counter
+        is_soon = one.ttl_ms is not None and 0 <= one.ttl_ms < left_ms
+        if is_hot and is_soon and one.key not in seen and not is_lock(one.key, words):
+            seen.add(one.key)
+            yield Draft(Amount(1), _memory(one), partial(_expiring, basis, one))
+
+
+def knows_hot_keys(basis: Basis) -> bool:
+    """Whether a report says which keys are used most, not only which were used last."""
+    return basis.report.hot.source in (HotSource.SERVER, HotSource.FREQUENCY)
+
+
+def _expiring(basis: Basis, one: KeyRecord) -> Finding:
+    title = f"Hot key {_name(one)} has {humanize.seconds((one.ttl_ms or 0) / 1000)} left"
+    return _of_key(basis, HOT, one, title, "PTTL")
+
+
+def _name(one: KeyRecord) -> SafeText:
+    return display(one.key, limit=_NAME_LIMIT) or SafeText("(empty name)")
+
+
+def _memory(one: KeyRecord) -> Amount | None:
+    return None if one.memory_bytes is None else Amount(one.memory_bytes)
+
+
+def _of_key(basis: Basis, rule: str, one: KeyRecord, title: str, command: str) -> Finding:
+    return Finding(
+        rule=rule,
+        severity=basis.severity(rule),
+        title=SafeText(title),
+        where=_name(one),
+        keys=Amount(1),
+        memory=_memory(one),
+        find_behind=lambda: behind_key(one.key),
+        find_command=lambda: key_line(command, one.key),
+        example_keys=(one.key,),
+    )
+
+
+DANGLING: Final = "reference-dangling"
+TWIN: Final = "reference-twin"
+
+ALL_NOTE: Final = SafeText("all keys of the pattern are found, and maybe others: no query follows references")
+
+
+def dangling(basis: Basis) -> Iterator[Draft]:
+    """Find patterns of which keys point to keys that are gone."""
+    for one in () if basis.references is None else basis.references.dangling:
+        keys = Amount(one.broken, at_least=_may_be_more(basis, one))
+        yield Draft(keys, None, partial(_dangling, basis, one, keys))
+
+
+def twins(basis: Basis) -> Iterator[Draft]:
+    """Find patterns of which keys don't hold the same as their copy."""
+    for one in () if basis.references is None else basis.references.unlike:
+        keys = Amount(one.broken, at_least=_may_be_more(basis, one))
+        yield Draft(keys, None, partial(_unlike, basis, one, keys))
+
+
+def _may_be_more(basis: Basis, one: CheckedReference) -> bool:
+    """Whether there may be more than were found, beyond what the interval of a sample says."""
+    is_listed = basis.references is not None and basis.references.is_complete
+    return not is_listed or bool(one.skipped or one.unknown)
+
+
+def _dangling(basis: Basis, one: CheckedReference, keys: Amount) -> Finding:
+    pattern, target = display_text(one.pattern, limit=120), display_text(one.target, limit=120)
+    verb = "points" if keys.figure == 1 else "point"
+    title = f"{keys.keys()} of {pattern} {verb} to a key that is gone: {display_text(one.source, limit=80)} → {target}"
+    examples = [f"{display(key, limit=80)} → {display(missing, limit=80)}" for key, missing in one.examples]
+    return _finding(basis, DANGLING, one, keys, title, _looked_at(one, "leads to no key", "lead to no key"), *examples)
+
+
+def _unlike(basis: Basis, one: CheckedReference, keys: Amount) -> Finding:
+    pattern, target = display_text(one.pattern, limit=120), display_text(one.target, limit=120)
+    verb = "doesn't" if keys.figure == 1 else "don't"
+    title = f"{keys.keys()} of {pattern} {verb} hold the same as {target}"
+    examples = [f"{display(key, limit=80)}: {display(value, limit=80)} is in one only" for key, value in one.examples]
+    return _finding(
+        basis, TWIN, one, keys, title, _looked_at(one, "is in one copy only", "are in one copy only"), *examples
+    )
+
+
+def _looked_at(one: CheckedReference, what: str, plural: str) -> str:
+    """Return what the figures rest on."""
+    of = f"of {humanize.keys(one.looked_at)} looked at"
+    if one.is_sample:
+        of = f"{of}, chosen at random among {humanize.count(one.matching)}"
+    parts = [f"{humanize.counted(one.broken_values, 'value')} {what if one.broken_values == 1 else plural}, {of}"]
+    if one.unknown:
+        parts.append(f"{humanize.counted(one.unknown, 'value')} could not be followed")
+    if one.skipped:
+        parts.append(f"{humanize.keys(one.skipped)} could be read in part only")
+    return "; ".join(parts)
+
+
+def _finding(basis: Basis, rule: str, one: CheckedReference, keys: Amount, *texts: str) -> Finding:
+    """Return a finding about a pattern; `texts` are its title and its evidence."""
+    return Finding(
+        rule=rule,
+        severity=basis.severity(rule),
+        title=SafeText(texts[0]),
+        where=display_text(one.pattern, limit=200),
+        keys=keys,
+        memory=None,
+        find_behind=lambda: Behind(query_of(one_of("glob", [one.glob])), ALL_NOTE),
+        find_command=lambda: scan_line(one.glob),
+        evidence=tuple(map(SafeText, texts[1:])),
+        pattern=display_text(one.pattern, limit=TEXT_LIMIT),
+    )
