@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,10 +17,10 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing_status import BrowsingStatus, NodeStatuses
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.health_session import HealthSession
+from rtui.server.health.session import HealthSession
 from rtui.server.hot.lfu_settings import database_count
 from rtui.server.key_questions import KeyQuestions
 from rtui.server.keyspace_pass import KeyspacePass
@@ -27,13 +29,13 @@ from rtui.server.options import BrowseOptions
 from rtui.server.passes import Passes
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SaveFile
-from rtui.server.server_watch import ServerWatch
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
-from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.errors import ConnectionLost, RtuiError
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
@@ -90,9 +92,15 @@ class BrowsingSession:
         self.questions = KeyspaceQuestions(self.deployment, self.passes, options, state_folder, clock)
         """Asks about all keys."""
         report = self.questions.latest_report
-        self.health = HealthSession(self.deployment, clock=clock, report=report, registry=options.registry)
+        self.health = HealthSession(
+            *(self.deployment, self.capabilities), clock=clock, report=report, registry=options.registry
+        )
         """How the server is."""
-        self._watch = ServerWatch(self.deployment, self.keys.home, self.passes, self.health)
+        self._nodes = NodeStatuses(self.deployment)
+        self._size: int | None = None
+        """Keys of the database by the servers' own count; None where one does not tell."""
+        self._rescans = 0
+        """What hardly ever changes is asked again when this has grown."""
         self._refreshing: asyncio.Task[None] | None = None
         self._failures: dict[SafeText, None] = {}
         """Why tasks beside the pass have ended."""
@@ -111,7 +119,7 @@ class BrowsingSession:
     @property
     def revision(self) -> int:
         """Grows whenever something that is shown has changed."""
-        parts = (self.passes, self.connection, self.capabilities, self.deployment, self._watch, self.health)
+        parts = (self.passes, self.connection, self.capabilities, self.deployment, self.health)
         return self._revision + sum(part.revision for part in parts)
 
     @property
@@ -133,12 +141,12 @@ class BrowsingSession:
     def status(self) -> BrowsingStatus:
         """Everything but the tree, now."""
         now, only = self.passes.shown, self.passes.only
-        size, now_s = now.size if self._watch.size is None else self._watch.size, self.clock()
+        size, now_s = now.size if self._size is None else self._size, self.clock()
         overview = self.passes.over_all_keys.overviews.latest
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
-            server=self._watch.identity,
+            server=self.health.identity,
             no_touch=self.connection.no_touch,
             link=self.connection.link,
             pace=self.control.pace,
@@ -154,7 +162,7 @@ class BrowsingSession:
             outdated=now.outdated(now_s),
             complete=self.store.complete,
             analysis=self.questions.analysis_under_way,
-            nodes=self._watch.nodes,
+            nodes=self._nodes.now(now.scan, self.health.sizes),
             trouble=self.health.trouble,
             notes=(*self._failures, *self.deployment.notes, *self.connection.notes, *now.notes),
         )
@@ -178,7 +186,7 @@ class BrowsingSession:
         self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
     ) -> Search:
         """Return a search of all keys, which sends nothing before it is prepared; see `KeyspaceQuestions.search`."""
-        return self.questions.search(query, columns, order, size=self._watch.size, asks_server=asks_server)
+        return self.questions.search(query, columns, order, size=self._size, asks_server=asks_server)
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
@@ -197,7 +205,7 @@ class BrowsingSession:
         self.keys.home.forget_if_new()
         self.connection.on_change.append(self._connection_changed)
         self.passes.shown.begin(resume=self._resume)
-        self._refreshing = start_supervised(self._watch.run(), name="rtui server facts", failed=self._failed)
+        self._refreshing = start_supervised(self._refresh(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
@@ -227,7 +235,7 @@ class BrowsingSession:
         self.connection.forget_denied()
         self.connection.retry_now()
         self.capabilities.forget()
-        self._watch.rescans += 1
+        self._rescans += 1
         await self.passes.replace(self.passes.only, resume=False, is_rescan=True)
 
     @for_purpose(Purpose.SERVER)
@@ -245,7 +253,7 @@ class BrowsingSession:
             if self.store.needs_scan(node):
                 self.connection.forget_denied()
                 with self.passes.suspended():
-                    await self.passes.shown.list_counted(node, size=self._watch.size)
+                    await self.passes.shown.list_counted(node, size=self._size)
 
     def knows_column(self, sort: Sort) -> bool:
         """Whether the rows of the analysis tell by what keys are to be sorted."""
@@ -296,6 +304,27 @@ class BrowsingSession:
     def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """Yield a whole string piece by piece."""
         return self.keys.string_windows(facts)
+
+    @for_purpose(Purpose.SERVER)
+    async def _refresh(self) -> None:
+        """Ask every few seconds for what is shown of the servers: rights, memory, load, keys, nodes of a cluster."""
+        for number in count():
+            with contextlib.suppress(ConnectionLost):
+                await self.connection.online()
+                await self.capabilities.probe(self.connection)
+                await self.keys.home.read_lfu(self._rescans)
+                await self.health.refresh()
+                shown = self.passes.shown
+                is_scanned = shown.progress.state is ScanState.DONE
+                size = await self.health.count_keys()
+                if size is not None and (size or not shown.first_page.is_uncounted):
+                    if is_scanned:
+                        shown.observe_size(size)
+                    self._revision += size != self._size
+                    self._size = size
+            if number:  # what it takes is imported then, and not while the first screen comes
+                await self.health.observe()
+            await asyncio.sleep(self.health.pause_s)
 
     def _failed(self, failure: RtuiError) -> None:
         """Show that a task beside the pass has ended."""

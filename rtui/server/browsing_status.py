@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.keyspace.text.display import SafeText
+from rtui.server.deployment.nodes import NODES_A_ROUND, Deployment
+from rtui.server.health.session import Trouble
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanState
 from rtui.server.wire.connection import Connection, State
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.target import Mark
 
+if TYPE_CHECKING:
+    from rtui.server.scan.scan import Scan
+
 LEAST_CHANGE: Final = 10
 """A database that has gained or lost fewer keys than this has not become another one."""
+
+STATUS_S: Final = 0.25
+"""How often states of nodes are put together anew."""
 
 UPTIME_SLACK_S: Final = 2.0
 """Servers count their uptime in whole seconds, from a moment that they have rounded as well."""
@@ -96,16 +106,48 @@ class NodeStatus:
     """How far the scan of it is; None before that begins."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
-    """What is wrong with a server, the gravest first."""
+class NodeStatuses:
+    """The states of a cluster's nodes, put together anew at most every STATUS_S.
 
-    word: str
-    """The rule that finds it, such as `memory-near-limit`."""
-    is_error: bool
-    """Whether it is an error, not a warning."""
-    more: int = 0
-    """How many other rules find something."""
+    Screens ask for them with every frame, and a cluster may have a thousand nodes: each time those of the next
+    NODES_A_ROUND are put together, and of those that are new.
+    """
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._latest: tuple[NodeStatus, ...] = ()
+        self._due_s = 0.0
+        self._next = 0
+        """The place of the node whose state is put together next, in the order of their slots."""
+
+    def now(self, scan: Scan | None, sizes: Mapping[str, int | None]) -> tuple[NodeStatus, ...]:
+        """Return each node that is asked for its keys; none for one server. `sizes` are keys by the node's id."""
+        if time.monotonic() < self._due_s:
+            return self._latest
+        topology = self._deployment.topology
+        shards = () if topology is None else tuple(shard for shard in topology.shards if shard.slots)
+        known = {one.id: one for one in self._latest}
+        begin = self._next if self._next < len(shards) else 0
+        self._next = begin + NODES_A_ROUND
+        due = {shard.primary.id for shard in shards[begin : begin + NODES_A_ROUND]}
+        due |= {shard.primary.id for shard in shards if shard.primary.id not in known}
+        progress = {one.id: one for one in (() if scan is None else scan.progress_of(due))}
+        known |= {
+            shard.primary.id: NodeStatus(
+                shard.primary.id,
+                shard.primary.label,
+                shard.slots,
+                self._deployment.link_of(shard.primary.id),
+                sizes.get(shard.primary.id),
+                self._deployment.replicas.lag_s(shard.primary.id),
+                progress.get(shard.primary.id),
+            )
+            for shard in shards
+            if shard.primary.id in due
+        }
+        self._latest = tuple(known[shard.primary.id] for shard in shards)
+        self._due_s = time.monotonic() + STATUS_S
+        return self._latest
 
 
 @dataclass(frozen=True, slots=True)

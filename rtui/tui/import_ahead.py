@@ -37,7 +37,8 @@ AHEAD: Final = (
     "rtui.tui.help.screen",
     "rtui.tui.help.rule_pages",
     "rtui.tui.server.screen",
-    "rtui.server.health_judging",
+    "rtui.server.health.info",
+    "rtui.analysis.findings.server",
 )
 """Modules that no command for a short answer and no first screen imports, those first that are needed most."""
 

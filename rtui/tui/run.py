@@ -19,7 +19,7 @@ from rtui.tui.kit.themes import Palette, terminal_palette
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.server.saved_health import SavedHealth
+    from rtui.server.health.saved import SavedHealth
 
 
 class FileApp(RtuiApp):

@@ -381,7 +381,7 @@ async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None
 async def test_settings_of_the_counters_are_asked_once_a_connection(
     lfu_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.005)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.005)
     lfu_server.admin.set("a", 1)
 
     def asked(session: BrowsingSession, name: str) -> int:
@@ -410,7 +410,7 @@ async def test_the_number_of_databases_is_asked_when_it_is_wanted(server: Server
 async def test_a_search_after_a_newer_analysis_finds_the_keys_that_came(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.005)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.005)
     plant(valkey, numbered(300))
     async with browsing(target_of(valkey), tmp_path) as session:
         await whole(session)

@@ -69,7 +69,7 @@ async def test_previews_that_are_denied_are_asked_once_a_connection(server: Serv
 async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
     server: Server, monkeypatch: pytest.MonkeyPatch, rules: tuple[str, ...]
 ) -> None:
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.01)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.01)
     keys = sorted(every_type.fill(server, server.client()))
     let_in(server, *rules)
     session = BrowsingSession(BrowseOptions(target_of(server, **POOR), resume=False))
@@ -103,7 +103,7 @@ async def test_a_poor_user_s_session_adds_nothing_to_the_log_as_it_goes_on(
 async def test_a_cluster_s_node_that_denies_what_it_is_asks_once(
     cluster_node: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.001)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.001)
     let_in(cluster_node, "+@all", "-cluster")
     session = BrowsingSession(BrowseOptions(target_of(cluster_node, **POOR), resume=False))
     await session.start()

@@ -30,7 +30,7 @@ KEYS = 3_000
 @pytest.fixture(autouse=True)
 def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RTUI_ENGINE", "table")
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.02)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
 
 
 @asynccontextmanager

@@ -70,7 +70,7 @@ def test_only_a_change_of_the_size_tells(listed: int, then: int | None, now: int
 
 @pytest.fixture(autouse=True)
 def frequent_refreshes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.server_watch.REFRESH_EVERY_S", 0.02)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
 
 
 def outdated(session: BrowsingSession) -> Outdated | None:

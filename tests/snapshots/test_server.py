@@ -10,9 +10,9 @@ from textual.pilot import Pilot
 from rtui.analysis.formats.samples import Header, SamplesFile
 from rtui.analysis.health.sample import Source
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import Trouble
+from rtui.server.health.saved import SavedHealth
+from rtui.server.health.session import Trouble
 from rtui.server.options import BrowseOptions
-from rtui.server.saved_health import SavedHealth
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.run import SamplesApp
 from tests.made_sample import GIB, MIB, made_sample
@@ -41,7 +41,7 @@ def lost() -> FixedSession:
         (MEDIUM, session, ("7",)),
         (SMALL, cluster, ()),
         (SMALL, lost, ()),
-        (SMALL, lambda: session(known=(DENIED_SLOW,), denies=frozenset({Source.SLOW_LOG})), ("4",)),
+        (SMALL, lambda: session(shown=(DENIED_SLOW,), denies=frozenset({Source.SLOW_LOG})), ("4",)),
     ],
     ids=[
         "overview-80x24", "overview-120x36", "memory-80x24", "memory-120x36", "slow", "clients",

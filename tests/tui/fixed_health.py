@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.panel import Line, Panel, State
-from rtui.analysis.health.sample import Source
+from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.text.display import SafeText
+from rtui.server.health.session import Health
 from rtui.server.wire.connection import Online
 from rtui.server.wire.connection import State as LinkState
 
@@ -136,25 +137,37 @@ NODES = Table(
 
 
 @dataclass
-class FixedHealth:
+class FixedHealth(Health):
     """Says the same of every node until a test changes it."""
 
     at_s: float = 0.0
     """When it was asked last, in seconds since the epoch."""
-    known: tuple[Panel, ...] = PANELS
+    shown: tuple[Panel, ...] = PANELS
     nodes: Sequence[SafeText] = (NODE,)
     nodes_table: Table | None = None
     denies: frozenset[Source] = frozenset()
     lost: SafeText | None = None
     """Why nothing is answered any more."""
     restarted: SafeText | None = None
-    link: LinkState = field(default_factory=Online)
+    link: LinkState = Online()  # noqa: RUF009 - a frozen value
     revision: int = 1
     file: SafeText | None = None
     asked: list[str] = field(default_factory=list)
 
+    @property
+    def is_cluster(self) -> bool:
+        return self.nodes_table is not None
+
+    @property
+    def label(self) -> SafeText:
+        return NODE
+
+    @property
+    def known(self) -> dict[SafeText, tuple[Sample, ...]]:
+        return {}
+
     def panels(self, node: SafeText) -> tuple[Panel, ...]:
-        return self.known
+        return self.shown
 
     def compared(self, node: SafeText) -> None:
         return None

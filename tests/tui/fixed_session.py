@@ -32,7 +32,7 @@ from rtui.server.facts.preview.page import (
     StringWindow,
 )
 from rtui.server.facts.references import KeyReferences, Link
-from rtui.server.health_session import HealthSource
+from rtui.server.health.session import Health
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
@@ -125,7 +125,7 @@ class FixedSession:
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
         self.keeps_all_keys = True
-        self.health: HealthSource = FixedHealth(at_s=ASKED_AT_S)
+        self.health: Health = FixedHealth(at_s=ASKED_AT_S)
         self.analysis: AnalysisSource = FixedAnalysis(empty_report())
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)

@@ -64,6 +64,14 @@ FILES_PER_NODE_BY_SSH: Final = 6
 OTHER_FILES: Final = 50
 """Files that are open besides, of reports and of connections that are made anew."""
 
+NODES_A_ROUND: Final = 100
+"""Nodes that are asked something again every few seconds: of a larger cluster each round takes as much longer."""
+
+
+def round_s(every_s: float, nodes: int) -> float:
+    """Return how many seconds after a round of questions to some nodes the next one begins."""
+    return every_s * max(1.0, nodes / NODES_A_ROUND)
+
 
 @dataclass(frozen=True, slots=True)
 class ServerNode:

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from rtui.analysis.health.fields import FIELDS, FieldUnit
-from rtui.analysis.health.possible import MAX_SAID
-from rtui.analysis.health.sample import CommandStats, Database, Replica, Source
+from rtui.analysis.health.possible import MAX_SAID, with_possible
+from rtui.analysis.health.sample import CommandStats, Database, Replica, Sample, Source
 from rtui.analysis.report.document import KeySizes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import SETTINGS
@@ -212,3 +212,21 @@ def parse_settings(replies: Sequence[Reply]) -> dict[str, str]:
             if name in SETTINGS:
                 found[name] = display_text(raw[: 8 * MAX_TEXT].decode("utf-8", "replace"), limit=MAX_TEXT)
     return found
+
+
+def sample_of_info(replies: Mapping[str, Reply], node: SafeText, at_ms: int) -> Sample:
+    """Return what a node has said in INFO, by section, as a sample."""
+    by_source = {Source(f"INFO {section}"): reply for section, reply in replies.items() if isinstance(reply, bytes)}
+    fields: dict[str, int | float | str] = {}
+    for source, reply in by_source.items():
+        fields |= parse_fields(source, reply)
+    return with_possible(
+        Sample(
+            at_ms=at_ms,
+            node=node,
+            info=fields,
+            databases=parse_databases(by_source.get(Source.INFO_KEYSPACE)),
+            replicas=parse_replicas(by_source.get(Source.INFO_REPLICATION)),
+            sources=tuple(source for source in Source if source in by_source),
+        )
+    )

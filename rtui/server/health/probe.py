@@ -29,9 +29,7 @@ from rtui.server.guard.closed_list import SETTINGS
 from rtui.server.guard.command import Command
 from rtui.server.guard.evidence import ClientsEvidence
 from rtui.server.health import info
-from rtui.server.health.clients import parse_clients, too_many
-from rtui.server.health.peers import MAX_PEERS, parse_peers
-from rtui.server.health.slow_log import LatencyReader, LogReader
+from rtui.server.health.lists import MAX_PEERS, LatencyReader, LogReader, parse_clients, parse_peers, too_many
 from rtui.server.wire.capability import refuses_command, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection

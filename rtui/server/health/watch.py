@@ -16,7 +16,7 @@ from typing import Final
 
 from rtui.analysis.health.sample import LEAST_SAMPLES, MOST_SAMPLES, Sample, SampleHistory
 from rtui.keyspace.text.display import SafeText
-from rtui.server.deployment.nodes import Deployment, ServerNode
+from rtui.server.deployment.nodes import Deployment, ServerNode, round_s
 from rtui.server.health.probe import HealthProbe
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
@@ -26,9 +26,6 @@ EVERY_S: Final = 5.0
 
 LEAST_EVERY_S: Final = 1.0
 """No server is asked more often: then all that is asked stays below 1 ms of its time a second."""
-
-NODES_A_ROUND: Final = 100
-"""Of a larger cluster each round takes as much longer."""
 
 MOST_NODES: Final = 100
 """Of a larger cluster the primaries alone are asked."""
@@ -96,7 +93,7 @@ class HealthWatch:
     @property
     def pause_s(self) -> float:
         """Seconds between rounds of as many nodes as there are."""
-        return self.every_s * max(1.0, len(self.nodes) / NODES_A_ROUND)
+        return round_s(self.every_s, len(self.nodes))
 
     def ask_now(self) -> None:
         """Begin the next round now, in which everything is asked, also what was refused."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.registry.registry import Registry
     from rtui.server.analysis_session import Analysed, AnalysisSource
     from rtui.server.facts.references import KeyReferences
-    from rtui.server.health_session import HealthSource
+    from rtui.server.health.session import Health
     from rtui.server.key_search import Search
 
 
@@ -76,7 +76,7 @@ class Session(Protocol):
         """The latest figures of the analysis; None before there are any."""
 
     @property
-    def health(self) -> HealthSource:
+    def health(self) -> Health:
         """How the server is, asked while somebody looks at it."""
 
     @property

@@ -15,7 +15,7 @@ from textual.widget import Widget
 
 from rtui.analysis.health.panel import Line as Figure
 from rtui.keyspace.text.display import SafeText
-from rtui.server.health_session import HealthSource
+from rtui.server.health.session import Health
 from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
@@ -64,7 +64,7 @@ class ServerScreen(CommandScreen[bytes | None]):
 
     def __init__(
         self,
-        source: HealthSource,
+        source: Health,
         label: SafeText,
         *,
         states: ServerStates | None = None,

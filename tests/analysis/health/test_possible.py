@@ -25,8 +25,7 @@ from rtui.analysis.health.sample import Sample, Source
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import AtLeast, Unit
 from rtui.server.health import info
-from rtui.server.health.clients import parse_clients, too_many
-from rtui.server.health.slow_log import parse_latency_latest, parse_slow_log
+from rtui.server.health.lists import parse_clients, parse_latency_latest, parse_slow_log, too_many
 from tests.examples import examples
 
 NOW_MS: Final = 1_700_000_000_000

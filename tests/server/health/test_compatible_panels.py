@@ -8,7 +8,6 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.analysis.health.panel import Panel, State
-from rtui.server import server_watch
 from tests.fakes.base import FakeKey, FakeServer
 from tests.fakes.servers import ALL
 from tests.server.targets import eventually
@@ -20,7 +19,7 @@ KEYS = {b"shop:product:%d" % at: FakeKey() for at in range(20)}
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the server asked for what it says anyway as soon as it has answered."""
-    monkeypatch.setattr(server_watch, "REFRESH_EVERY_S", 0.02)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
 
 
 def texts(panel: Panel) -> dict[str, object]:

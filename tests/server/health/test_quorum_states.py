@@ -12,7 +12,7 @@ from rtui.analysis.health.panel import Line, State
 from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.tables.table import Table
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.health.peers import MAX_PEERS, parse_peers
+from rtui.server.health.lists import MAX_PEERS, parse_peers
 from rtui.server.health.watch import HealthWatch
 from rtui.server.wire.target import Target, parse_target
 from tests.clusters import TestCluster

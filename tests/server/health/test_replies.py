@@ -17,14 +17,15 @@ from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.server.guard.closed_list import MAX_SLOW
 from rtui.server.guard.evidence import MAX_CLIENTS
 from rtui.server.health import info
-from rtui.server.health.clients import parse_clients, too_many
-from rtui.server.health.slow_log import (
+from rtui.server.health.lists import (
     LatencyReader,
     LogReader,
+    parse_clients,
     parse_latency_history,
     parse_latency_latest,
     parse_slow_log,
     redacted,
+    too_many,
 )
 from rtui.server.wire.replies import Reply
 from tests.server.health.record import FOLDER

@@ -13,9 +13,9 @@ from textual.pilot import Pilot
 from rtui.analysis.formats.samples import Header, SamplesFile
 from rtui.analysis.health.sample import LoggedCommand, Source
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import Trouble
+from rtui.server.health.saved import SavedHealth
+from rtui.server.health.session import Trouble
 from rtui.server.options import BrowseOptions
-from rtui.server.saved_health import SavedHealth
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.title_bar import TitleBar
@@ -183,8 +183,8 @@ async def test_new_samples_keep_the_cursor_on_its_row() -> None:
         screen = await opened(user)
         await user.pilot.press("2", "down", "down")
         assert screen.view.subject == "memory/maxmemory_policy"
-        memory = health(user).known[0]
-        health(user).known = (replace(memory, lines=memory.lines[1:]), *health(user).known[1:])
+        memory = health(user).shown[0]
+        health(user).shown = (replace(memory, lines=memory.lines[1:]), *health(user).shown[1:])
         health(user).revision += 1
         await user.pilot.press("r")
         await until(user.pilot, lambda: len(screen.view.table.rows) == 4)
@@ -219,8 +219,8 @@ async def test_back_and_forward_lead_there() -> None:
     [
         ({"nodes": ()}, (), "Asking the server"),
         ({"nodes": (), "lost": SafeText("The connection was lost.")}, (), "The connection was lost."),
-        ({"known": (DENIED_SLOW,), "denies": frozenset({Source.SLOW_LOG})}, ("4",), "rtui acl --with health"),
-        ({"known": (SLOW,)}, ("2",), "Nothing is known here"),
+        ({"shown": (DENIED_SLOW,), "denies": frozenset({Source.SLOW_LOG})}, ("4",), "rtui acl --with health"),
+        ({"shown": (SLOW,)}, ("2",), "Nothing is known here"),
         ({"restarted": SafeText("The server was restarted 40s ago.")}, (), "restarted 40s ago"),
         ({"lost": SafeText("The connection was lost.")}, (), "not answered"),
     ],

@@ -12,13 +12,12 @@ from rtui.analysis.health.sample import Sample
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.registry.registry import Registry
-from rtui.server.health_judging import wrong_with
-from rtui.server.sampled_health import SampledHealth
+from rtui.server.health.session import Health, wrong_with
 from rtui.server.wire.connection import Online
 
 
-class SavedHealth(SampledHealth):
-    """A `HealthSource` of a file that holds a sample at least."""
+class SavedHealth(Health):
+    """The health of servers by a file that holds a sample at least."""
 
     revision = 1
     link = Online()

@@ -1,4 +1,11 @@
-"""What took long by the server's own records: SLOWLOG, Valkey's COMMANDLOG, and LATENCY.
+"""The lists that servers give of clients, of the nodes of a cluster, and of what took long; names in them are bytes.
+
+CLIENT LIST has a line a client, of fields in the form `name=value`. Which fields there are depends on the version;
+those that are missing are None, and fields of newer servers are left out. Names of clients and libraries are chosen by
+the clients.
+
+CLUSTER NODES tells the nodes as the one that was asked sees them: whether it reaches them, and their slots. Other than
+the topology, which scans go by, this has nodes that were given up and serve nothing any more.
 
 An entry of SLOWLOG has 4 fields before Redis 4.0, 6 up to Redis 8.8 and 7 from Redis 8.10 on; one of COMMANDLOG has 6.
 The server keeps at most 32 arguments of 128 bytes each, Redis 8.10 as many as it is told, and says of the others how
@@ -10,15 +17,127 @@ A log is read in two steps: its latest entry, which costs next to nothing, and w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import msgspec
 
-from rtui.analysis.health.sample import LatencyEvent, LoggedCommand
-from rtui.keyspace.text.display import display_text
+from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.fields import FIELDS
+from rtui.analysis.health.possible import range_of
+from rtui.analysis.health.sample import ClientFigures, LatencyEvent, LoggedCommand, Peer
+from rtui.keyspace.slots import SLOTS
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.closed_list import CLIENT_NAME, EVENT_NAME, MAX_SLOW
+from rtui.server.guard.evidence import MAX_CLIENTS
 from rtui.server.wire.replies import Reply
+
+MAX_LINE_BYTES: Final = 4096
+"""A longer line is cut: a real one has some 300 bytes."""
+
+MAX_DIGITS: Final = 30
+MAX_WORD: Final = 64
+"""Characters of a command or of flags."""
+
+
+def too_many(connected: int | None) -> Unknown:
+    """Return why clients are not listed."""
+    if connected is None or connected not in range_of(FIELDS["connected_clients"]):
+        return Unknown(Reason.UNSUPPORTED, "INFO does not say how many clients are connected")
+    why = f"{connected:,} clients are connected: CLIENT LIST has no pages, and is not sent beyond {MAX_CLIENTS:,}"
+    return Unknown(Reason.TOO_LARGE, SafeText(why))
+
+
+def parse_clients(reply: Reply) -> tuple[ClientFigures, ...]:
+    """Read the reply to CLIENT LIST; lines of another form are left out."""
+    if not isinstance(reply, bytes):
+        return ()
+    lines = reply.split(b"\n", MAX_CLIENTS + 1)[: MAX_CLIENTS + 1]
+    found = (_client(dict(_fields(line[:MAX_LINE_BYTES]))) for line in lines)
+    return tuple(client for client in found if client is not None)
+
+
+def _fields(line: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """Yield names and values; no server lets a blank into one of them."""
+    for part in line.split(b" "):
+        name, equals, value = part.partition(b"=")
+        if equals:
+            yield name, value
+
+
+def _client(fields: Mapping[bytes, bytes]) -> ClientFigures | None:
+    if b"addr" not in fields:
+        return None
+    output = [size for name in (b"omem", b"obl") if (size := _number(fields, name)) is not None]
+    subscribed = [count for name in (b"sub", b"psub", b"ssub") if (count := _number(fields, name)) is not None]
+    library = b" ".join(part for name in (b"lib-name", b"lib-ver") if (part := fields.get(name, b"")))
+    command, flags = (fields.get(name, b"").decode("ascii", "replace") for name in (b"cmd", b"flags"))
+    name = fields.get(b"name", b"")
+    return ClientFigures(
+        id=_number(fields, b"id"),
+        address=fields[b"addr"],
+        name=name,
+        library=library,
+        user=fields.get(b"user", b""),
+        flags=display_text(flags, limit=MAX_WORD),
+        db=_number(fields, b"db"),
+        connected_s=_number(fields, b"age"),
+        idle_s=_number(fields, b"idle"),
+        last_command="" if command == "NULL" else display_text(command, limit=MAX_WORD).upper(),
+        subscriptions=sum(subscribed) if subscribed else None,
+        query_bytes=_number(fields, b"qbuf"),
+        output_bytes=sum(output) if output else None,
+        total_bytes=_number(fields, b"tot-mem"),
+        is_own=name == CLIENT_NAME.encode(),
+    )
+
+
+def _number(fields: Mapping[bytes, bytes], name: bytes) -> int | None:
+    """Return a field that is a whole number, None for any other."""
+    text = fields.get(name, b"")
+    return int(text) if text.removeprefix(b"-").isdigit() and len(text) <= MAX_DIGITS else None
+
+
+MAX_PEERS: Final = 100
+"""Of a cluster with more nodes they are not listed: what each sees would be read from all of them."""
+
+MAX_PEER_BYTES: Final = 64 << 10
+MAX_ADDRESS_BYTES: Final = 300
+_LEAST_FIELDS: Final = 8
+_SLOTS: Final = re.compile(rb"([0-9]{1,5})(?:-([0-9]{1,5}))?")
+_STATES: Final = {b"fail": "down", b"fail?": "suspect", b"handshake": "joining", b"noaddr": "without an address"}
+
+
+def parse_peers(reply: Reply) -> tuple[Peer, ...]:
+    """Read the reply: id, address, flags, primary, ping, pong, epoch, link and slots a line; others are left out."""
+    if not isinstance(reply, bytes):
+        return ()
+    lines = (line[:MAX_PEER_BYTES].split(b" ") for line in reply.split(b"\n", MAX_PEERS + 1)[: MAX_PEERS + 1])
+    return tuple(_peer(fields) for fields in lines if len(fields) >= _LEAST_FIELDS)
+
+
+def _peer(fields: list[bytes]) -> Peer:
+    flags = fields[2].split(b",")
+    address = fields[1][:MAX_ADDRESS_BYTES].partition(b",")[0].partition(b"@")[0]
+    return Peer(
+        address,
+        is_replica=b"slave" in flags,
+        state=next((_STATES[flag] for flag in flags if flag in _STATES), "ok"),
+        is_linked=b"myself" in flags or fields[7].strip() == b"connected",
+        slots=sum(map(_slots_in, fields[8:])),
+        is_self=b"myself" in flags,
+    )
+
+
+def _slots_in(field: bytes) -> int:
+    """Return how many slots a field names; those that are being moved are in brackets, and are none of them."""
+    found = _SLOTS.fullmatch(field.strip())
+    if found is None:
+        return 0
+    first, last = int(found[1]), int(found[2] or found[1])
+    return last - first + 1 if first <= last < SLOTS else 0
+
 
 MAX_ARGUMENTS: Final = 32
 MAX_ARGUMENT_BYTES: Final = 256

@@ -8,11 +8,10 @@ import pytest
 
 from rtui.analysis.formats.samples import read_samples
 from rtui.analysis.health.sample import Source
-from rtui.server import server_watch
 from rtui.server.browsing import BrowsingSession
-from rtui.server.browsing_status import Trouble
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.health_session import HealthSession
+from rtui.server.health.session import HealthSession, Trouble
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose
 from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster
@@ -25,7 +24,7 @@ from tests.servers import Server, running
 @pytest.fixture(autouse=True)
 def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have the server asked for what it says anyway as soon as it has answered."""
-    monkeypatch.setattr(server_watch, "REFRESH_EVERY_S", 0.02)
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
 
 
 def is_asked(session: BrowsingSession) -> bool:
@@ -108,7 +107,7 @@ async def test_another_server_at_the_address_is_no_restart(valkey: Server) -> No
         async with DelayProxy(valkey.port) as proxy:
             deployment = Deployment(target_of(valkey, port=proxy.port))
             await deployment.open()
-            health = HealthSession(deployment, clock=lambda: 1e9, report=lambda: None, registry=None)
+            health = HealthSession(deployment, Capabilities(), clock=lambda: 1e9, report=lambda: None, registry=None)
             health.begin()
             await eventually(lambda: bool(health.nodes))
             proxy.lead_to(other.port)

@@ -8,7 +8,8 @@ from rtui.analysis.health.fields import FIELDS, FieldUnit
 from rtui.analysis.health.possible import range_of
 from rtui.analysis.health.view import HealthView
 from rtui.keyspace.text.display import SafeText
-from rtui.server.health_judging import sample_of_info, wrong_with
+from rtui.server.health.info import sample_of_info
+from rtui.server.health.session import wrong_with
 
 SECTIONS = ("server", "clients", "memory", "persistence", "stats", "replication", "cluster")
 NODE = SafeText("10.0.0.5:6379")

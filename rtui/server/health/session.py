@@ -1,0 +1,402 @@
+"""How a server, or each node of a cluster, is: its samples, from the server or from a file, read as panels.
+
+What servers say in INFO is read every few seconds anyway while they are browsed. Those samples say what is wrong, and
+are what is shown first; full ones are taken only between `begin` and `end`, and kept for the session. Most of what
+reads samples is imported when they are there: the first screen does without.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from rtui.analysis.facts import Reason
+from rtui.keyspace.text.display import SafeText
+from rtui.server import guard
+from rtui.server.deployment.nodes import NODES_A_ROUND, Deployment, ServerNode, round_s
+from rtui.server.scan.page import key_count
+from rtui.server.wire.capability import Capabilities, Feature
+from rtui.server.wire.connection import Connection, State
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
+
+if TYPE_CHECKING:
+    from rtui.analysis.findings.server_comparison import NodeComparison
+    from rtui.analysis.health.panel import Panel
+    from rtui.analysis.health.sample import Sample, Source
+    from rtui.analysis.health.view import HealthView
+    from rtui.analysis.report.document import Report
+    from rtui.analysis.report.tables.table import Table
+    from rtui.registry.registry import Registry
+    from rtui.server.health.watch import HealthWatch
+    from rtui.server.wire.replies import Reply
+
+REFRESH_EVERY_S: Final = 3.0
+"""How often a server is asked what it says of itself."""
+
+MOST_OBSERVED: Final = 24
+"""Samples of what a server says anyway that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """What is wrong with a server, the gravest first."""
+
+    word: str
+    """The rule that finds it, such as `memory-near-limit`."""
+    is_error: bool
+    """Whether it is an error, not a warning."""
+    more: int = 0
+    """How many other rules find something."""
+
+
+class Health(ABC):
+    """The health of a server, or of the nodes of a cluster; `revision` grows whenever something has changed."""
+
+    file: SafeText | None = None
+    """The file of the samples and their time; None for servers that are asked."""
+
+    def __init__(self, report: Callable[[], Report | None], registry: Registry | None) -> None:
+        """`report` returns the latest figures of the keyspace."""
+        self._report, self._registry = report, registry
+        self._wrong: dict[SafeText, SafeText] = {}
+        """What is wrong with nodes, in a word."""
+        self._panels: dict[SafeText, tuple[int, Sequence[Panel]]] = {}
+        """By node, with the revision that they are of."""
+
+    @property
+    @abstractmethod
+    def revision(self) -> int:
+        """Grows with each sample, each failure, and with what is wrong."""
+
+    @property
+    @abstractmethod
+    def link(self) -> State:
+        """The connection, of a cluster to the server that the user named."""
+
+    @property
+    @abstractmethod
+    def is_cluster(self) -> bool:
+        """Whether there are several nodes, or may be."""
+
+    @property
+    @abstractmethod
+    def label(self) -> SafeText:
+        """What the user named."""
+
+    @property
+    @abstractmethod
+    def known(self) -> Mapping[SafeText, Sequence[Sample]]:
+        """The samples of each node, oldest first."""
+
+    @abstractmethod
+    def compared(self, node: SafeText) -> NodeComparison | None:
+        """What has changed since earlier samples of a node; None where there are none to compare with."""
+
+    @abstractmethod
+    def failure(self, node: SafeText | None) -> SafeText | None:
+        """Why there is no newer sample of a node, a sentence; of None for why there is none of any."""
+
+    @abstractmethod
+    def begin(self) -> None:
+        """Take samples every few seconds, from now on."""
+
+    @abstractmethod
+    def end(self) -> None:
+        """Take no more of them."""
+
+    @abstractmethod
+    def ask_now(self) -> None:
+        """Take a sample of each node now, also of what was refused before."""
+
+    @property
+    def nodes(self) -> Sequence[SafeText]:
+        """The labels of the nodes that have been asked, one for a server that is no cluster; none before the first."""
+        return tuple(self.known)
+
+    @property
+    def nodes_table(self) -> Table | None:
+        """The nodes of a cluster; None for one server."""
+        if not self.is_cluster or not self.known:
+            return None
+        from rtui.analysis.health.panel import nodes_table  # noqa: PLC0415 - as below
+
+        return nodes_table({node: samples[-1] for node, samples in self.known.items()}, self._wrong)
+
+    def asked_at_s(self, node: SafeText) -> float | None:
+        """When the last sample was taken."""
+        samples = self.known.get(node)
+        return samples[-1].at_ms / 1000 if samples else None
+
+    def first_at_s(self, node: SafeText) -> float | None:
+        """When the first sample was taken that is kept."""
+        samples = self.known.get(node)
+        return samples[0].at_ms / 1000 if samples else None
+
+    def denied(self, node: SafeText) -> Collection[Source]:
+        """What the user may not ask for, by the last sample."""
+        samples = self.known.get(node)
+        missing = samples[-1].missing if samples else {}
+        return tuple(source for source, why in missing.items() if why.reason is Reason.DENIED)
+
+    def _view(self, samples: Sequence[Sample]) -> HealthView:
+        """Return all that is known of a node."""
+        from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - as above
+        from rtui.registry.rules import RuleLevels  # noqa: PLC0415
+
+        levels = RuleLevels() if self._registry is None else self._registry.rules
+        return HealthView(tuple(samples), self._report(), self._registry, levels)
+
+    def panels(self, node: SafeText) -> Sequence[Panel]:
+        """What is known of a node, by its samples so far."""
+        from rtui.analysis.findings.server import server_health  # noqa: PLC0415 - as above
+
+        made_of, panels = self._panels.get(node, (-1, ()))
+        revision, samples = self.revision, self.known.get(node)
+        if samples and made_of != revision:
+            panels = server_health(self._view(samples)).panels
+            self._panels[node] = revision, panels
+        return panels
+
+    def warning(self, node: SafeText) -> SafeText | None:
+        """Say that the server was restarted while the samples were taken, or that another one answers."""
+        from rtui.analysis.humanize import SECOND_MS, moment, short_duration  # noqa: PLC0415 - as above
+
+        samples = self.known.get(node)
+        if not samples:
+            return None
+        view = self._view(samples)
+        last = next((span for span in reversed(view.spans) if not span.is_same_run), None)
+        if last is None:
+            return None
+        if last.is_other_server:
+            since = moment(last.after.at_ms / 1000)
+            return SafeText(f"Another server answers since {since} UTC, as after a failover: its counters are its own.")
+        uptime_s = view.number("uptime_in_seconds")
+        when = "" if uptime_s is None else f" {short_duration(int(uptime_s) * SECOND_MS)} ago"
+        return SafeText(f"The server was restarted{when}: what it counts since its start began anew.")
+
+    def sample_lines(self) -> Sequence[str]:
+        """All samples that are kept, as the lines of a file."""
+        from rtui.analysis.formats.samples import Header, header_line, sample_line  # noqa: PLC0415 - as above
+
+        found = sorted((one for samples in self.known.values() for one in samples), key=lambda one: one.at_ms)
+        header = Header(began_ms=found[0].at_ms if found else 0, server=self.label)
+        return [header_line(header), *(sample_line(one, header) for one in found)]
+
+
+class HealthSession(Health):
+    """The samples of each node since the session began, and what they say; raises nothing for servers that are lost."""
+
+    trouble: Trouble | None = None
+    """What is wrong with any of the nodes; None for nothing that is known."""
+
+    def __init__(
+        self,
+        deployment: Deployment,
+        capabilities: Capabilities,
+        *,
+        clock: Callable[[], float],
+        report: Callable[[], Report | None],
+        registry: Registry | None,
+    ) -> None:
+        """`capabilities` are those of the server that the user named; `clock` gives seconds since the epoch.
+
+        `report` returns the latest figures of the keyspace.
+        """
+        super().__init__(report, registry)
+        self._deployment, self._capabilities, self._clock = deployment, capabilities, clock
+        self.sizes: dict[str, int | None] = {}
+        """Keys of each node of a cluster by its id; None where it does not tell."""
+        self._load: dict[str, Any] = {}
+        """Memory and load of all nodes of a cluster together; empty before they were asked."""
+        self._epoch: object = None
+        """By what the home node numbers the cluster's configurations; with another one the topology is looked at."""
+        self._observed: dict[SafeText, list[Sample]] = {}
+        """The samples of what servers say anyway, by the labels of their nodes."""
+        self._revision = 0
+        self._watch: HealthWatch | None = None
+        """Takes full samples, from the first time on that somebody looks."""
+        self._asking: asyncio.Task[None] | None = None
+        self._stopped: SafeText | None = None
+        """Why no samples are taken any more."""
+
+    @property
+    def revision(self) -> int:
+        """Grows with each sample, each failure, and with what is wrong."""
+        return self._revision + (0 if self._watch is None else self._watch.revision)
+
+    @property
+    def link(self) -> State:
+        """How the connection to the server is that the user named."""
+        return self._deployment.home.link
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether there are several nodes, or may be."""
+        return self._deployment.is_cluster
+
+    @property
+    def label(self) -> SafeText:
+        """What the user named."""
+        return self._deployment.home.target.label
+
+    @property
+    def known(self) -> Mapping[SafeText, Sequence[Sample]]:
+        """What there is of each node: full samples, or else what it says anyway."""
+        if self._watch is not None:
+            full = {node.label: node.samples for node in self._watch.nodes if node.samples}
+            if full:
+                return full
+        return self._observed
+
+    @property
+    def identity(self) -> ServerIdentity:
+        """The home server, with memory and load of all nodes of a cluster together where all are known."""
+        home = self._deployment.home.server
+        return replace(home, **self._load) if self._load and self._deployment.is_cluster else home
+
+    @property
+    def pause_s(self) -> float:
+        """Seconds between two times that servers are asked what they say anyway."""
+        return round_s(REFRESH_EVERY_S, len(self.sizes))
+
+    def compared(self, _node: SafeText) -> NodeComparison | None:
+        """None: there are no earlier samples."""
+        return None
+
+    def failure(self, node: SafeText | None) -> SafeText | None:
+        """Why a node has not answered last."""
+        known = () if self._watch is None else self._watch.nodes
+        failures = (one.failure for one in known if node in (None, one.label))
+        return self._stopped or next((why for why in failures if why is not None), None)
+
+    def begin(self) -> None:
+        """Take full samples every few seconds."""
+        from rtui.server.health.watch import HealthWatch  # noqa: PLC0415 - as above
+
+        if self._watch is None:
+            self._watch = HealthWatch(self._deployment, clock=self._clock)
+        if self._asking is None:
+            self._stopped = None
+            self._asking = start_supervised(self._watch.run(), name="rtui health", failed=self._failed)
+
+    def _failed(self, error: RtuiError) -> None:
+        self._stopped = error.happened
+        self._revision += 1
+
+    def end(self) -> None:
+        """Take no more of them."""
+        if self._asking is not None:
+            self._asking.cancel()
+            self._asking = None
+
+    async def close(self) -> None:
+        """End everything."""
+        task, self._asking = self._asking, None
+        await end_task(task)
+
+    def ask_now(self) -> None:
+        """Take a sample of each node now, also of what was refused before."""
+        if self._watch is not None:
+            self._watch.ask_now()
+
+    async def refresh(self) -> None:
+        """Ask the home server for INFO; look at the topology where that tells of another configuration.
+
+        Raises ConnectionLost.
+        """
+        home = self._deployment.home
+        if self._capabilities.allows(Feature.INFO):
+            await home.refresh()
+        now = home.generation, home.server.cluster_epoch, home.server.cluster_known_nodes
+        if self._deployment.is_cluster and self._epoch not in (None, now):
+            with contextlib.suppress(ConnectFailure):
+                await self._deployment.look()
+        self._epoch = now
+
+    async def count_keys(self) -> int | None:
+        """Ask how many keys there are: of a cluster all nodes that are online, which give their memory and load, too.
+
+        Returns None where one does not tell. Raises ConnectionLost.
+        """
+        if not self._capabilities.allows(Feature.DBSIZE):
+            return None
+        if not self._deployment.is_cluster:
+            return await self._size_of(self._deployment.home)
+
+        async def ask(one: ServerNode) -> int | None:
+            with contextlib.suppress(ConnectionLost):
+                if one.connection.is_online:
+                    await one.connection.refresh()
+                    return await self._size_of(one.connection)
+            return None
+
+        nodes = await self._deployment.scanned()
+        sizes = await for_each(nodes, ask)
+        self.sizes = {one.id: size for one, size in zip(nodes, sizes, strict=True)}
+        servers = [one.connection.server for one in nodes]
+        self._load = {
+            "used_memory_bytes": _total([one.used_memory_bytes for one in servers]),
+            "maxmemory_bytes": _total([one.maxmemory_bytes or None for one in servers]),  # 0 is no limit
+            "ops_per_s": _total([one.ops_per_s for one in servers]),
+        }
+        return _total(sizes)
+
+    async def _size_of(self, connection: Connection) -> int | None:
+        (reply,) = await connection.run(guard.dbsize())
+        self._capabilities.record(Feature.DBSIZE, reply)
+        return key_count(reply)
+
+    async def observe(self) -> None:
+        """Read what the servers have said in INFO anyway, and find out what is wrong, in a thread."""
+        home = self._deployment.home
+        nodes = await self._deployment.scanned() if self._deployment.is_cluster else ()
+        said = [(one.connection.info, one.label) for one in nodes[:NODES_A_ROUND]] or [(home.info, home.target.label)]
+        at_ms = round(self._clock() * 1000)
+        for sample in await asyncio.to_thread(_samples_of, [one for one in said if one[0]], at_ms):
+            kept = self._observed.setdefault(SafeText(sample.node), [])
+            kept.append(sample)
+            del kept[:-MOST_OBSERVED]
+        for gone in self._observed.keys() - {label for _, label in said}:
+            del self._observed[gone]
+        views = {node: self._view(samples) for node, samples in self.known.items()}
+        before = self._wrong, self.trouble
+        self._wrong, self.trouble = await asyncio.to_thread(wrong_with, views)
+        if self.known is self._observed or before != (self._wrong, self.trouble):
+            self._revision += 1
+
+
+def _samples_of(said: Sequence[tuple[Mapping[str, Reply], SafeText]], at_ms: int) -> list[Sample]:
+    """Read what nodes have said in INFO; imports what that takes, in a thread."""
+    from rtui.server.health.info import sample_of_info  # noqa: PLC0415 - as above
+
+    return [sample_of_info(replies, node, at_ms) for replies, node in said]
+
+
+def wrong_with(views: Mapping[SafeText, HealthView]) -> tuple[dict[SafeText, SafeText], Trouble | None]:
+    """Return what is wrong with each node in a word, those without left out, and the gravest of all; None for nothing.
+
+    The rules that look over time judge once there are samples enough.
+    """
+    from rtui.analysis.findings.server import headline, server_findings  # noqa: PLC0415 - as above
+    from rtui.registry.rules import Severity  # noqa: PLC0415 - as above
+
+    judged = {node: server_findings(view) for node, view in views.items()}
+    found = {node: one for node, one in judged.items() if one.findings}
+    if not found:
+        return {}, None
+    worst = max(found.values(), key=lambda one: one.findings[0].severity is Severity.ERROR)
+    others = {one.rule for each in found.values() for one in each.findings} - {worst.findings[0].rule}
+    trouble = Trouble(headline(worst), worst.findings[0].severity is Severity.ERROR, len(others))
+    return {node: headline(one) for node, one in found.items()}, trouble
+
+
+def _total(parts: Sequence[int | None]) -> int | None:
+    """Return the sum; None where a part is not known."""
+    return None if None in parts else sum(part for part in parts if part is not None)
