@@ -261,10 +261,8 @@ class Judge:
         """Print what is wrong by a report and return the exit code."""
         from msgspec.structs import replace  # noqa: PLC0415 - the help must not wait for it
 
-        from rtui.analysis.findings.contents import findings  # noqa: PLC0415
+        from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
         from rtui.analysis.findings.finding import reaches  # noqa: PLC0415
-        from rtui.analysis.findings.table import doubts  # noqa: PLC0415
-        from rtui.analysis.findings.with_registry import with_registry  # noqa: PLC0415
         from rtui.analysis.report.document import CoverageKind  # noqa: PLC0415
 
         levels = None if self.registry is None else self.registry.rules
@@ -277,7 +275,7 @@ class Judge:
             reason = report.head.coverage.reason or "not every key was inspected"
             click.echo(f"rtui: the report is partial: {reason}", err=True)
         deciding = tuple(one for one in found.unjudged if reaches(one.severity, self.fail_on))
-        for why, rules in doubts(replace(found, unjudged=deciding)).items():
+        for why, rules in replace(found, unjudged=deciding).doubts.items():
             click.echo(f"rtui: not judged: {', '.join(rules)} ({why})", err=True)
         return ExitCode.UNKNOWN if is_partial or deciding else ExitCode.FINE
 

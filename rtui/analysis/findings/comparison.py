@@ -20,7 +20,6 @@ from typing import Final
 
 from rtui.analysis.findings.contents import findings, looked_at
 from rtui.analysis.findings.finding import Amount, Finding, Found, levels_of
-from rtui.analysis.findings.table import doubts, identities
 from rtui.analysis.report.comparison import LEAST_GROWTH
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.readings import Direction, FigureChange, Interval, Reading, reading
@@ -130,8 +129,8 @@ class Side:
 def compare_found(before: Side, after: Side, shared: Collection[str], levels: RuleLevels) -> FindingsComparison:
     """Compare what the rules `shared` by both sides find; the others are named as not compared."""
     was, now = before.found, after.found
-    earlier = dict(zip(identities(was), was.findings, strict=True))
-    later = dict(zip(identities(now), now.findings, strict=True))
+    earlier = dict(zip(was.identities, was.findings, strict=True))
+    later = dict(zip(now.identities, now.findings, strict=True))
     changes = {}
     for name, one in later.items():
         if one.rule in shared:
@@ -152,7 +151,7 @@ def compare_found(before: Side, after: Side, shared: Collection[str], levels: Ru
 
 def _unjudged(before: Side, after: Side) -> Iterator[str]:
     """Yield a sentence for each reason why rules could not be judged."""
-    earlier, later = doubts(before.found), doubts(after.found)
+    earlier, later = before.found.doubts, after.found.doubts
     for why in dict.fromkeys((*earlier, *later)):
         was, now = ", ".join(earlier.get(why, ())), ", ".join(later.get(why, ()))
         sides = [f"{side.when}: {rules}" for side, rules in ((before, was), (after, now)) if rules]

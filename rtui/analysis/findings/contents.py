@@ -1,150 +1,90 @@
-"""All rules that need a report alone, and what they find in one."""
+"""The rules about keys, and what they find in a report.
+
+A registry adds what the keys are for and whose they are, sets severities and parameters, and names what a report lacks.
+A report that was made with the registry has counted all keys by it. One from a file may have been made without it, or
+with another: the example keys of a namespace tell which patterns it has, but how many keys break what is expected of a
+pattern, or have a name against a rule, is not in it. The rules about that are not judged. Nor are references followed
+for a report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from functools import partial
-from heapq import nsmallest
 from typing import Final
 
-from rtui.analysis.findings.encodings import (
-    AS_HASH,
-    NULL,
-    OVER,
-    has_limited_types,
-    knows_string_lengths,
-    lengths_over,
-    strings_as_hash,
-    tiny_border,
-    tiny_strings,
-    types_without_lengths,
-)
-from rtui.analysis.findings.expiring import (
-    CLIFF,
-    LOCK_LONG,
-    LOCK_WITHOUT_TTL,
-    MIXED,
-    cliffs,
-    locks_without_ttl,
-    long_locks,
-    mixed,
-)
-from rtui.analysis.findings.finding import Basis, Draft, Finding, Found, Unjudged, Unlisted, levels_of
-from rtui.analysis.findings.keys import (
-    BIG,
-    DANGLING,
-    GROWING,
-    HOT,
-    IDLE,
-    TWIN,
-    big_keys,
-    dangling,
-    expiring_hot_keys,
-    growing_queues,
-    idle_border,
-    idle_keys,
-    knows_hot_keys,
-    twins,
-)
-from rtui.analysis.findings.names import (
-    CROSS,
-    DEPRECATED,
-    EXPECTATIONS,
-    JAVA,
-    NAMES,
-    SKEW,
-    UNREGISTERED,
-    UNUSED,
-    broken,
-    deprecated,
-    facts_missing,
-    has_java_names,
-    is_cluster,
-    is_expected,
-    java_names,
-    names,
-    patterns_unseen,
-    scattered,
-    skewed_tags,
-    unregistered,
-    unused,
-)
-from rtui.analysis.humanize import fact_name, seconds
-from rtui.analysis.report.document import ColumnState, Report
-from rtui.analysis.report.members import IDLE_EDGES_S, TTL_EDGES_S, ReferenceChecks
+from msgspec.structs import replace
+
+from rtui.analysis.findings import encodings, expiring, keys, names
+from rtui.analysis.findings.finding import Basis, Finder, Finding, Found, Unjudged, cost, judge, levels_of
+from rtui.analysis.findings.places import purpose_text
+from rtui.analysis.humanize import counted
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.members import TEXT_LIMIT, ReferenceChecks
 from rtui.analysis.report.tables.cells import so_far
-from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import RuleLevels, Severity
 
 
-@dataclass(frozen=True, slots=True)
-class Finder:
-    """What looks for the violations of one rule."""
-
-    rule: str
-    look: Callable[[Basis], Iterator[Draft]]
-    part: str = ""
-    """The part of the report that it goes by, if that may be missing: such a rule is not looked at then."""
-    facts: tuple[str, ...] = ()
-    """What has to be known of keys, by the names of columns."""
-    applies: Callable[[Basis], bool] = lambda _basis: True
-    """Whether there is what it is about; such a rule is not looked at elsewhere."""
-    lacks: str = ""
-    """Why nothing can be said elsewhere; empty where there is nothing to say, as of slots without a cluster."""
-    follows_references: bool = False
-    """Whether it looks at what following references has found, not at the report."""
+def _knows(*facts: str) -> Callable[[Basis], str]:
+    """Return what says why the first of these columns is not known, by its name."""
+    return lambda basis: basis.why_unknown(*facts)
 
 
-def _facts_of(rule: str) -> tuple[str, ...]:
-    """Return the fact that an expectation is about."""
-    return ({"type": "type", "ttl": "ttl", "size": "memory", "length": "length"}[rule.partition("-")[0]],)
+def _strings_unknown(basis: Basis) -> str:
+    return basis.why_unknown("type", "ttl", "memory", "length") or encodings.string_lengths_unknown(basis)
 
 
-NO_EARLIER: Final = "there is no earlier report to compare with (--since)"
-NO_COUNTERS: Final = "the server counts no accesses (an LFU policy or HOTKEYS)"
-
-FINDERS: Final = (
-    Finder(CLIFF, cliffs, facts=("ttl",)),
-    Finder(MIXED, mixed, facts=("ttl",)),
-    Finder(LOCK_WITHOUT_TTL, locks_without_ttl, facts=("ttl",)),
-    Finder(LOCK_LONG, long_locks, facts=("ttl",)),
-    Finder(BIG, big_keys, facts=("type",)),
-    Finder(SKEW, skewed_tags),
-    Finder(CROSS, scattered, applies=is_cluster),
-    Finder(JAVA, java_names, applies=has_java_names),
+FINDERS: Final[tuple[Finder[Basis], ...]] = (
+    Finder(expiring.CLIFF, expiring.cliffs, _knows("ttl")),
+    Finder(expiring.MIXED, expiring.mixed, _knows("ttl")),
+    Finder(expiring.LOCK_WITHOUT_TTL, expiring.locks_without_ttl, _knows("ttl")),
+    Finder(expiring.LOCK_LONG, expiring.long_locks, expiring.long_unknown),
+    Finder(keys.BIG, keys.big_keys, keys.sizes_unknown),
+    Finder(names.SKEW, names.skewed_tags, names.shares_unknown),
+    Finder(names.CROSS, names.scattered, applies=names.is_cluster),
+    Finder(names.JAVA, names.java_names, applies=names.has_java_names),
     Finder(
-        GROWING,
-        growing_queues,
-        facts=("type", "length"),
-        applies=lambda basis: basis.before is not None,
-        lacks=NO_EARLIER,
+        keys.GROWING,
+        keys.growing_queues,
+        _knows("type", "length"),
+        lambda basis: basis.before is not None,
+        lacks="there is no earlier report to compare with (--since)",
     ),
-    Finder(NULL, tiny_strings, facts=("type", "ttl", "length")),
-    Finder(AS_HASH, strings_as_hash, facts=("type", "ttl", "memory", "length")),
-    Finder(OVER, lengths_over, facts=("type", "encoding", "length"), applies=has_limited_types),
+    Finder(encodings.NULL, encodings.tiny_strings, encodings.tiny_unknown),
+    Finder(encodings.AS_HASH, encodings.strings_as_hash, _strings_unknown),
+    Finder(encodings.OVER, encodings.lengths_over, encodings.lengths_unknown, encodings.has_limited_types),
     Finder(
-        HOT,
-        expiring_hot_keys,
-        facts=("ttl",),
-        applies=knows_hot_keys,
-        lacks=NO_COUNTERS,
+        keys.HOT,
+        keys.expiring_hot_keys,
+        _knows("ttl"),
+        keys.knows_hot_keys,
+        lacks="the server counts no accesses (an LFU policy or HOTKEYS)",
     ),
-    Finder(IDLE, idle_keys, facts=("idle",)),
-    *(Finder(rule, partial(broken, rule), "registry", _facts_of(rule)) for rule in EXPECTATIONS),
-    Finder(UNREGISTERED, unregistered, "registry"),
-    Finder(UNUSED, unused, "registry"),
-    Finder(DEPRECATED, deprecated, "registry"),
-    *(Finder(rule, partial(names, rule), "naming") for rule in NAMES),
-    Finder(DANGLING, dangling, follows_references=True),
-    Finder(TWIN, twins, follows_references=True),
+    Finder(keys.IDLE, keys.idle_keys, keys.idle_unknown),
+    *(
+        Finder(rule, partial(names.broken, rule), partial(names.expected_unknown, rule), part="registry")
+        for rule in names.EXPECTATIONS
+    ),
+    Finder(names.UNREGISTERED, names.unregistered, part="registry"),
+    Finder(names.UNUSED, names.unused, names.patterns_unseen, part="registry"),
+    Finder(names.DEPRECATED, names.deprecated, part="registry"),
+    *(
+        Finder(rule, partial(names.against, rule), partial(names.name_rule_off, rule), part="naming")
+        for rule in names.NAMES
+    ),
+    Finder(keys.DANGLING, keys.dangling, keys.references_left, lambda basis: basis.references is not None),
+    Finder(keys.TWIN, keys.twins, keys.references_left, lambda basis: basis.references is not None),
 )
-"""All of them."""
 
 MOST_PLACES: Final = 20
 """Findings of one rule that are listed, the most costly ones."""
 
-RULE_WAS_OFF: Final = "the report was made with a registry in which the rule is off"
+MOST_PURPOSES: Final = 3
+"""Patterns that are told of one finding."""
+
+_TEXT: Final = 120
 
 
 def findings(
@@ -162,135 +102,98 @@ def findings(
     the `most_places` most costly are listed, None for all.
     """
     basis = Basis(report, levels_of(report) if levels is None else levels, before, references)
-    found: list[Finding] = []
-    unlisted: list[Unlisted] = []
-    unjudged: list[Unjudged] = []
-    checked = [finder for finder in FINDERS if _is_looked_at(finder, basis)]
-    for finder in checked:
-        severity = basis.severity(finder.rule)
-        doubt = _doubt(finder, basis)
-        if doubt:
-            unjudged.append(Unjudged(finder.rule, severity, doubt))
-        drafts = list(finder.look(basis))
-        if most_places is not None and len(drafts) > most_places:
-            unlisted.append(Unlisted(finder.rule, severity, len(drafts) - most_places))
-            drafts = nsmallest(most_places, drafts, key=_cost)
-        found += [draft.make() for draft in drafts]
-    found.sort(key=_cost)
-    return Found(
-        tuple(found),
-        tuple(unlisted),
-        tuple(unjudged),
-        tuple(finder.rule for finder in checked),
-        notes=tuple(_notes(checked, basis)),
+    found = judge(_with_parts(report), basis, basis.levels, in_doubt=True, most_places=most_places)
+    return replace(
+        found,
+        findings=tuple(sorted(found.findings, key=cost)),
+        notes=tuple(_goes_by(basis)) if keys.BIG in found.checked else (),
         so_far=SafeText(so_far(report.head.coverage)),
     )
 
 
-def looked_at(report: Report, levels: RuleLevels | None = None) -> frozenset[str]:
+def _with_parts(report: Report) -> Iterator[Finder[Basis]]:
+    """Yield the finders for which a report has the part that they go by."""
+    return (one for one in FINDERS if not one.part or getattr(report.summary, one.part) is not None)
+
+
+def looked_at(report: Report, levels: RuleLevels) -> frozenset[str]:
     """Return the rules that a report alone has what they are about of, without those that are off."""
-    basis = Basis(report, levels_of(report) if levels is None else levels)
-    return frozenset(finder.rule for finder in FINDERS if _is_looked_at(finder, basis))
+    basis = Basis(report, levels)
+    return frozenset(
+        one.rule for one in _with_parts(report) if one.applies(basis) and levels.severity(one.rule) is not Severity.OFF
+    )
 
 
-def _is_looked_at(finder: Finder, basis: Basis) -> bool:
-    """Whether a rule is not off, and the report has what it is about."""
-    has_part = not finder.part or getattr(basis.report.summary, finder.part) is not None
-    if finder.follows_references and basis.references is None:
-        return False
-    return has_part and finder.applies(basis) and basis.severity(finder.rule) is not Severity.OFF
-
-
-def _doubt(finder: Finder, basis: Basis) -> SafeText:
-    """Return why a report does not suffice for a rule, without a full stop; empty where it does."""
-    if finder.rule in EXPECTATIONS and not is_expected(finder.rule, basis):
-        return SafeText("")
-    for fact in finder.facts:
-        if not basis.knows(fact):
-            return _why_unknown(fact, basis)
-    if "idle" in finder.facts and basis.is_of_replicas:
-        return SafeText("replicas were asked, which do not know what clients read on the primary")
-    special = _DOUBTS.get(finder.rule)
-    if special is not None and (why := special(basis)):
-        return SafeText(why)
-    return _lengths_missing(finder.rule, basis) or _border_missing(finder.rule, basis)
-
-
-def _why_unknown(fact: str, basis: Basis) -> SafeText:
-    """Return why a fact is not known of any key."""
-    column = basis.report.head.columns[fact]
-    reason = f": {column.reason}" if column.reason else ""
-    return SafeText(f"{fact_name(fact)} is {_STATES.get(column.state, column.state)}{reason}")
-
-
-def _sizes_unknown(basis: Basis) -> str:
-    """Return why nothing is known of how large keys are; one of memory and length suffices."""
-    return "" if basis.knows("memory") or basis.knows("length") else _why_unknown("memory", basis)
-
-
-def _notes(checked: Sequence[Finder], basis: Basis) -> Iterator[SafeText]:
-    """Yield what rules go by that go by less than they might."""
+def _goes_by(basis: Basis) -> Iterator[SafeText]:
+    """Yield what the rule about big keys goes by, where that is less than it might."""
     for known, other in (("memory", "length"), ("length", "memory")):
-        if any(one.rule == BIG for one in checked) and basis.knows(known) and not basis.knows(other):
-            yield SafeText(f"{BIG} goes by {known}: {_why_unknown(other, basis)}")
+        if basis.knows(known) and (why := basis.why_unknown(other)):
+            yield SafeText(f"{keys.BIG} goes by {known}: {why}")
 
 
-def _references_left(basis: Basis) -> str:
-    failure = "" if basis.references is None else basis.references.failure
-    return f"not all references were followed: {failure}" if failure else ""
+def with_registry(found: Found, report: Report, registry: Registry | None) -> Found:
+    """Return findings with purposes and owners, and the rules that the report does not suffice for."""
+    if registry is None:
+        return found
+    unjudged = list(_unjudged(found, report, registry))
+    if not (registry.entries or unjudged):
+        return found
+    entries = {display_text(entry.pattern.text, limit=TEXT_LIMIT): entry for entry in reversed(registry.entries)}
+    return replace(
+        found,
+        findings=tuple(_explained(one, registry, entries) for one in found.findings),
+        unjudged=(*found.unjudged, *unjudged),
+        checked=(*found.checked, *(one.rule for one in unjudged)),
+        notes=(*found.notes, *_notes(report, entries)),
+    )
 
 
-def _shares_unknown(basis: Basis) -> str:
-    is_filtered = basis.report.head.scope.is_filtered
-    return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
+def _explained(one: Finding, registry: Registry, entries: dict[SafeText, Entry]) -> Finding:
+    lines = tuple(line for line in _purposes(one, registry, entries) if line not in one.evidence)
+    return replace(one, evidence=(*one.evidence, *lines)) if lines else one
 
 
-def _name_rule_off(rule: str, basis: Basis) -> str:
-    naming = basis.report.summary.naming
-    return "" if naming is None or any(one.rule == rule for one in naming.rules) else RULE_WAS_OFF
+def _purposes(one: Finding, registry: Registry, entries: dict[SafeText, Entry]) -> Iterator[SafeText]:
+    if one.pattern:
+        entry = entries.get(SafeText(one.pattern))
+        if entry is not None and (text := purpose_text(entry.purpose, entry.owner)):
+            yield text
+        return
+    found = dict.fromkeys(registry.matcher.match_page(list(one.example_keys)))
+    known = [registry.entries[index] for index in found if index >= 0]
+    for entry in [entry for entry in known if entry.purpose or entry.owner][:MOST_PURPOSES]:
+        pattern = display_text(entry.pattern.text, limit=_TEXT)
+        yield SafeText(f"{pattern}: {purpose_text(entry.purpose, entry.owner)}")
 
 
-_DOUBTS: Final[dict[str, Callable[[Basis], str]]] = {
-    BIG: _sizes_unknown,
-    DANGLING: _references_left,
-    TWIN: _references_left,
-    SKEW: _shares_unknown,
-    UNUSED: patterns_unseen,
-    **{rule: partial(facts_missing, rule) for rule in EXPECTATIONS},
-    **{rule: partial(_name_rule_off, rule) for rule in NAMES},
-}
-"""By rule, why a report does not suffice although it has the facts that the rule goes by; empty where it does."""
+def _unjudged(found: Found, report: Report, registry: Registry) -> Iterator[Unjudged]:
+    """Yield the rules about parts that the report does not have, and about references that nobody followed."""
+    references = [reference for entry in registry.entries for reference in entry.references]
+    part_missing = "the report was made without a registry" if report.summary.registry is None else names.RULE_WAS_OFF
+    followed = {keys.DANGLING: bool(references), keys.TWIN: any(one.twin is not None for one in references)}
+    for finder in FINDERS:
+        severity, is_set = registry.rules.severity(finder.rule), registry.rules.is_set(finder.rule)
+        if severity is Severity.OFF or finder.rule in found.checked:
+            continue
+        if finder.part and (registry.entries or (is_set and finder.part == "naming")):
+            if getattr(report.summary, finder.part) is None:
+                yield Unjudged(finder.rule, severity, SafeText(part_missing))
+        elif followed.get(finder.rule):
+            yield Unjudged(
+                finder.rule, severity, SafeText("references were not followed; rtui check follows them on the server")
+            )
+        elif finder.lacks and is_set:
+            yield Unjudged(finder.rule, severity, SafeText(finder.lacks))
 
 
-def _lengths_missing(rule: str, basis: Basis) -> SafeText:
-    """Return which lengths a rule goes by that the report does not have."""
-    if rule in (NULL, AS_HASH) and not knows_string_lengths(basis):
-        return SafeText("the report does not have lengths by pattern, as those of older versions")
-    if rule == OVER and (kinds := types_without_lengths(basis)):
-        return SafeText(
-            f"the report does not have lengths of type {', '.join(display(one, limit=40) for one in kinds)}"
+def _notes(report: Report, entries: dict[SafeText, Entry]) -> Iterator[SafeText]:
+    """Yield what is to know where the report was made with another registry."""
+    made_with = report.summary.registry
+    if made_with is None:
+        return
+    missing = len(set(entries) - {SafeText(entry.pattern) for entry in made_with.entries})
+    if missing:
+        are = "is" if missing == 1 else "are"
+        yield SafeText(
+            f"{counted(missing, 'pattern')} of the registry {are} not judged: the report was made with another registry"
         )
-    return SafeText("")
-
-
-def _border_missing(rule: str, basis: Basis) -> SafeText:
-    """Return up to where the report tells times apart, if a parameter of the rule is beyond."""
-    if rule == IDLE and idle_border(basis) is None:
-        return SafeText(f"reports tell idle times up to {seconds(IDLE_EDGES_S[-1])} apart; set days to less")
-    if rule == NULL and tiny_border(basis.number(NULL, "left")) is None:
-        return SafeText(f"reports tell times to live up to {seconds(TTL_EDGES_S[-1])} apart; set left to less")
-    if rule == LOCK_LONG and basis.number(LOCK_LONG, "longest") > TTL_EDGES_S[-1] * 1000:
-        return SafeText(f"reports tell times to live up to {seconds(TTL_EDGES_S[-1])} apart; set longest to less")
-    return SafeText("")
-
-
-_STATES: Final = {
-    ColumnState.DENIED: "denied",
-    ColumnState.UNSUPPORTED: "not known to this server",
-    ColumnState.NOT_ASKED: "not asked",
-}
-
-
-def _cost(one: Finding | Draft) -> tuple[bool, float, float]:
-    """Return what findings are sorted by: most bytes first, then without bytes, most keys first."""
-    return one.memory is None, -(one.memory.value if one.memory else 0), -(one.keys.value if one.keys else 0)

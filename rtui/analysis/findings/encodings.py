@@ -119,10 +119,11 @@ class _Saving(NamedTuple):
     saved: float
 
 
-def knows_string_lengths(basis: Basis) -> bool:
-    """Whether the report has lengths of strings by pattern, if there are any."""
+def string_lengths_unknown(basis: Basis) -> str:
+    """Return why the lengths of strings by pattern are not known, if there are strings."""
     stats = basis.report.summary.root.stats
-    return stats.strings is not None or STRING.name not in dict(stats.types)
+    is_known = stats.strings is not None or STRING.name not in dict(stats.types)
+    return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
 
 
 def strings_as_hash(basis: Basis) -> Iterator[Draft]:
@@ -253,6 +254,15 @@ def tiny_border(left_ms: float) -> int | None:
     return next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s * 1000 >= left_ms), None)
 
 
+def tiny_unknown(basis: Basis) -> str:
+    """Return why it is not known which strings are tiny and live long."""
+    if why := basis.why_unknown("type", "ttl", "length") or string_lengths_unknown(basis):
+        return why
+    is_told = tiny_border(basis.number(NULL, "left")) is not None
+    edge = humanize.seconds(TTL_EDGES_S[-1])
+    return "" if is_told else f"reports tell times to live up to {edge} apart; set left to less"
+
+
 def _others_mean(found: StringReport) -> float | None:
     """Return the mean length of those that are not tiny; None where these are not the most."""
     others = found.asked_keys - found.tiny_keys
@@ -312,11 +322,13 @@ def has_limited_types(basis: Basis) -> bool:
     return not basis.knows("type") or any(one.name in _LARGE for one in basis.report.summary.types)
 
 
-def types_without_lengths(basis: Basis) -> tuple[bytes, ...]:
-    """Return the types with a compact encoding that have enough keys, but not one whose length is known."""
+def lengths_unknown(basis: Basis) -> str:
+    """Return which types with a compact encoding have enough keys, but not one whose length is known."""
     fewest = basis.number(OVER, "keys")
     limited = (one for one in basis.report.summary.types if one.name in _LARGE and one.lengths is None)
-    return tuple(one.name for one in limited if plain(one.stats.keys) >= fewest)
+    names = [display(one.name, limit=40) for one in limited if plain(one.stats.keys) >= fewest]
+    why = basis.why_unknown("type", "encoding", "length")
+    return why or (f"the report does not have lengths of type {', '.join(names)}" if names else "")
 
 
 def lengths_over(basis: Basis) -> Iterator[Draft]:

@@ -150,6 +150,13 @@ def long_locks(basis: Basis) -> Iterator[Draft]:
         yield Draft(keys, None, partial(_long_locks, basis, path, keys, longest_s, first))
 
 
+def long_unknown(basis: Basis) -> str:
+    """Return why it is not known which locks live too long."""
+    is_beyond = basis.number(LOCK_LONG, "longest") > TTL_EDGES_S[-1] * 1000
+    why = f"reports tell times to live up to {humanize.seconds(TTL_EDGES_S[-1])} apart; set longest to less"
+    return basis.why_unknown("ttl") or (why if is_beyond else "")
+
+
 def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: float, first: int) -> Finding:
     def is_long(node: Node) -> bool:
         return node.stats.ttl is not None and sum(map(plain, node.stats.ttl[first + 1 :])) == node.stats.keys

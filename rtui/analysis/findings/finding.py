@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -17,9 +19,13 @@ from rtui.analysis.query.behind import Behind, keys_of
 from rtui.analysis.report.document import ColumnState, Node, Report
 from rtui.analysis.report.members import Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
-from rtui.analysis.report.tables.table import AtLeast, Cell
+from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
+
+if TYPE_CHECKING:
+    from rtui.analysis.health.sample import Source
+    from rtui.analysis.health.view import HealthView
 
 
 class Amount(Struct, frozen=True):
@@ -146,6 +152,34 @@ def of_namespace(
     )
 
 
+def of_server(
+    view: HealthView,
+    rule: str,
+    title: str,
+    *,
+    command: str,
+    where: str = "",
+    memory: float | None = None,
+    keys: Amount | None = None,
+    behind: Behind | None = None,
+    evidence: Iterable[str] = (),
+    example_keys: tuple[bytes, ...] = (),
+) -> Finding:
+    """Return a finding about a server; texts are safe, `where` is the node unless given, `command` a redis-cli line."""
+    return Finding(
+        rule=rule,
+        severity=view.levels.severity(rule),
+        title=SafeText(title),
+        where=SafeText(f"{view.latest.node} {where}".strip()),
+        keys=keys,
+        memory=None if memory is None else Amount(round(memory)),
+        find_behind=lambda: behind,
+        find_command=lambda: SafeText(command),
+        evidence=tuple(map(SafeText, evidence)),
+        example_keys=example_keys,
+    )
+
+
 def levels_of(report: Report) -> RuleLevels:
     """Return the severities and parameters that a report was made with; what is not known here is left out."""
     severities: dict[str, Severity] = {}
@@ -161,8 +195,12 @@ def levels_of(report: Report) -> RuleLevels:
     return RuleLevels(severities, parameters)
 
 
-_NOTHING: Final = frozenset({ColumnState.DENIED, ColumnState.UNSUPPORTED, ColumnState.NOT_ASKED})
-"""The states of columns of which nothing is known."""
+_UNKNOWN: Final = {
+    ColumnState.DENIED: "denied",
+    ColumnState.UNSUPPORTED: "not known to this server",
+    ColumnState.NOT_ASKED: "not asked",
+}
+"""The states of columns of which nothing is known, in words."""
 
 
 class Draft(NamedTuple):
@@ -202,8 +240,15 @@ class Basis:
 
     def knows(self, fact: str) -> bool:
         """Whether a fact is known of some keys, by the name of its column."""
-        column = self.report.head.columns.get(fact)
-        return column is None or column.state not in _NOTHING
+        return not self.why_unknown(fact)
+
+    def why_unknown(self, *facts: str) -> str:
+        """Return why the first of some facts that is not known of any key is not; empty where all are known."""
+        for fact in facts:
+            column = self.report.head.columns.get(fact)
+            if column is not None and (state := _UNKNOWN.get(column.state)) is not None:
+                return f"{humanize.fact_name(fact)} is {state}{f': {column.reason}' if column.reason else ''}"
+        return ""
 
     def severity(self, rule: str) -> Severity:
         """Return how much violations of a rule matter."""
@@ -251,6 +296,32 @@ class Found(Struct, frozen=True):
     """How a sentence about all of them ends where not every key was seen; empty where they were."""
 
     @property
+    def identities(self) -> tuple[str, ...]:
+        """What tells each finding from the others, also in a later report: its rule and place."""
+        seen = Counter[str]()
+        names = []
+        for one in self.findings:
+            name = f"{one.rule} {one.where}"
+            seen[name] += 1
+            names.append(name if seen[name] == 1 else f"{name} #{seen[name]}")
+        return tuple(names)
+
+    @property
+    def doubts(self) -> dict[SafeText, list[str]]:
+        """The rules that could not be judged, by why."""
+        by_why: dict[SafeText, list[str]] = {}
+        for one in self.unjudged:
+            by_why.setdefault(one.why, []).append(one.rule)
+        return by_why
+
+    @property
+    def remarks(self) -> str:
+        """Places beyond the most costly ones, and rules that could not be judged."""
+        parts = [f"{humanize.counted(one.places, 'more place')} of {one.rule}" for one in self.unlisted]
+        parts += [f"not judged: {', '.join(rules)}, since {why}" for why, rules in self.doubts.items()]
+        return "; ".join([*parts, *self.notes])
+
+    @property
     def judged(self) -> tuple[str, ...]:
         """The rules that the report suffices for."""
         doubtful = {one.rule for one in self.unjudged}
@@ -265,3 +336,82 @@ def reaches(severity: Severity, least: Severity) -> bool:
     """Whether one severity is another or above it."""
     order = list(Severity)
     return order.index(severity) >= order.index(least)
+
+
+B = TypeVar("B")
+"""What rules go by: a `Basis` of keys, the `HealthView` of a server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finder(Generic[B]):
+    """Looks for what breaks one rule."""
+
+    rule: str
+    look: Callable[[B], Iterable[Draft | Finding]]
+    doubt: Callable[[B], str] = lambda _basis: ""
+    """Why the rule can't be judged, or not in full, without a full stop; empty where it can."""
+    applies: Callable[[B], bool] = lambda _basis: True
+    """Whether there is what the rule is about, such as replicas; it is not looked at elsewhere."""
+    part: str = ""
+    """The part of a report that the rule goes by, if that may be missing."""
+    lacks: str = ""
+    """Why nothing can be said where it does not apply; empty where there is nothing to say."""
+    word: str = ""
+    """For a title what is wrong with a server: `fragmented`."""
+    source: Source | None = None
+    """The source of what a rule about servers goes by."""
+    needs_more: bool = False
+    """Whether it takes samples over time, settings or a report, without which a server may break it unseen."""
+
+
+def judge(
+    finders: Iterable[Finder[B]], basis: B, levels: RuleLevels, *, in_doubt: bool, most_places: int | None = None
+) -> Found:
+    """Return what the finders find that apply and are not off, in their order; with `in_doubt` also those in doubt.
+
+    Of each rule the `most_places` most costly findings are listed, None for all.
+    """
+    findings: list[Finding] = []
+    unlisted, unjudged, checked = [], [], []
+    for finder in finders:
+        severity = levels.severity(finder.rule)
+        if severity is Severity.OFF or not finder.applies(basis):
+            continue
+        checked.append(finder.rule)
+        if doubt := finder.doubt(basis):
+            unjudged.append(Unjudged(finder.rule, severity, SafeText(doubt)))
+            if not in_doubt:
+                continue
+        drafts = list(finder.look(basis))
+        if most_places is not None and len(drafts) > most_places:
+            unlisted.append(Unlisted(finder.rule, severity, len(drafts) - most_places))
+            drafts = nsmallest(most_places, drafts, key=cost)
+        findings += [one.make() if isinstance(one, Draft) else one for one in drafts]
+    return Found(tuple(findings), tuple(unlisted), tuple(unjudged), tuple(checked))
+
+
+def cost(one: Finding | Draft) -> tuple[bool, float, float]:
+    """Return what findings are sorted by: most bytes first, then without bytes, most keys first."""
+    return one.memory is None, -(one.memory.value if one.memory else 0), -(one.keys.value if one.keys else 0)
+
+
+def server_rule(
+    rule: str,
+    look: Callable[[HealthView], Iterable[Finding]],
+    word: str,
+    fields: tuple[str, ...] = (),
+    source: Source | None = None,
+    *,
+    applies: Callable[[HealthView], bool] = lambda _view: True,
+    needs_more: bool = False,
+) -> Finder[HealthView]:
+    """Return the finder of a rule about servers that can't be judged without these fields of INFO, and their source."""
+
+    def doubt(view: HealthView) -> str:
+        lacking = [name for name in fields if name not in view.latest.info]
+        if source is None or (not lacking and source not in view.latest.missing):
+            return ""
+        what = f"{lacking[0]}:" if lacking else f"{source} is"
+        return f"{what} {cell_reason(view.unknown(source, *lacking))}"
+
+    return Finder(rule, look, doubt, applies, word=word, source=source, needs_more=needs_more)

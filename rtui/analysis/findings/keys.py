@@ -63,6 +63,11 @@ def big_keys(basis: Basis) -> Iterator[Draft]:
         )
 
 
+def sizes_unknown(basis: Basis) -> str:
+    """Return why nothing is known of how large keys are; one of memory and length suffices."""
+    return basis.why_unknown("type") or (basis.why_unknown("memory") if not basis.knows("length") else "")
+
+
 def _big(
     basis: Basis,
     kind: bytes,
@@ -148,6 +153,17 @@ def idle_border(basis: Basis) -> int | None:
     """Return the first border of idle times that is not below the days of the rule; None where none is."""
     days_s = basis.number(IDLE, "days") * DAY_S
     return next((at for at, edge_s in enumerate(IDLE_EDGES_S) if edge_s >= days_s), None)
+
+
+def idle_unknown(basis: Basis) -> str:
+    """Return why it is not known which keys are unused."""
+    if why := basis.why_unknown("idle"):
+        return why
+    if basis.is_of_replicas:
+        return "replicas were asked, which do not know what clients read on the primary"
+    if idle_border(basis) is None:
+        return f"reports tell idle times up to {humanize.seconds(IDLE_EDGES_S[-1])} apart; set days to less"
+    return ""
 
 
 def _idle(node: Node, first: int) -> Figure | None:
@@ -269,6 +285,12 @@ def twins(basis: Basis) -> Iterator[Draft]:
     for one in () if basis.references is None else basis.references.unlike:
         keys = Amount(one.broken, at_least=_may_be_more(basis, one))
         yield Draft(keys, None, partial(_unlike, basis, one, keys))
+
+
+def references_left(basis: Basis) -> str:
+    """Return why not all references were followed."""
+    failure = "" if basis.references is None else basis.references.failure
+    return f"not all references were followed: {failure}" if failure else ""
 
 
 def _may_be_more(basis: Basis, one: CheckedReference) -> bool:

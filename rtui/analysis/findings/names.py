@@ -25,7 +25,6 @@ from rtui.analysis.findings.places import (
     purpose_text,
     scan_line,
 )
-from rtui.analysis.humanize import fact_name
 from rtui.analysis.query.behind import Behind, step_of, tag_keys, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of
@@ -75,6 +74,12 @@ def java_names(basis: Basis) -> Iterator[Draft]:
 
 SKEW: Final = "tag-skew"
 CROSS: Final = "cross-slot"
+
+
+def shares_unknown(basis: Basis) -> str:
+    """Return why nothing is known of shares of all keys."""
+    is_filtered = basis.report.head.scope.is_filtered
+    return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
 
 
 def skewed_tags(basis: Basis) -> Iterator[Draft]:
@@ -160,6 +165,8 @@ NAMES: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family
 UNREGISTERED: Final = "key-unregistered"
 UNUSED: Final = "pattern-unused"
 DEPRECATED: Final = "pattern-deprecated"
+
+RULE_WAS_OFF: Final = "the report was made with a registry in which the rule is off"
 
 MOST_EXAMPLES: Final = 3
 _NAME_LIMIT: Final = 120
@@ -360,24 +367,22 @@ def patterns_unseen(basis: Basis) -> str:
     return next((why for entry in _without_keys(basis) if (why := _why_unseen(basis, entry))), "")
 
 
-def is_expected(rule: str, basis: Basis) -> bool:
-    """Whether any pattern expects what a rule is about."""
-    found = basis.report.summary.registry
-    return found is not None and any(one.rule == rule for entry in found.entries for one in entry.expectations)
-
-
-def facts_missing(rule: str, basis: Basis) -> str:
+def expected_unknown(rule: str, basis: Basis) -> str:
     """Return of which patterns it is not known of every key whether it breaks an expectation; empty where it is."""
-    found, lacking = basis.report.summary.registry, []
-    for entry in () if found is None else found.entries:
-        for one in entry.expectations:
-            is_counted = one.keys is not None and not isinstance(one.keys, Estimate)
-            is_lacking = one.known_keys < entry.inspected_keys and (one.keys is None or is_counted)
-            if one.rule == rule and is_lacking:
-                lacking.append(display_text(entry.pattern, limit=_NAME_LIMIT))
-    fact = fact_name(_FACTS[rule.partition("-")[0]])
+    found, fact = basis.report.summary.registry, _FACTS[rule.partition("-")[0]]
+    expected = (
+        [(entry, one) for entry in found.entries for one in entry.expectations if one.rule == rule] if found else []
+    )
+    if not expected:
+        return ""
+    lacking = [
+        display_text(entry.pattern, limit=_NAME_LIMIT)
+        for entry, one in expected
+        if one.known_keys < entry.inspected_keys and not isinstance(one.keys, Estimate)
+    ]
     more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-    return f"{fact} is not known of every key of {lacking[0]}{more}" if lacking else ""
+    why = f"{humanize.fact_name(fact)} is not known of every key of {lacking[0]}{more}" if lacking else ""
+    return basis.why_unknown(fact) or why
 
 
 def unregistered(basis: Basis) -> Iterator[Draft]:
@@ -445,7 +450,7 @@ def _small_unregistered(
     )
 
 
-def names(rule: str, basis: Basis) -> Iterator[Draft]:
+def against(rule: str, basis: Basis) -> Iterator[Draft]:
     """Find the namespaces and registered patterns with keys whose names break one rule."""
     found = basis.report.summary.naming
     for one in () if found is None else found.rules:
@@ -488,6 +493,12 @@ def _against(rule: str, place: NamePlace) -> bytes | None:
     """Return the glob for names that break a rule, where one can tell and tells so of all examples."""
     glob = _WITH.get(rule)
     return glob if glob is not None and place.examples and all(map(Matcher(glob), place.examples)) else None
+
+
+def name_rule_off(rule: str, basis: Basis) -> str:
+    """Return why a report that was made with a registry says nothing of a rule about names."""
+    naming = basis.report.summary.naming
+    return "" if naming is None or any(one.rule == rule for one in naming.rules) else RULE_WAS_OFF
 
 
 def _place_name(place: NamePlace) -> SafeText:

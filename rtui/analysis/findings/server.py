@@ -6,10 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final
 
+from msgspec.structs import replace as with_fields
+
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings import server_durability, server_keys, server_load, server_memory
-from rtui.analysis.findings.finding import Finding, Found, Unjudged
-from rtui.analysis.findings.server_finding import ServerFinder
+from rtui.analysis.findings import server_durability, server_keys, server_load
+from rtui.analysis.findings.finding import Found, judge
 from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
 from rtui.analysis.health.clients_panel import clients_panel
 from rtui.analysis.health.fields import FIELDS
@@ -22,7 +23,7 @@ from rtui.analysis.health.sample import Source
 from rtui.analysis.health.settings import configuration_panel
 from rtui.analysis.health.slow_panel import BIG_SLOW, slow_panel
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import Unit, cell_reason
+from rtui.analysis.report.tables.table import Unit
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import Severity
 
@@ -68,16 +69,11 @@ def _with_impossible(panel: Panel, view: HealthView) -> Panel:
     return replace(panel, notes=(*panel.notes, *notes)) if notes else panel
 
 
-FINDERS: Final = (
-    *server_durability.FINDERS,
-    *server_memory.FINDERS,
-    *server_load.FINDERS,
-    *server_keys.FINDERS,
-)
-"""All of them; of those of one severity the first is what a title says."""
+FINDERS: Final = {
+    finder.rule: finder for finder in (*server_durability.FINDERS, *server_load.FINDERS, *server_keys.FINDERS)
+}
+"""By rule; of those of one severity the first is what a title says."""
 
-_WORDS: Final = {finder.rule: SafeText(finder.word) for finder in FINDERS}
-_RANKS: Final = {finder.rule: rank for rank, finder in enumerate(FINDERS)}
 _STATES: Final = {Severity.ERROR: State.BAD, Severity.WARN: State.WATCH, Severity.OFF: State.PLAIN}
 
 
@@ -102,31 +98,10 @@ def server_findings(view: HealthView) -> Found:
     A rule is not looked at where there is nothing that it is about, such as a replica; where the server does not tell
     what it goes by, it is named as not judged.
     """
-    checked = [one for one in FINDERS if view.levels.severity(one.rule) is not Severity.OFF and one.applies(view)]
-    found: list[Finding] = []
-    unjudged = []
-    for finder in checked:
-        doubt = _doubt(finder, view)
-        if doubt:
-            unjudged.append(Unjudged(finder.rule, view.levels.severity(finder.rule), doubt))
-        else:
-            found += finder.look(view)
-    return Found(tuple(sorted(found, key=_rank)), (), tuple(unjudged), tuple(finder.rule for finder in checked))
-
-
-def _rank(one: Finding) -> tuple[bool, int]:
-    return one.severity is not Severity.ERROR, _RANKS[one.rule]
-
-
-def _doubt(finder: ServerFinder, view: HealthView) -> SafeText:
-    """Return why a rule can't be judged, without a full stop; empty where it can."""
-    if finder.source is None:
-        return SafeText("")
-    lacking = [name for name in finder.fields if name not in view.latest.info]
-    if not lacking and finder.source not in view.latest.missing:
-        return SafeText("")
-    why: Unknown = view.unknown(finder.source, *lacking)
-    return SafeText(f"{finder.source} is {cell_reason(why)}" if not lacking else f"{lacking[0]}: {cell_reason(why)}")
+    found = judge(FINDERS.values(), view, view.levels, in_doubt=False)
+    ranks = list(FINDERS)
+    order = sorted(found.findings, key=lambda one: (one.severity is not Severity.ERROR, ranks.index(one.rule)))
+    return with_fields(found, findings=tuple(order))
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +129,9 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
     lines = []
     for rule, line_id, title in _COUNTED.get(panel.id, ()):
         if rule in found.checked:
-            finder = next(one for one in FINDERS if one.rule == rule)
             broken = [one for one in found.findings if one.rule == rule]
             is_judged = rule not in {one.rule for one in found.unjudged}
-            value = len(broken) if is_judged else view.unknown(finder.source or Source.INFO_SERVER)
+            value = len(broken) if is_judged else view.unknown(FINDERS[rule].source or Source.INFO_SERVER)
             about = About(_joined(one.title for one in broken[1:MOST_SAID]), "none", rule)
             lines.append(Lines(view, Source.INFO_SERVER).given(line_id, title, Unit.COUNT, value, about))
     return replace(panel, lines=(*panel.lines, *lines))
@@ -165,7 +139,7 @@ def _with_counts(panel: Panel, view: HealthView, found: Found) -> Panel:
 
 def headline(found: Found) -> SafeText:
     """Return in a word or two what is wrong with a server, the worst; empty where nothing is."""
-    return _WORDS[found.findings[0].rule] if found.findings else SafeText("")
+    return SafeText(FINDERS[found.findings[0].rule].word) if found.findings else SafeText("")
 
 
 def judged(panel: Panel, found: Found) -> Panel:

@@ -20,7 +20,7 @@ from rtui.analysis.health.view import HealthView
 from rtui.analysis.report.readings import FigureChange, Reading, reading
 from rtui.keyspace.text.display import SafeText
 
-_NEEDS_MORE: Final = frozenset(one.rule for one in FINDERS if one.needs_more)
+_NEEDS_MORE: Final = frozenset(one.rule for one in FINDERS.values() if one.needs_more)
 _ONE_SAMPLE: Final = "one side has a single sample, so rules that look over time are compared on neither"
 _NO_REPORT: Final = "rules that go by a report of the keys are not compared: there is none of then"
 

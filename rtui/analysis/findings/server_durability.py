@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.finding import Finding
-from rtui.analysis.findings.server_finding import ServerFinder, of_server
+from rtui.analysis.findings.finding import Finding, of_server, server_rule
 from rtui.analysis.health.persistence_panel import (
     FAILING,
     FORK,
@@ -216,41 +215,47 @@ def _can_tell_backlog(view: HealthView) -> bool:
 _REPLICATION: Final = Source.INFO_REPLICATION
 
 FINDERS: Final = (
-    ServerFinder(
+    server_rule(
         CLUSTER,
         failing_cluster,
         "cluster fails",
         ("cluster_state",),
         Source.CLUSTER_INFO,
-        lambda view: view.number("cluster_enabled") == 1,
+        applies=lambda view: view.number("cluster_enabled") == 1,
     ),
-    ServerFinder(
+    server_rule(
         NODES,
         nodes_down,
         "node down",
         (),
         Source.CLUSTER_NODES,
-        lambda view: view.number("cluster_enabled") == 1 and _has_asked(view, Source.CLUSTER_NODES),
+        applies=lambda view: view.number("cluster_enabled") == 1 and _has_asked(view, Source.CLUSTER_NODES),
     ),
-    ServerFinder(
+    server_rule(
         SENTINELS,
         failing_sentinels,
         "Sentinels",
         (),
         Source.SENTINELS,
-        lambda view: _has_asked(view, Source.SENTINELS),
+        applies=lambda view: _has_asked(view, Source.SENTINELS),
     ),
-    ServerFinder(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, is_replica),
-    ServerFinder(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
-    ServerFinder(
-        MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, lambda view: not is_replica(view)
+    server_rule(BROKEN, broken, "replication down", ("master_link_status",), _REPLICATION, applies=is_replica),
+    server_rule(FAILING, failing, "not saved", ("rdb_last_bgsave_status",), Source.INFO_PERSISTENCE),
+    server_rule(
+        MISSING, missing, "no replica", ("connected_slaves",), _REPLICATION, applies=lambda view: not is_replica(view)
     ),
-    ServerFinder(LAGGING, lagging, "replica behind", (), _REPLICATION, _is_primary_with_replicas),
-    ServerFinder(
-        BACKLOG, short_backlog, "backlog", ("repl_backlog_size",), _REPLICATION, _can_tell_backlog, needs_more=True
+    server_rule(LAGGING, lagging, "replica behind", (), _REPLICATION, applies=_is_primary_with_replicas),
+    server_rule(
+        BACKLOG,
+        short_backlog,
+        "backlog",
+        ("repl_backlog_size",),
+        _REPLICATION,
+        applies=_can_tell_backlog,
+        needs_more=True,
     ),
-    ServerFinder(FORK, slow_fork, "slow fork", ("latest_fork_usec",), Source.INFO_STATS),
-    ServerFinder(
+    server_rule(FORK, slow_fork, "slow fork", ("latest_fork_usec",), Source.INFO_STATS),
+    server_rule(
         HUGE_PAGES,
         huge_pages,
         "huge pages",

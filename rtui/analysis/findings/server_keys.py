@@ -8,10 +8,9 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock, locks
-from rtui.analysis.findings.finding import Amount, Finding
+from rtui.analysis.findings.finding import Amount, Finding, of_server, server_rule
 from rtui.analysis.findings.keys import HOT as HOT_KEY
 from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
-from rtui.analysis.findings.server_finding import ServerFinder, of_server
 from rtui.analysis.findings.server_load import slow_groups
 from rtui.analysis.health.memory_panel import Eviction, eviction
 from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
@@ -208,10 +207,10 @@ def _has_report(view: HealthView) -> bool:
 
 
 FINDERS: Final = (
-    ServerFinder(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
-    ServerFinder(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
-    ServerFinder(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_knows_hot_keys, needs_more=True),
-    ServerFinder(
+    server_rule(EVICTS, evicts_lasting, "evicts locks", applies=_has_report, needs_more=True),
+    server_rule(BIG_SLOW, slow_big_keys, "slow big key", applies=_has_report, needs_more=True),
+    server_rule(HOT_EXPIRING, expiring_hot_keys, "hot key expires", applies=_knows_hot_keys, needs_more=True),
+    server_rule(
         CLIFF_LOAD,
         cliff_load,
         "expiry",

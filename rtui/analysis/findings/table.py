@@ -1,11 +1,14 @@
-"""The findings as a table, for screens and files."""
+"""The findings as a table, for screens and files; also with what became of each since an earlier report."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Final
+
+from rtui.analysis.findings.comparison import FindingChange, FindingFate, FindingsComparison
 from rtui.analysis.findings.finding import Finding, Found
-from rtui.analysis.humanize import counted
-from rtui.analysis.report.tables.table import Column, Row, Table, Unit
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis.report.tables.changes import change_cell, change_column
+from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit
 
 COLUMNS = (
     Column("severity", "", Unit.TEXT, 5, "How much it matters: a warning or an error"),
@@ -23,8 +26,8 @@ def findings_table(found: Found) -> Table:
         "What is wrong",
         COLUMNS,
         tuple(map(_row, found.findings)),
-        identities(found),
-        note=remarks(found),
+        found.identities,
+        note=found.remarks,
         tells_by_subject=True,
     )
 
@@ -34,27 +37,56 @@ def _row(one: Finding) -> Row:
     return one.severity.value, one.title, memory, keys, one.rule
 
 
-def identities(found: Found) -> tuple[str, ...]:
-    """Return what tells each finding from the others, also in a later report: its rule and place."""
-    seen: dict[str, int] = {}
-    names = []
-    for one in found.findings:
-        name = f"{one.rule} {one.where}"
-        number = seen[name] = seen.get(name, 0) + 1
-        names.append(name if number == 1 else f"{name} #{number}")
-    return tuple(names)
+MOST_GONE: Final = 20
+"""Findings that are gone which are listed, the most costly ones."""
+
+_SINCE: Final = Column("since", "since", Unit.TEXT, 5, "What became of it since the earlier report")
+
+_WORDS: Final = {
+    FindingFate.NEW: "new",
+    FindingFate.MAYBE_NEW: "new?",
+    FindingFate.GREW: "grew",
+    FindingFate.SHRANK: "less",
+    FindingFate.MAYBE_GONE: "gone?",
+    FindingFate.GONE: "gone",
+}
+"""What is said of a finding; nothing where it is as before, or that can't be told."""
 
 
-def remarks(found: Found) -> str:
-    """Return what is not in the list: places beyond the most costly ones, and rules that could not be judged."""
-    parts = [f"{counted(one.places, 'more place')} of {one.rule}" for one in found.unlisted]
-    parts += [f"not judged: {', '.join(rules)}, since {why}" for why, rules in doubts(found).items()]
-    return "; ".join([*parts, *found.notes])
+def gone(compared: FindingsComparison) -> dict[str, Finding]:
+    """Return the most costly findings that only the earlier report has, by what tells them from others."""
+    fates = (FindingFate.GONE, FindingFate.MAYBE_GONE)
+    found = [(name, one.finding) for name, one in compared.changes.items() if one.fate in fates]
+    return dict(found[:MOST_GONE])
 
 
-def doubts(found: Found) -> dict[SafeText, list[str]]:
-    """Return the rules that could not be judged, by why."""
-    by_why: dict[SafeText, list[str]] = {}
-    for one in found.unjudged:
-        by_why.setdefault(one.why, []).append(one.rule)
-    return by_why
+def compared_table(found: Found, compared: FindingsComparison) -> Table:
+    """Return the findings with how their bytes and keys have changed, then those that are gone."""
+    table, changes = findings_table(found), compared.changes
+    names = found.identities
+    rows = [_compared_row(row, changes.get(name)) for row, name in zip(table.rows, names, strict=True)]
+    went = gone(compared)
+    rows += [_gone_row(changes[name]) for name in went]
+    columns = []
+    for column in COLUMNS:
+        columns.append(column)
+        if column.id == "severity":
+            columns.append(_SINCE)
+        elif column.id in ("memory", "keys"):
+            columns.append(change_column(column))
+    return replace(table, columns=tuple(columns), rows=tuple(rows), subjects=(*names, *went))
+
+
+def _compared_row(row: Row, change: FindingChange | None) -> Row:
+    severity, title, memory, keys, rule = row
+    if change is None:
+        return severity, "", title, memory, None, keys, None, rule
+    word = _WORDS.get(change.fate, "")
+    return severity, word, title, memory, change_cell(change.memory), keys, change_cell(change.keys), rule
+
+
+def _gone_row(change: FindingChange) -> Row:
+    one, is_certain = change.finding, change.fate is FindingFate.GONE
+    now: Cell = 0 if is_certain else None
+    changed: list[Cell] = [change_cell(figure) if is_certain else None for figure in (change.memory, change.keys)]
+    return one.severity.value, _WORDS[change.fate], one.title, now, changed[0], now, changed[1], one.rule

@@ -36,7 +36,6 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rtui import __version__
 from rtui.analysis.findings.finding import Finding, Found, reaches
-from rtui.analysis.findings.table import identities
 from rtui.analysis.formats.csv_and_json import csv_text
 from rtui.analysis.report.document import CoverageKind, Head, Report
 from rtui.keyspace.text.display import display_text
@@ -123,7 +122,7 @@ def _results(
 ) -> list[dict[str, Any]]:
     return [
         _result(one, name, checked, lines.get(one.pattern, server), kind)
-        for one, name in zip(found.findings, identities(found), strict=True)
+        for one, name in zip(found.findings, found.identities, strict=True)
     ]
 
 

@@ -11,7 +11,6 @@ from typing import Any, Final
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.finding import Amount, Finding, Found
-from rtui.analysis.findings.table import doubts
 from rtui.analysis.formats.comparison import head_text
 from rtui.analysis.formats.markdown import code, escaped
 from rtui.analysis.report.document import Report
@@ -51,7 +50,7 @@ def _ending(found: Found) -> Iterator[str]:
     """Yield the lines that say how much was found, and by which rules."""
     for rest in found.unlisted:
         yield f"not listed: {humanize.counted(rest.places, 'more place')} of {rest.rule}, all less costly"
-    for why, rules in doubts(found).items():
+    for why, rules in found.doubts.items():
         yield f"not judged: {', '.join(rules)} ({why})"
     for note in found.notes:
         yield f"note: {note}"

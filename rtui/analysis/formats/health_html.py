@@ -14,7 +14,6 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison
-from rtui.analysis.findings.table import doubts
 from rtui.analysis.formats.compared_health import cell_of, change_of
 from rtui.analysis.formats.comparison import judgement_lines
 from rtui.analysis.formats.findings import summary
@@ -120,7 +119,7 @@ def _node_parts(one: NodePage, prefix: str) -> Iterator[Markup]:
 
 def _findings(found: Found, prefix: str) -> Markup:
     """Return what is wrong, each with why, what to do and where to look; then what could not be judged."""
-    rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in doubts(found).items()]
+    rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
     rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
     return element(
         "section",

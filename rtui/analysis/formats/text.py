@@ -9,7 +9,6 @@ from typing import Final
 
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.finding import Found
-from rtui.analysis.findings.table import remarks
 from rtui.analysis.formats.markdown import shown_tables
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.contents import about, headline
@@ -65,7 +64,7 @@ class _Page:
 
     def _findings(self, found: Found) -> Iterator[str]:
         """Yield what is wrong, a paragraph each: in a column, sentences would be cut."""
-        if not found.findings and not remarks(found):
+        if not found.findings and not found.remarks:
             return
         yield ""
         yield "What is wrong"
@@ -73,8 +72,8 @@ class _Page:
             size = "" if one.memory is None else one.memory.size()
             before = self._display.text(f"  {one.severity:<5}  {size:>10}  ")
             yield from self._paragraph(self._display.text(f"{one.title} ({one.rule})", limit=4096), before=before)
-        if remarks(found):
-            yield from self._paragraph(self._display.text(remarks(found), limit=4096), before="  ")
+        if found.remarks:
+            yield from self._paragraph(self._display.text(found.remarks, limit=4096), before="  ")
 
     def _paragraph(self, text: str, before: str = "") -> list[str]:
         """Return a text in lines, with `before` in front of the first and as much space before the others."""

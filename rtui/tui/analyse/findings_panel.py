@@ -8,10 +8,9 @@ from typing import Final
 
 from textual.geometry import Size
 
-from rtui.analysis.findings.compared_table import compared_table
 from rtui.analysis.findings.comparison import FindingFate, FindingsComparison
 from rtui.analysis.findings.finding import Finding, Found
-from rtui.analysis.findings.table import COLUMNS, doubts, findings_table
+from rtui.analysis.findings.table import COLUMNS, compared_table, findings_table
 from rtui.analysis.formats.compared_findings import change_words
 from rtui.analysis.humanize import counted
 from rtui.analysis.query.behind import Behind
@@ -205,6 +204,6 @@ def _rules_lines(found: Found, size: Size) -> list[Line]:
         (Span(literal("The rules that were looked at"), Role.STRONG),),
         *paragraph(names, size.width - 2, Role.MUTED),
     ]
-    for why, rules in doubts(found).items():
+    for why, rules in found.doubts.items():
         lines += paragraph(SafeText(f"{', '.join(rules)} could not be judged: {why}."), size.width - 2, Role.WARN)
     return lines

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 from textual.dom import DOMNode
 from textual.worker import Worker
 
-from rtui.analysis.findings.compared_table import gone
-from rtui.analysis.findings.table import identities
+from rtui.analysis.findings.table import gone
 from rtui.analysis.report.document import Report
 from rtui.tui.kit.command_screen import Work
 
@@ -46,7 +45,7 @@ class LatestFindings:
     def listed(self) -> dict[str, Finding]:
         """The findings that are shown, by what tells each from others, in their order; last those that are gone."""
         if self._listed[0] != self.revision or self.found is None:
-            shown = {} if self.found is None else dict(zip(identities(self.found), self.found.findings, strict=True))
+            shown = {} if self.found is None else dict(zip(self.found.identities, self.found.findings, strict=True))
             self._listed = self.revision, shown | ({} if self.compared is None else gone(self.compared))
         return self._listed[1]
 
@@ -70,8 +69,7 @@ class LatestFindings:
 
     def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
         from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415 - when the panel is shown
-        from rtui.analysis.findings.contents import findings  # noqa: PLC0415
-        from rtui.analysis.findings.with_registry import with_registry  # noqa: PLC0415
+        from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
 
         found = with_registry(findings(report, self.levels, before), report, self.registry)
         return found, None if before is None else compare_findings(before, report, self.levels)

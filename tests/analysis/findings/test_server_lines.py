@@ -52,7 +52,7 @@ def test_every_rule_has_a_line_that_shows_what_it_has_found() -> None:
     others = {"settings": {"disable-thp": "yes"}, "sentinels": (SentinelView("a"),)}
     known = shown(*(made_sample(30 * at, **primary, **others) for at in range(3)), report=report)
     known |= shown(made_sample(role="slave", master_link_status="up"))
-    assert known >= {finder.rule for finder in FINDERS}
+    assert known >= {finder.rule for finder in FINDERS.values()}
 
 
 def test_a_line_counts_what_its_rule_has_found() -> None:

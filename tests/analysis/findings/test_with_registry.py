@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from rtui.analysis.findings.contents import findings
+from rtui.analysis.findings.contents import findings, with_registry
 from rtui.analysis.findings.finding import Found
 from rtui.analysis.findings.table import findings_table
-from rtui.analysis.findings.with_registry import with_registry
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import RegistryReport
 from rtui.keyspace.text.display import HOSTILE

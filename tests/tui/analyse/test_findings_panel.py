@@ -14,7 +14,7 @@ from textual.geometry import Size
 
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.finding import Found
-from rtui.analysis.findings.table import COLUMNS, findings_table, identities
+from rtui.analysis.findings.table import COLUMNS, findings_table
 from rtui.analysis.report.document import Report
 from rtui.registry.rules import RULES, RuleLevels, Severity
 from rtui.server.kept_reports import KeptReports
@@ -153,7 +153,7 @@ def test_what_could_not_be_judged_is_said() -> None:
 def test_what_is_said_fits(make: Any, size: Size) -> None:
     report = make()
     found = found_in(report)
-    for name in identities(found):
+    for name in found.identities:
         lines = texts(report, state_of(report, subject=name), size)
         assert 0 < len(lines) <= size.height
         assert all(len(line) <= size.width for line in lines)
@@ -164,16 +164,16 @@ def test_what_is_said_fits(make: Any, size: Size) -> None:
 def test_each_finding_has_a_name_of_its_own() -> None:
     found = found_in(made_report())
     twice = Found((*found.findings, *found.findings), (), (), found.checked)
-    names = identities(twice)
+    names = twice.identities
     assert len(set(names)) == len(names)
-    assert names[: len(found.findings)] == identities(found)
+    assert names[: len(found.findings)] == found.identities
 
 
 @given(st.integers(0, 9), st.integers(0, 200), st.integers(0, 30))
 def test_any_place_of_the_detail_can_be_clicked(row: int, x: int, y: int) -> None:
     report = made_report()
     state = state_of(report)
-    state = replace(state, subject=identities(found_in(report))[row])
+    state = replace(state, subject=found_in(report).identities[row])
     lines = texts(report, state, Size(120, 14))
     is_query = y < len(lines) and lines[y].strip().startswith("query")
     assert (PANEL.behind(report, state, Size(120, 14), x, y) is not None) is is_query
