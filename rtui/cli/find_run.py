@@ -20,9 +20,9 @@ from rtui.cli.report_run import ConnectionWatch, Interrupts, ProgressBar, say_wh
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.ending_signals import EndedBySignal
-from rtui.server.find import LIMIT_REACHED, FindRun
 from rtui.server.options import FindOptions
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.run import LIMIT_REACHED, KeySearch
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
@@ -44,7 +44,7 @@ OFF: Final = 1.25
 class Forecast:
     """When a search will be over by its speed so far: said once it is known, and again where it turns out otherwise."""
 
-    def __init__(self, run: FindRun, now_s: float) -> None:
+    def __init__(self, run: KeySearch, now_s: float) -> None:
         """`now_s` and other times are seconds of one monotonic clock; the search begins now."""
         self._run, self._began_s = run, now_s
         self._due_s = now_s + FORECAST_S
@@ -117,14 +117,14 @@ async def run_find(
     task = asyncio.current_task()
     assert task is not None  # noqa: S101 - a coroutine runs in one
     deployment = Deployment(target, log)
-    run: FindRun | None = None
+    run: KeySearch | None = None
     say_why_it_waits(deployment.home, partial(click.echo, err=True))
     with Interrupts(task.cancel) as interrupts:
         try:
             await deployment.open()
             deployment.require_replicas()
-            run = FindRun(deployment, query, options)
-            await run.prepare()
+            run = KeySearch(deployment, query, options)
+            await run.preparation.prepare()
             _say_cost(run)
             interrupts.stop = partial(run.control.stop, SafeText("it was interrupted"))
             watch = ConnectionWatch(deployment.home, run.control.stop)
@@ -144,7 +144,7 @@ async def run_find(
     return Result(notes, failure, interrupts.sent)
 
 
-async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Interrupts) -> None:
+async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: Interrupts) -> None:
     """Run the search, and write what it finds now and then; what is sorted at the end."""
     running, loop = asyncio.create_task(run.run(), name="rtui search"), asyncio.get_running_loop()
     forecast = Forecast(run, loop.time())
@@ -166,9 +166,9 @@ async def _write_while_running(run: FindRun, output: FoundKeys, interrupts: Inte
     output.write(run.matches.drain())
 
 
-def _say_cost(run: FindRun) -> None:
+def _say_cost(run: KeySearch) -> None:
     """Say on standard error what the search of a large keyspace asks, and what it costs where commands are billed."""
-    plan, ahead = run.plan, run.ahead
+    plan, ahead = run.preparation.plan, run.preparation.ahead
     if plan is not None and ahead is not None and (run.preparation.size or 0) >= LARGE:
         sentence = plan.sentence(replace(ahead, seconds=None))
         click.echo(f"rtui: {sentence[:1].upper()}{sentence[1:]}.", err=True)
@@ -176,7 +176,7 @@ def _say_cost(run: FindRun) -> None:
         click.echo(f"rtui: {run.preparation.bill}.", err=True)
 
 
-def summary(run: FindRun) -> SafeText:
+def summary(run: KeySearch) -> SafeText:
     """Return how many keys there are, and why they may be not all: `≥ 1,204 keys; the search is incomplete, …`."""
     count, listed, limit = run.count, run.matches.listed, run.options.limit
     progress, why = run.progress, run.control.stop_reason

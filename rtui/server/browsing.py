@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from rtui.server.facts.references import KeyReferences
     from rtui.server.kept_column import KeptColumn
     from rtui.server.key_column import KeyColumn
-    from rtui.server.key_search import Search
+    from rtui.server.search.search import Search
 
 
 class BrowsingSession:

@@ -22,9 +22,9 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import FindRun
 from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.search.run import KeySearch
 from rtui.server.wire.supervised_tasks import end_task, start_supervised
 
 FACTS: Final = {
@@ -83,7 +83,7 @@ class KeyColumn:
         self._fact = FACTS[sort]
         self._suspended = suspended
         options = FindOptions(store.separators.values, columns=(self._fact,), limit=2 * self.of + 1_000, pace=pace)
-        self._run = FindRun(deployment, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
+        self._run = KeySearch(deployment, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
 
     @property
     def failure(self) -> SafeText | None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
     from rtui.server.analysis_session import Analysed, AnalysisSession
-    from rtui.server.key_search import Search
+    from rtui.server.search.search import Search
 
 NEARLY_SAME: Final = 0.01
 """Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
@@ -110,8 +110,8 @@ class KeyspaceQuestions:
         why_not = None if rows is None else rows.why_not(query, order)
         if rows is not None and why_not is None:
             from rtui.analysis.query.places import PlaceError  # noqa: PLC0415 - when it is wanted
-            from rtui.server.find_preparation import shards_of  # noqa: PLC0415
-            from rtui.server.rows_search import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
+            from rtui.server.search.preparation import shards_of  # noqa: PLC0415
+            from rtui.server.search.rows import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
 
             separators, link = self._passes.store.separators, self._deployment.home
             with contextlib.suppress(PlaceError):  # a search of the server says what is wrong
@@ -124,8 +124,8 @@ class KeyspaceQuestions:
                 )
                 return self._search
         from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
-        from rtui.server.find import FindRun  # noqa: PLC0415
-        from rtui.server.key_search import LISTED, TOP_LISTED, KeySearch  # noqa: PLC0415
+        from rtui.server.search.run import KeySearch  # noqa: PLC0415
+        from rtui.server.search.search import LISTED, TOP_LISTED  # noqa: PLC0415
 
         all_keys = self._passes.over_all_keys
         store, stamp = all_keys.store, all_keys.stamp
@@ -140,8 +140,14 @@ class KeyspaceQuestions:
             pace=self._passes.control.pace,
         )
         held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
-        run = FindRun(self._deployment, query, options, held=held, held_at_s=at_s, clock=self._clock)
-        self._search = KeySearch(run, self._suspended_by_search, why_not)
+        self._search = KeySearch(
+            *(self._deployment, query, options),
+            held=held,
+            held_at_s=at_s,
+            suspended=self._suspended_by_search,
+            note=why_not,
+            clock=self._clock,
+        )
         return self._search
 
     def rows_with(self, fact: Fact) -> PassRows | None:

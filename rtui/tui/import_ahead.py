@@ -26,7 +26,7 @@ AHEAD: Final = (
     "rtui.server.profiles",
     "rtui.server.recent",
     "rtui.tui.connect.places",
-    "rtui.server.key_search",
+    "rtui.server.search.run",
     "rtui.tui.find.screen",
     "rtui.tui.finding",
     "rtui.tui.browse.tree_figures",

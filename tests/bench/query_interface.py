@@ -19,7 +19,7 @@ from typing import Final
 
 from textual.keys import _character_to_key
 
-from rtui.server.key_search import Stage as SearchStage
+from rtui.server.search.search import Stage as SearchStage
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.goto.screen import GotoScreen

@@ -27,11 +27,11 @@ from rtui.cli.find_run import Forecast
 from rtui.cli.main import run
 from rtui.keyspace.text.display import display, quoted
 from rtui.server.ending_signals import ENDING
-from rtui.server.find import FindRun
 from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.search.run import KeySearch
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query
@@ -314,7 +314,7 @@ class Going:
 
 def said_of(going: Going, **seconds: float) -> list[str | None]:
     """What is said of a search that has got to these fractions after so many seconds."""
-    forecast = Forecast(cast("FindRun", going), 100.0)
+    forecast = Forecast(cast("KeySearch", going), 100.0)
     sentences: list[str | None] = []
     for name, fraction in seconds.items():
         going.fraction = fraction
@@ -342,7 +342,7 @@ def test_a_search_that_ends_early_is_not_forecast_to_its_end() -> None:
 
 
 def test_nothing_is_forecast_where_cursors_have_no_place() -> None:
-    forecast = Forecast(cast("FindRun", Going(None)), 0.0)
+    forecast = Forecast(cast("KeySearch", Going(None)), 0.0)
     assert forecast.due(60.0) is None
 
 

@@ -15,11 +15,11 @@ from rtui.analysis.query.parsing import parse
 from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
 from rtui.server.browsing import BrowsingSession
-from rtui.server.key_search import Stage
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.savepoint import GOES_ON
+from rtui.server.search.search import Stage
 from rtui.server.wire.capability import Feature, Verdict
 from rtui.server.wire.connection import Lost, Online
 from rtui.server.wire.errors import ConnectFailure

@@ -18,13 +18,13 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
 from rtui.server.facts.preview.page import PreviewKind
-from rtui.server.find import FindRun
-from rtui.server.find_preparation import UnansweredTermError
-from rtui.server.key_search import Stage
 from rtui.server.options import FindOptions
 from rtui.server.overview import SLOT_SAMPLE_KEYS
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.preparation import UnansweredTermError
+from rtui.server.search.run import KeySearch
+from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster, cluster_of
@@ -99,12 +99,12 @@ async def test_a_search_on_one_node_scans_no_other(cluster: TestCluster, tmp_pat
     with Recorder(first.server) as asked, Recorder(other.server) as not_asked:
         async with deployed(target_of(other.server)) as deployment:
             for line in (f"node:{first.server.host}:{first.server.port}", "shard:1", "slot:0-5460 type:string"):
-                run = FindRun(deployment, parse(line), FindOptions())
+                run = KeySearch(deployment, parse(line), FindOptions())
                 await run.run()
                 assert {one.key for one in run.matches.kept} == wanted
                 assert run.mark is Mark.EXACT
                 assert run.notes == ()
-            run = FindRun(deployment, parse("node:10.9.9.9:1"), FindOptions())
+            run = KeySearch(deployment, parse("node:10.9.9.9:1"), FindOptions())
             await run.run()
             assert isinstance(run.failure, UnansweredTermError)
     assert {one.argv[2:4] for one in asked.commands if one.name == "SCAN"} > {(b"COUNT", b"1")}
@@ -119,7 +119,7 @@ async def test_names_that_are_globs_are_found_on_the_nodes_of_their_slots(cluste
     async with deployed(target_of(cluster.members[1].server)) as deployment:
         for number, name in enumerate(named):
             for more in ("", " ttl:none type:string"):
-                run = FindRun(deployment, parse(name.decode() + more), FindOptions())
+                run = KeySearch(deployment, parse(name.decode() + more), FindOptions())
                 await run.run()
                 wanted = {name, *(b"job%d:x" % int(digit) for digit in str(number))}
                 assert {one.key for one in run.matches.kept} == wanted

@@ -18,9 +18,7 @@ from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts
-from rtui.server.find import FindRun
 from rtui.server.inspection.report_head import ON_DISK_NOTE, SAMPLED_NOTE
-from rtui.server.key_search import KeySearch, Stage
 from rtui.server.options import AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import ATTEMPTS, PLACES
@@ -29,6 +27,8 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.search.run import KeySearch
+from rtui.server.search.search import Stage
 from rtui.server.wire.replies import Reply
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
@@ -66,10 +66,10 @@ async def reported(server: FakeServer, **options: Any) -> Report:
     return run.report
 
 
-async def found(server: FakeServer, query: str) -> FindRun:
+async def found(server: FakeServer, query: str) -> KeySearch:
     """A search that has ended well."""
     async with connected(server.target) as connection:
-        run = FindRun(Deployment.over(connection), parse(query), FindOptions(pace=Pace.FULL))
+        run = KeySearch(Deployment.over(connection), parse(query), FindOptions(pace=Pace.FULL))
         await run.run()
         assert run.progress.state is ScanState.DONE, run.progress.reason
     return run
@@ -304,8 +304,7 @@ async def test_a_report_says_first_what_it_costs_where_commands_are_billed(
 
 async def test_a_search_says_first_what_it_costs_and_a_screen_asks() -> None:
     async with Upstash(KEYS) as server, connected(server.target) as connection:
-        run = FindRun(Deployment.over(connection), parse("ttl:none"), FindOptions(pace=Pace.FULL))
-        search = KeySearch(run)
+        search = KeySearch(Deployment.over(connection), parse("ttl:none"), FindOptions(pace=Pace.FULL))
         search.prepare()
         await eventually(lambda: search.stage is Stage.ASKING)
         before = len(server.asked)

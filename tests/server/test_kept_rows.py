@@ -13,11 +13,11 @@ from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import key_slot
 from rtui.server.analysis_session import AnalysisSession
 from rtui.server.browsing import BrowsingSession
-from rtui.server.key_search import Stage
 from rtui.server.options import BrowseOptions
-from rtui.server.rows_search import RowsSearch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.rows import RowsSearch
+from rtui.server.search.search import Stage
 from rtui.server.wire.connection import Online
 from rtui.table.schema import keys_of
 from tests.clusters import TestCluster

@@ -8,8 +8,8 @@ import pytest
 
 from rtui.analysis.humanize import Mark
 from rtui.keyspace.text.display import SafeText
-from rtui.server.key_search import Stage
 from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
 from tests.snapshots.test_screens import Compare, app, doing
 from tests.tui.fixed_search import FixedSearch

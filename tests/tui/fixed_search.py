@@ -12,9 +12,8 @@ from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.key_search import LISTED, Stage
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.run_control import RunControl
+from rtui.server.search.search import LISTED, Search, Stage
 from rtui.server.wire.connection import Online, State
 from rtui.server.wire.errors import RtuiError
 
@@ -36,27 +35,28 @@ def record_of(number: int, key: bytes, asked_at_s: float) -> KeyRecord:
     )
 
 
-class FixedSearch:
-    """What `Search` promises, from attributes that tests set."""
+class FixedSearch(Search):
+    """A search whose attributes tests set."""
+
+    stage: Stage = Stage.OVER
+    plan: SafeText | None = None
+    kept: Sequence[KeyRecord] = ()
+    count: int = 0
+    mark: Mark = Mark.EXACT
+    progress: Progress = Progress(ScanState.DONE, 1.0)
+    cost: Cost = Cost(commands=312, keys=5_260, bytes_in=180_224, bytes_out=11_264, server_us=8_400)
+    link: State = Online()
+    failure: RtuiError | None = None
+    notes: tuple[SafeText, ...] = ()
 
     def __init__(
         self, query: Query, columns: Sequence[Fact], order: Order | None, names: Sequence[bytes], at_s: float
     ) -> None:
-        self.query, self.columns, self.order = query, tuple(columns), order
-        self.control = RunControl()
+        super().__init__(query, order, columns, LISTED)
         passing = NameFilter(query, Separators((b":",))).keep(list(names))
-        self.kept: Sequence[KeyRecord] = [record_of(number, key, at_s) for number, key in enumerate(passing)]
-        self.limit = LISTED
+        self.kept = [record_of(number, key, at_s) for number, key in enumerate(passing)]
         self.count = len(self.kept)
-        self.mark = Mark.EXACT
-        self.stage = Stage.OVER
-        self.plan: SafeText | None = None
         self.progress = Progress(ScanState.DONE, 1.0, len(names))
-        self.cost = Cost(commands=312, keys=5_260, bytes_in=180_224, bytes_out=11_264, server_us=8_400)
-        self.link: State = Online()
-        self.failure: RtuiError | None = None
-        self.notes: tuple[SafeText, ...] = ()
-        self.as_of_s: float | None = None
         self.changes = 0
         self.begun = self.closed = False
 
@@ -72,9 +72,8 @@ class FixedSearch:
         self.stage = Stage.RUNNING
         self.changes += 1
 
-    def sorts_at_once(self, order: Order | None) -> bool:
-        """As a search of a server."""
-        return False
+    async def _work(self) -> None:
+        """Nothing is searched."""
 
     async def close(self) -> None:
         self.closed = True

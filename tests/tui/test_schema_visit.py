@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtui.server.key_search import Stage
+from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.find.screen import FindScreen

@@ -19,7 +19,7 @@ from msgspec import structs
 from rtui.keyspace.slots import key_slot
 from rtui.server.facts.preview.page import Meaning
 from rtui.server.kept_reports import KeptReports
-from rtui.server.key_search import Stage
+from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.value_view import ValueView

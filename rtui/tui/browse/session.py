@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.server.analysis_session import Analysed, AnalysisSource
     from rtui.server.facts.references import KeyReferences
     from rtui.server.health.session import Health
-    from rtui.server.key_search import Search
+    from rtui.server.search.search import Search
 
 
 class KeyWeights(Protocol):

@@ -9,8 +9,8 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark, counted
 from rtui.analysis.query.query import Problem
 from rtui.keyspace.text.display import SafeText
-from rtui.server.key_search import Search, Stage
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.search import Search, Stage
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, FoundRows
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose
 from rtui.tui.kit.status_lines import (

@@ -21,7 +21,7 @@ from rtui.analysis.report.document import KeyRecord
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.natural import natural
-from rtui.server.key_search import Search
+from rtui.server.search.search import Search
 
 
 @dataclass(frozen=True, slots=True)

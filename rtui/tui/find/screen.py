@@ -18,10 +18,10 @@ from rtui.analysis.query.matches import Order
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
-from rtui.server.key_search import Search, Stage
 from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.search.search import Search, Stage
 from rtui.server.wire.target import Target
 from rtui.tui.find import find_lines
 from rtui.tui.find.commands import FIND_COMMANDS

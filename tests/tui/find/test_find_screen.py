@@ -14,8 +14,8 @@ from rtui.analysis.humanize import Mark, moment
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.natural import natural
-from rtui.server.key_search import Stage
 from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.search.search import Stage
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.choice import SwitchScreen

@@ -12,8 +12,8 @@ from rtui.analysis.humanize import Mark
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.files import rows_folder
-from rtui.server.key_search import Stage
 from rtui.server.options import BrowseOptions
+from rtui.server.search.search import Stage
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.key_search import Stage
+from rtui.server.search.search import Stage
 from rtui.server.wire.secret import Secret
 from rtui.tui.find.screen import FindScreen
 from tests.monitor import Recorder

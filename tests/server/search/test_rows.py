@@ -21,14 +21,13 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.natural import natural
 from rtui.keyspace.text.segments import Separators
-from rtui.server import rows_search
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import FindRun
-from rtui.server.key_search import LISTED, KeySearch, Search, Stage
 from rtui.server.options import FindOptions
-from rtui.server.rows_search import RowsSearch
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.rows import RowsSearch
+from rtui.server.search.run import KeySearch
+from rtui.server.search.search import LISTED, Search, Stage
 from rtui.server.wire.connection import Closed
 from rtui.table import rows
 from rtui.table.rows import KeptRows
@@ -131,7 +130,7 @@ async def test_rows_and_the_server_give_the_same_matches(filled: Server, order: 
         for line in LINES:
             columns = (Fact.TYPE, Fact.TTL, Fact.MEMORY, Fact.ENCODING, Fact.LENGTH)
             options = FindOptions(columns=columns, limit=LISTED, order=order, pace=Pace.FULL)
-            asked = await ended(KeySearch(FindRun(Deployment.over(connection), parse(line), options)))
+            asked = await ended(KeySearch(Deployment.over(connection), parse(line), options))
             found = await ended(in_rows(rows, line, order=order, columns=columns))
             assert (line, found.count, found.mark) == (line, asked.count, asked.mark)
             known = {one.key: (one.key_type, one.memory_bytes, one.encoding, one.length) for one in asked.kept}
@@ -232,7 +231,7 @@ async def test_rows_of_an_analysis_that_was_ended_say_so(filled: Server) -> None
 async def test_rows_of_an_analysis_under_way_are_found_as_they_come(
     filled: Server, order: Order | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rows_search, "FOLLOW_S", 0.001)
+    monkeypatch.setattr("rtui.server.search.rows.FOLLOW_S", 0.001)
     monkeypatch.setattr(rows, "CHUNK_ROWS", 30)
     table = next(rows_of(filled).chunks()).columns(SCHEMA).cast(SCHEMA)
     part = KeptRows(1 << 30, 1 << 30)
@@ -253,7 +252,7 @@ async def test_rows_of_an_analysis_under_way_are_found_as_they_come(
 
 
 async def test_a_search_ends_where_rows_are_dropped(filled: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_search, "FOLLOW_S", 0.001)
+    monkeypatch.setattr("rtui.server.search.rows.FOLLOW_S", 0.001)
     part = KeptRows(1 << 30, 1 << 30)
     part.append(next(rows_of(filled).chunks()).columns(SCHEMA).cast(SCHEMA)[:50])
     search = in_rows(part, "")

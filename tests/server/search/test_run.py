@@ -24,12 +24,12 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.find import FindRun
-from rtui.server.find_preparation import UnansweredTermError
 from rtui.server.inspection.key_rights import MOST_TOUCHED
 from rtui.server.options import AnalysisOptions, FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
+from rtui.server.search.preparation import UnansweredTermError
+from rtui.server.search.run import KeySearch
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.identity import NoTouch
 from tests.grammar import Grammar, load
@@ -45,14 +45,14 @@ FULL = FindOptions(pace=Pace.FULL, limit=1_000_000)
 COLON = Separators()
 
 
-async def found(connection: Connection, line: str, options: FindOptions = FULL, **more: Any) -> FindRun:
+async def found(connection: Connection, line: str, options: FindOptions = FULL, **more: Any) -> KeySearch:
     """A search that has ended."""
-    run = FindRun(Deployment.over(connection), parse(line), options, **more)
+    run = KeySearch(Deployment.over(connection), parse(line), options, **more)
     await run.run()
     return run
 
 
-def names(run: FindRun) -> set[bytes]:
+def names(run: KeySearch) -> set[bytes]:
     """The keys that were found, each once."""
     keys = [record.key for record in run.matches.kept]
     assert len(keys) == len(set(keys)) == run.count
@@ -156,8 +156,8 @@ async def test_lengths_are_asked_of_few_keys_where_that_counts_as_a_use(redis70:
         client.sadd(f"short:{number}", 1)
     async with connected(target_of(redis70)) as connection:
         assert connection.no_touch is not NoTouch.ON
-        run = FindRun(Deployment.over(connection), parse("len>100"), FULL)
-        await run.prepare()
+        run = KeySearch(Deployment.over(connection), parse("len>100"), FULL)
+        await run.preparation.prepare()
         with Recorder(redis70) as recorder:
             await run.run()
         lengths = [one for one in recorder.commands if one.name in ("LLEN", "SCARD")]
@@ -191,27 +191,27 @@ HANDSHAKE = {"CLIENT", "ECHO", "PING", "SELECT", "COMMAND"}
 async def test_only_what_the_plan_says_is_asked(server: Server, line: str) -> None:
     grown(server.client(), keys=600, seed=11)
     async with connected(target_of(server)) as connection:
-        run = FindRun(Deployment.over(connection), parse(line), replace(FULL, columns=(Fact.TTL,)))
-        await run.prepare()
+        run = KeySearch(Deployment.over(connection), parse(line), replace(FULL, columns=(Fact.TTL,)))
+        await run.preparation.prepare()
         with Recorder(server) as recorder:
             await run.run()
-    assert run.plan is not None
+    assert run.preparation.plan is not None
     asked = Counter(one.name for one in recorder.commands)
-    facts = {ALLOWED[fact] for fact in (*run.plan.stages, *run.plan.columns)}
+    facts = {ALLOWED[fact] for fact in (*run.preparation.plan.stages, *run.preparation.plan.columns)}
     assert set(asked) <= facts | {"SCAN", "DBSIZE", "INFO"} | HANDSHAKE
-    assert run.ahead is not None
-    assert run.ahead.commands is not None
-    assert sum(asked[name] for name in facts) <= run.ahead.commands
+    assert run.preparation.ahead is not None
+    assert run.preparation.ahead.commands is not None
+    assert sum(asked[name] for name in facts) <= run.preparation.ahead.commands
     for scan in (one for one in recorder.commands if one.name == "SCAN" and b"MATCH" in one.argv):
-        assert run.plan.server.match in scan.argv
+        assert run.preparation.plan.server.match in scan.argv
 
 
 async def test_a_key_that_is_excluded_is_asked_nothing_more(valkey: Server) -> None:
     plant(valkey, numbered(300))
     valkey.client().expire("key:7", 1_000)
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(Deployment.over(connection), parse("!ttl:none size>1"), FULL)
-        await run.prepare()
+        run = KeySearch(Deployment.over(connection), parse("!ttl:none size>1"), FULL)
+        await run.preparation.prepare()
         with Recorder(valkey) as recorder:
             await run.run()
     assert names(run) == {b"key:7"}
@@ -254,8 +254,8 @@ async def test_keys_that_go_meanwhile_are_counted(valkey: Server) -> None:
     plant(valkey, numbered(3_000))
     client = valkey.client()
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(Deployment.over(connection), parse("ttl:none"), replace(FULL, columns=(Fact.MEMORY,)))
-        await run.prepare()
+        run = KeySearch(Deployment.over(connection), parse("ttl:none"), replace(FULL, columns=(Fact.MEMORY,)))
+        await run.preparation.prepare()
         client.flushdb()
         await run.run()
         assert run.count == 0
@@ -350,14 +350,14 @@ async def test_the_first_and_the_top_matches(valkey: Server) -> None:
 async def test_it_is_paused_resumed_and_stopped(valkey: Server) -> None:
     planted = plant(valkey, numbered(30_000))
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(Deployment.over(connection), Query(), FULL)
-        await run.prepare()
+        run = KeySearch(Deployment.over(connection), Query(), FULL)
+        await run.preparation.prepare()
         run.control.pause()
         assert run.progress.state is ScanState.PAUSED
         run.control.resume()
         await run.run()
         assert names(run) == planted
-        stopped = FindRun(Deployment.over(connection), parse("ttl:none"), FULL)
+        stopped = KeySearch(Deployment.over(connection), parse("ttl:none"), FULL)
         stopped.control.stop()
         await stopped.run()
         assert stopped.progress.state is ScanState.STOPPED
@@ -365,14 +365,15 @@ async def test_it_is_paused_resumed_and_stopped(valkey: Server) -> None:
 
 
 async def test_how_many_keys_match_is_estimated(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.find_preparation.LARGE", 10_000)
+    monkeypatch.setattr("rtui.server.search.preparation.LARGE", 10_000)
     plant(valkey, [*numbered(15_000, b"shop:"), *numbered(15_000, b"app:")])
     async with connected(target_of(valkey)) as connection:
-        run = FindRun(Deployment.over(connection), parse("in:shop ttl:none"), FULL)
-        await run.prepare()
-        assert run.ahead is not None
-        assert run.plan is not None
-        assert run.plan.sentence(run.ahead, "full").startswith("lists 30,000 names, then asks PTTL of ≈ ")
+        run = KeySearch(Deployment.over(connection), parse("in:shop ttl:none"), FULL)
+        await run.preparation.prepare()
+        assert run.preparation.ahead is not None
+        assert run.preparation.plan is not None
+        sentence = run.preparation.plan.sentence(run.preparation.ahead, "full")
+        assert sentence.startswith("lists 30,000 names, then asks PTTL of ≈ ")
         await run.run()
         assert run.count == 15_000
 

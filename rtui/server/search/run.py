@@ -11,6 +11,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -20,10 +21,11 @@ from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Matches
 from rtui.analysis.query.names import names_beside
 from rtui.analysis.query.places import wanted_slots
-from rtui.analysis.query.plan import Plan, PlanCost
+from rtui.analysis.query.plan import Plan
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
 from rtui.analysis.query.values import in_quotes
+from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.text.display import SafeText, display
@@ -31,7 +33,6 @@ from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.find_preparation import FindPreparation
 from rtui.server.inspection.key_finder import KeyFinder
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.options import FindOptions
@@ -39,8 +40,9 @@ from rtui.server.scan.cluster_scan import repeats_note
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode, with_slots
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
-from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.search.preparation import FindPreparation
+from rtui.server.search.search import Search, Stage
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection, State
@@ -59,13 +61,10 @@ LIMIT_REACHED: Final = SafeText("as many matches as were wanted have been found"
 TWICE: Final = SafeText("The server resized its table during the scan: beyond the keys listed, some may count twice.")
 
 
-class FindRun:
-    """One search over a deployment that is open, of a cluster over all nodes; `run` it once.
+class KeySearch(Search):
+    """A search over a deployment that is open, of a cluster over all nodes; `prepare` it, or `run` it, once.
 
-    Everything else may be called at any time.
-
-    `prepare` may be awaited before, to say what it costs: it asks for the size of the database, and on a large one for
-    a sample of its names.
+    To `run` it without asking the user, `preparation.prepare` may be awaited before, to say what it costs.
     """
 
     def __init__(
@@ -76,20 +75,21 @@ class FindRun:
         *,
         held: HeldNames | None = None,
         held_at_s: float | None = None,
+        suspended: Callable[[], AbstractContextManager[None]] = nullcontext,
+        note: SafeText | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`held` are the names of all keys as they were `held_at_s`, in seconds since the epoch.
 
+        `suspended` suspends other work while it runs; `note` is one more sentence for a reader of the matches.
         Raises RegexError where an expression can't be used.
         """
-        self.query = query
+        super().__init__(query, options.order, options.columns, options.limit, options.pace)
         self.options = options
-        self.control = RunControl(options.pace)
-        """Pauses, resumes, stops and paces it."""
         self.matches = Matches(options.limit, options.order)
         self.held_at_s = held_at_s
-        connection = deployment.home
-        self._deployment, self._connection, self._held, self._clock = deployment, connection, held, clock
+        self._deployment, self._held, self._clock = deployment, held, clock
+        self._suspended, self._note = suspended, note
         self.preparation = FindPreparation(deployment, query, options, self.control, is_listed=held is not None)
         """What is asked, and what that costs."""
         self.finders: dict[str, KeyFinder] = {}
@@ -99,24 +99,39 @@ class FindRun:
         """Names that globs are written like, and whether they are keys; None where nobody knows."""
         self._is_named_like_query = False
         """Whether nothing is found, but the only term is written like the name of a key."""
-        self._failure: RtuiError | None = None
-        self._is_ended = False
-
-    @property
-    def plan(self) -> Plan | None:
-        """What is asked; None before it is prepared."""
-        return self.preparation.plan
-
-    @property
-    def ahead(self) -> PlanCost | None:
-        """What that costs at most."""
-        return self.preparation.ahead
+        self._is_prepared = self._is_running = self._is_ended = False
 
     @property
     def revision(self) -> int:
         """Grows with every match and every change of state."""
         seen = sum(one.seen + one.undecided.total() + one.vanished for one in self.finders.values())
-        return self.matches.revision + self.control.revision + seen + self._is_ended + (self.plan is not None)
+        done = self._is_prepared + self._agreed.is_set() + self._is_running + self._is_ended + self._is_over
+        is_planned = self.preparation.plan is not None
+        return self.matches.revision + self.control.revision + seen + done + is_planned + (self._failure is not None)
+
+    @property
+    def stage(self) -> Stage:
+        """How far it is."""
+        if self._is_over:
+            return Stage.OVER
+        if self._is_running:
+            return Stage.RUNNING
+        is_asking = self._is_prepared and self.preparation.is_costly and not self._agreed.is_set()
+        return Stage.ASKING if is_asking else Stage.PREPARING
+
+    @property
+    def plan(self) -> SafeText | None:
+        """What it asks and costs, without a full stop; None before that is known."""
+        plan, ahead, bill = self.preparation.plan, self.preparation.ahead, self.preparation.bill
+        if plan is None or ahead is None:
+            return None
+        sentence = plan.sentence(ahead, self.control.pace.value)
+        return sentence if bill is None else SafeText(f"{sentence}; {bill}")
+
+    @property
+    def kept(self) -> Sequence[KeyRecord]:
+        """The matches that are listed; without an order, later ones are appended."""
+        return self.matches.kept
 
     @property
     def count(self) -> int:
@@ -148,19 +163,14 @@ class FindRun:
         if self.control.is_held:
             return Progress(ScanState.PAUSED, None, seen)
         if not self.finders:
-            return Progress(ScanState.READY if self.plan is None else ScanState.SAMPLING, None, seen)
+            return Progress(ScanState.READY if self.preparation.plan is None else ScanState.SAMPLING, None, seen)
         size = self.preparation.size
         return Progress(ScanState.RUNNING, min(1.0, seen / size) if size else None, seen)
 
     @property
-    def failure(self) -> RtuiError | None:
-        """Why it could not go on."""
-        return self._failure
-
-    @property
     def link(self) -> State:
         """The connection to the server, and whether that is silent."""
-        return self._connection.link
+        return self._deployment.home.link
 
     @property
     def cost(self) -> Cost:
@@ -170,7 +180,7 @@ class FindRun:
     @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
-        notes: list[SafeText] = [*self._deployment.notes]
+        notes = [*([] if self._note is None else [self._note]), *self._deployment.notes]
         if self._held is not None and self.held_at_s is not None:
             at = humanize.moment(self.held_at_s)
             notes.append(SafeText(f"The names are those of {at}; later keys are not found."))
@@ -207,9 +217,19 @@ class FindRun:
                 notes.append(self._scan.uncovered_reason)
         return tuple(notes)
 
-    async def prepare(self) -> None:
-        """Find out what may be asked and what it costs; raises an RtuiError where it can't be done."""
-        await self.preparation.prepare()
+    async def _work(self) -> None:
+        try:
+            await self.preparation.prepare()
+            self._is_prepared = True
+            if self.preparation.is_costly:
+                await self._agreed.wait()
+            self._is_running = True
+            with self._suspended():
+                await self.run()
+        except RtuiError as failure:
+            self._failure = failure
+        finally:
+            self._is_over = True
 
     @for_purpose(Purpose.FIND)
     async def run(self) -> None:
@@ -226,9 +246,9 @@ class FindRun:
             self._is_ended = True
 
     async def _find(self) -> None:
-        if self.plan is None:
-            await self.prepare()
-        plan = self.plan
+        if self.preparation.plan is None:
+            await self.preparation.prepare()
+        plan = self.preparation.plan
         assert plan is not None  # noqa: S101 - prepared
         nodes = await self.preparation.asked_nodes()
         self.finders = {node.id: self._finder_of(node.connection, plan) for node in nodes}
@@ -313,7 +333,7 @@ class FindRun:
             return
         for finder in self.finders.values():
             finder.is_fed = True
-        feeding = start_supervised(self._feed(), name="rtui held names", failed=self._fail)
+        feeding = start_supervised(self._feed(), name="rtui held names", failed=self._broken_off)
         nodes = [
             ScanNode(one.connection, Dialect.STANDALONE, one.id, spans=(), queries=self.finders[one.id])
             for one in asked
@@ -325,7 +345,7 @@ class FindRun:
             await end_task(feeding)
         self._raise_failed(self._scan)
 
-    def _fail(self, failure: RtuiError) -> None:
+    def _broken_off(self, failure: RtuiError) -> None:
         self._failure = failure
         self.control.stop(failure.happened)
 

@@ -101,6 +101,15 @@ class FindPreparation:
         self._nodes: Sequence[ServerNode] = ()
 
     @property
+    def is_costly(self) -> bool:
+        """Whether the user is asked before it is searched."""
+        if self.bill is not None:
+            return True
+        if self.plan is None or self.ahead is None or (self.size or 0) < LARGE:
+            return False
+        return bool(self.ahead.scanned or self.plan.stages)
+
+    @property
     def bill(self) -> SafeText | None:
         """What it costs at most, without a full stop, where the server bills commands; None where it does not."""
         compatible, ahead, commands = self._connection.server.compatible, self.ahead, None

@@ -22,13 +22,10 @@ from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.find import TWICE
-from rtui.server.key_search import LISTED, TOP_LISTED, Stage
-from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.scan.run_control import RunControl
+from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.search.run import TWICE
+from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
-from rtui.server.wire.errors import RtuiError
-from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.table.questions import find
 from rtui.table.rows import Chunk
 from rtui.table.schema import NEVER, SLICE_ROWS, keys_of
@@ -42,8 +39,8 @@ _FIELDS: Final = ("type", "memory_bytes", "length", "expires_ms", "idle_s", "fre
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
 
 
-class RowsSearch:
-    """A search among rows; see `key_search.Search`."""
+class RowsSearch(Search):
+    """A search among rows."""
 
     def __init__(
         self,
@@ -61,21 +58,18 @@ class RowsSearch:
 
         Raises RegexError where an expression can't be used, PlaceError where a node or shard is none of the cluster's.
         """
-        self.query, self.order = query, order
-        self.columns = tuple(fact for fact in columns if kept.knows(fact))
-        self._lacking = tuple(fact for fact in columns if fact not in self.columns)
-        self.control = RunControl()
+        known = tuple(fact for fact in columns if kept.knows(fact))
+        super().__init__(query, order, known, LISTED if order is None else TOP_LISTED)
+        self._lacking = tuple(fact for fact in columns if fact not in known)
         self._kept_pass, self._rows, self._link = kept, kept.rows, link
         self._clock, now_s = clock, clock()
-        self.as_of_s = now_s
+        self.as_of_s: float = now_s
         now_ms = round(now_s * 1000)
         condition = condition_of(on_slots(query, shards), separators, now_ms)
         by = None if order is None else by_order(order)
-        self._found, self._work = find(self._chunks(), condition, now_ms, self.limit, by)
+        self._found, self._portions = find(self._chunks(), condition, now_ms, self.limit, by)
         self._kept: list[KeyRecord] = []
-        self._failure: RtuiError | None = None
-        self._task: asyncio.Task[None] | None = None
-        self._is_over = self._is_done = False
+        self._is_done = False
         self._steps = 0
 
     @property
@@ -131,11 +125,6 @@ class RowsSearch:
             yield from map(KeyRecord, keys_of(some), *(some[column].to_list() for column in _FIELDS), at)
 
     @property
-    def limit(self) -> int:
-        """Matches that are listed at most."""
-        return LISTED if self.order is None else TOP_LISTED
-
-    @property
     def count(self) -> int:
         """All matches so far."""
         return self._found.count
@@ -164,16 +153,6 @@ class RowsSearch:
         return self._link()
 
     @property
-    def cost(self) -> Cost:
-        """Nothing."""
-        return Cost()
-
-    @property
-    def failure(self) -> RtuiError | None:
-        """Why it could not go on."""
-        return self._failure
-
-    @property
     def notes(self) -> tuple[SafeText, ...]:
         """What a reader of the matches has to know, in sentences."""
         rows, found = self._rows, self._found
@@ -199,26 +178,13 @@ class RowsSearch:
             notes.append(f"{humanize.keys(count)} could not be decided for {terms}: {why}.")
         return tuple(SafeText(note) for note in notes)
 
-    def prepare(self) -> None:
-        """Begin: it costs the server nothing."""
-        if self._task is None:
-            self._task = start_supervised(self._search(), name="rtui search of kept rows", failed=self._failed)
-
-    def begin(self) -> None:
-        """Do nothing: it has begun."""
-
     def sorts_at_once(self, order: Order | None) -> bool:
         """Return whether another search finds the first of all matches in an order without asking the server."""
         return self._kept_pass.why_not(self.query, order) is None
 
-    async def close(self) -> None:
-        """End it; what was found stays."""
-        await end_task(self._task)
-        self._is_over = True
-
-    async def _search(self) -> None:
+    async def _work(self) -> None:
         try:
-            for step in self._work:
+            for step in self._portions:
                 await self.control.wait_while_held()
                 if self.control.is_stopped:
                     return
@@ -229,8 +195,5 @@ class RowsSearch:
                     self._steps += 1
             self._is_done = not self._rows.why_none
         finally:
-            self._work.close()
+            self._portions.close()
             self._is_over = True
-
-    def _failed(self, failure: RtuiError) -> None:
-        self._failure = failure
