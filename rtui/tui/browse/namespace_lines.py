@@ -10,7 +10,7 @@ from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.report.namespaces import Known, NamespaceFigures
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern

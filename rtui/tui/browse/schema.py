@@ -21,12 +21,13 @@ from typing import Final, TypeAlias
 from rtui.analysis import humanize as fmt
 from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.analysis.query.behind import Behind, keys_of, step_of
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.rows_behind import within_report
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
-from rtui.analysis.report.namespaces import Known, NamespaceFigures, Place, ReportedNamespaces
+from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
 from rtui.keyspace.text.display import SafeText

@@ -6,8 +6,8 @@ from typing import Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
 from rtui.analysis.report.document import NodeKind
-from rtui.analysis.report.namespaces import Known
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, RowLayout, TreeColumn, lay_out_row
