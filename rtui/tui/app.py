@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
-    from rtui.tui.server.panel_view import ServerStates
+    from rtui.tui.server.screen import ServerStates
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""

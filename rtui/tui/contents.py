@@ -23,10 +23,9 @@ def all_css() -> str:
     from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
 
-    from rtui.tui.analyse import panel_view  # noqa: PLC0415
     from rtui.tui.browse import detail_pane, key_tree, value_pane, value_prompt, value_view  # noqa: PLC0415
     from rtui.tui.find import found_view  # noqa: PLC0415
-    from rtui.tui.kit import bars, line_view, table  # noqa: PLC0415
+    from rtui.tui.kit import bars, line_view, panel_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
     from rtui.tui.log import entries  # noqa: PLC0415
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.browse.session import Session
     from rtui.tui.finding import Finding
-    from rtui.tui.server.panel_view import ServerStates
+    from rtui.tui.server.screen import ServerStates
 
 NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."
@@ -125,13 +125,11 @@ class Navigation(TerminalApp):
             self._show_server(self._session)
 
     def _show_server(self, session: Session, place: ServerPlace | None = None) -> None:
-        from rtui.tui.server.panel_view import ServerStates  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415
+        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
 
-        if self._server_states is None:
-            self._server_states = ServerStates()
         label = session.target.label if self._label is None else self._label
         screen = ServerScreen(session.health, label, states=self._server_states, clock=session.clock)
+        self._server_states = screen.states
         if place is not None:
             screen.put_place(place)
 

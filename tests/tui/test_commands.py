@@ -11,7 +11,7 @@ from textual.binding import Binding
 
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.hot_session import CHOICES, HotSessionScreen
-from rtui.tui.analyse.panel_view import PanelView
+from rtui.tui.analyse.report_panel import ReportPanel
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.commands import BROWSE_COMMANDS
@@ -47,7 +47,7 @@ SCREENS = {
 }  # fmt: skip
 OWNERS = {
     Owner.APP: RtuiApp, Owner.CONNECT: ConnectScreen, Owner.BROWSE: BrowseScreen, Owner.TREE: KeyTree,
-    Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: PanelView,
+    Owner.DETAIL: DetailPane, Owner.SCAN: StatusBar, Owner.ANALYSE: AnalyseScreen, Owner.PANEL: ReportPanel,
     Owner.TABLE: TableBody, Owner.LOG: LogScreen, Owner.ENTRIES: LogView,
     Owner.VALUE: ValuePane, Owner.ROWS: ValueView, Owner.FIND: FindScreen, Owner.FOUND: FoundBody,
     Owner.SERVER: ServerScreen,

@@ -11,8 +11,9 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.keys import SizeMeasure, above_thresholds, big_keys, longer_keys, looked_at
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, sample_note, unfound
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, sample_note, unfound
 from rtui.tui.kit.layout import display, display_text
+from rtui.tui.kit.panel_view import following
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
 from rtui.tui.kit.table_rows import Order
 

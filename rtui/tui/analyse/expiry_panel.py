@@ -37,7 +37,7 @@ from rtui.tui.analyse.expiry_timeline import (
     ranges_line,
     timeline_lines,
 )
-from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, following, panel_command, unfound
+from rtui.tui.analyse.panel import Panel, PanelState, PanelTable, panel_command, unfound
 from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,
@@ -49,6 +49,7 @@ from rtui.tui.kit.chart_lines import (
     without,
 )
 from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted
+from rtui.tui.kit.panel_view import following
 from rtui.tui.kit.styled_text import Line, Role, Span, line_width, literal
 from rtui.tui.kit.table_rows import Order
 

@@ -20,7 +20,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES, Severity
 from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, Panel, PanelState, PanelTable
-from rtui.tui.kit.chart_lines import inset, paragraph
+from rtui.tui.kit.chart_lines import inset, labelled, paragraph
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
 from rtui.tui.kit.table_rows import Order
@@ -166,14 +166,17 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
         Span(SafeText(f" · {one.rule} · {RULES[one.rule].title}"), Role.MUTED),
     )
     compared = paragraph(since, width, Role.ACCENT) if since else []
+    told = (
+        (2, "why", paragraph(SafeText(one.why), width - LABEL_CELLS, Role.TEXT)),
+        (1, "do", paragraph(SafeText(one.remedy), width - LABEL_CELLS, Role.TEXT)),
+        (1, QUERY, _verbatim(SafeText(query), width, Role.ACCENT) if (query := one.query) else []),
+        (5, "", paragraph(note, width - LABEL_CELLS, Role.FAINT) if (note := one.query_note) else []),
+        (3, "look", _verbatim(one.command, width, Role.ACCENT)),
+    )
     sections: list[tuple[int, list[Line]]] = [
         (0, [head, *paragraph(SafeText(f"{one.title}."), width, Role.STRONG), *compared]),
         (EVIDENCE, [(gap(LABEL_CELLS), Span(line, Role.MUTED)) for line in one.evidence]),
-        (2, _labelled("why", paragraph(SafeText(one.why), width - LABEL_CELLS, Role.TEXT))),
-        (1, _labelled("do", paragraph(SafeText(one.remedy), width - LABEL_CELLS, Role.TEXT))),
-        (1, _labelled(QUERY, _verbatim(SafeText(query), width, Role.ACCENT) if (query := one.query) else [])),
-        (5, _labelled("", paragraph(note, width - LABEL_CELLS, Role.FAINT) if (note := one.query_note) else [])),
-        (3, _labelled("look", _verbatim(one.command, width, Role.ACCENT))),
+        *((rank, labelled(word, lines, LABEL_CELLS)) for rank, word, lines in told),
     ]
     while len(sections) > 1 and sum(len(lines) for _, lines in sections) > size.height:
         rank, lines = least = max(sections, key=lambda section: section[0])
@@ -182,14 +185,6 @@ def _finding_lines(one: Finding, size: Size, since: SafeText) -> list[Line]:
         else:
             sections.remove(least)
     return [line for _, lines in sections for line in lines]
-
-
-def _labelled(label: str, lines: Sequence[Line]) -> list[Line]:
-    """Return lines with a word before the first one."""
-    words = [label, *[""] * (len(lines) - 1)]
-    return [
-        (Span(SafeText(f"{word:<{LABEL_CELLS}}"), Role.MUTED), *line) for word, line in zip(words, lines, strict=False)
-    ]
 
 
 def _verbatim(text: SafeText, width: int, role: Role) -> list[Line]:

@@ -21,9 +21,9 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.analyse.panel import following
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import prose, tab
+from rtui.tui.kit.panel_view import following
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, literal
 
 DEFAULT: Final = Consent(duration_s=60, sample_ratio=100)

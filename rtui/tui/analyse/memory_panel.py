@@ -22,8 +22,9 @@ from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label,
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse.icicle_colours import Colouring, Look, legend, look_of
-from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, following, panel_command
+from rtui.tui.analyse.panel import HIGH_ROOM, Panel, PanelState, PanelTable, panel_command
 from rtui.tui.kit.layout import display
+from rtui.tui.kit.panel_view import following
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, literal, width_of
 from rtui.tui.kit.table_rows import Order
 

@@ -110,11 +110,6 @@ def panel_command(
     return ScreenCommand(id, (key,), title, help, Group.TABLE, Owner.PANEL, (id,), footer, label, call), change
 
 
-def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
-    """Return the option so many places after the chosen one; the first follows the last."""
-    return options[(options.index(chosen) + step) % len(options)]
-
-
 class Panel(Generic[S]):
     """Base class of panels; only `tables` has to be defined."""
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
-from textual.widget import Widget
 
-from rtui.analysis.report.document import Report
+from rtui.analysis.humanize import keys
+from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_session import AnalysisSource
 from rtui.server.guard.evidence import Consent
@@ -21,38 +20,37 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
-from rtui.tui.analyse.comparing import against_line
-from rtui.tui.analyse.comparing_screen import ComparingScreen
+from rtui.tui.analyse.comparing import Comparison
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
 from rtui.tui.analyse.hot_session import HotKeys, HotSessionScreen
 from rtui.tui.analyse.icicle_colours import Colouring
 from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
-from rtui.tui.analyse.panel import PanelStates, following
-from rtui.tui.analyse.panel_view import PanelView
-from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
-from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
+from rtui.tui.analyse.panel import PanelStates
+from rtui.tui.analyse.report_panel import ReportPanel
+from rtui.tui.kit.bars import Bar
+from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
-from rtui.tui.kit.files import SUFFIXES, write_file, write_table
 from rtui.tui.kit.history import Leaving, PanelPlace
+from rtui.tui.kit.panel_screen import SUFFIXES, PanelScreen, RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import analyse_banner, run_action_of
+from rtui.tui.kit.styled_text import literal
 from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_lines import FILTER_HINT, row_copies
-from rtui.tui.kit.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
     from rtui.registry.registry import Registry
 
 
-class AnalyseScreen(ComparingScreen):
+class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
     """Shows an analysis in panels; dismissed with the key that the user wants to go to, or with None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(ANALYSE_COMMANDS, Owner.ANALYSE, Owner.PANEL)
-    AUTO_FOCUS = "#table-body"
     SCREEN_COMMANDS = (*ANALYSE_COMMANDS, *APP_COMMANDS)
+    view: ReportPanel
 
     def __init__(
         self,
@@ -68,23 +66,19 @@ class AnalyseScreen(ComparingScreen):
 
         `registry` is what is written about the keys, with severities of rules; `clock` gives seconds since the epoch.
         """
-        super().__init__()
-        self.clock = clock
-        self.source = source
         self.settings = SettingsFile() if settings is None else settings
-        self.title_bar, self.tab_bar = TitleBar(), TabBar(id="panels")
-        self.status_bar = LinkedBar(lambda span: run_action_of(span, Owner.ANALYSE), id="status")
-        self.banner, self.against_bar = Banner("analyse.begin"), Bar(id="against")
-        first = self.settings.settings.panel or PANELS[0].id
-        self.view = PanelView(states or self._remembered(first), id="panel")
+        view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id), id="panel")
+        super().__init__(
+            view, remedy="analyse.begin", suffixes=SUFFIXES, file_hint=screen_lines.FILE_HINT,
+            action_of=lambda span: run_action_of(span, Owner.ANALYSE),
+        )  # fmt: skip
+        self.clock, self.source = clock, source
+        self.against_bar = Bar(id="against")
         self.findings = LatestFindings(None if registry is None else registry.rules, registry)
-        self.view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
-        self.report: Report | None = None
-        self.filter_input = FilterInput("part of a name", id="filter")
-        self.file_input = FilterInput(f"file to write, ending in {', '.join(SUFFIXES)}", id="file")
+        view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
+        self.comparison = Comparison(self, view, source, self.findings, lambda: self.clock())  # noqa: PLW0108 - the clock may be replaced
         self._label = label
         self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
-        self._seen = -1
         self._shown: tuple[Report | None, bool] | None = None
 
     def _remembered(self, first: str) -> PanelStates:
@@ -99,7 +93,7 @@ class AnalyseScreen(ComparingScreen):
         self.settings.choose(f"tables.{name}", order)
         self.view.states.orders[name] = order or ""
 
-    @on(PanelView.Changed)
+    @on(ReportPanel.Changed)
     def _remember_colouring(self) -> None:
         state = self.view.state
         if isinstance(state, MemoryState) and state.colouring.value != self.settings.settings.colouring:
@@ -111,27 +105,33 @@ class AnalyseScreen(ComparingScreen):
         return self.source.control
 
     @property
-    def focus_home(self) -> Widget:
-        """The rows of the table, also while other lines stand in their place."""
-        return self.view.table.body
+    def report(self) -> Report | None:
+        """The report that is shown, None while it has no keys."""
+        return self.view.report
 
-    def compose(self) -> ComposeResult:
-        """Lay the parts out."""
-        yield from (self.title_bar, self.banner, self.tab_bar, self.against_bar, self.view)
-        yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
+    @property
+    def bar_below_tabs(self) -> Bar:
+        """What is compared with and watched."""
+        return self.against_bar
+
+    @property
+    def panel_ids(self) -> Sequence[str]:
+        """The ids of all panels."""
+        return [panel.id for panel in PANELS]
+
+    @property
+    def panel_id(self) -> str:
+        """The id of the chosen panel."""
+        return self.view.panel.id
 
     def on_mount(self) -> None:
         """Show the report and start polling."""
         self.show_changes()
 
-    def on_resize(self) -> None:
-        """Divide the new height between chart and table."""
-        self.show_again()
-
     def show_again(self) -> None:
         """Show everything again, whatever has changed."""
-        self._seen, self._shown = -1, None
-        self.call_after_refresh(self.flush)
+        self._shown = None
+        super().show_again()
 
     def show_changes(self) -> None:
         """Show what has changed since the last call, and schedule the next one."""
@@ -146,7 +146,7 @@ class AnalyseScreen(ComparingScreen):
                 self.on_resize()
             self.view.age(status.hot_since_s)
             self.hot_keys.refresh(status)
-            self.go_on_watching(status)
+            self.comparison.go_on_watching(status)
         if status.is_live:
             self.flush_after(FLUSH_S if status.is_under_way or before != self._seen else REST_S)
 
@@ -154,15 +154,15 @@ class AnalyseScreen(ComparingScreen):
         """Show the chosen panel, or what stands in its place."""
         status, report = self.source.status, self.source.report
         self._shown = report, status.is_under_way
-        self.report = report if report is not None and report.head.coverage.keys else None
-        if self.report is not None:
-            self.view.show(self.report, holds_order=status.is_under_way or self._watch is not None)
-            self.look_for_findings(self.report)
+        if report is not None and report.head.coverage.keys:
+            is_held = status.is_under_way or self.comparison.is_watching
+            self.view.show(report, holds_order=is_held)
+            self.comparison.look_for_findings(report)
         elif report is not None and status.progress.state is not ScanState.FAILED:
             self.view.show_lines(lambda width: screen_lines.empty_lines(report, width))
         else:
             self.view.show_lines(lambda width: screen_lines.offer_lines(status, width))
-        self._show_commands()
+        self.show_commands()
 
     def show_bars(self) -> None:
         """Show the title, the progress, the tabs and the commands."""
@@ -179,22 +179,11 @@ class AnalyseScreen(ComparingScreen):
         )
         chosen = PANELS.index(self.view.panel)
         self.tab_bar.set_line(lambda width: screen_lines.panels_line([panel.title for panel in PANELS], chosen, width))
-        before, shown = self.view.states.baseline, self.report
-        watching = None if self._watch is None else self._watch.text(self._loop_s)
-        self.against_bar.display = shown is not None and not (before is None and watching is None)
-        if shown is not None:
-            self.against_bar.set_line(lambda width: against_line(before, shown, self.clock(), width, watching))
-        self._show_commands()
-
-    @on(PanelView.Changed)
-    def _show_commands(self) -> None:
-        """Show in the footer the commands that apply, or what is typed and how it ends."""
-        if self.filter_input.is_open:
-            self.footer_bar.show_commands((), FILTER_HINT)
-        elif self.file_input.is_open:
-            self.footer_bar.show_commands((), screen_lines.FILE_HINT)
-        else:
-            self.footer_bar.show_commands(self.offered())
+        line = self.comparison.line()
+        self.against_bar.display = line is not None
+        if line is not None:
+            self.against_bar.set_line(line)
+        self.show_commands()
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -212,7 +201,7 @@ class AnalyseScreen(ComparingScreen):
             Condition.READY: is_ready,
             Condition.SCANNING: is_running and not is_paused,
             Condition.PAUSED: is_running and is_paused,
-            Condition.ON_ENTRY: self.report is not None and len(self.view.table.rows) > 0,
+            Condition.ON_ENTRY: self.view.has_rows,
             Condition.HOT_SESSION: is_ready and self.view.panel.shows_hot_keys and self.source.offers_hot_session,
         }
         return frozenset(condition for condition, holds in holding.items() if holds) | self.view.conditions
@@ -240,14 +229,6 @@ class AnalyseScreen(ComparingScreen):
         self.view.states.put(place.panel_id, place.state)
         self._show_panel()
         self.show_bars()
-
-    def action_next_panel(self, step: int = 1) -> None:
-        """Show the panel so many places after this one."""
-        self.action_show_panel(following(PANELS, self.view.panel, step).id)
-
-    @on(TabBar.Chosen)
-    def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        self.action_show_panel(PANELS[event.index].id)
 
     @on(TableBody.Opened)
     def _open_row(self) -> None:
@@ -290,21 +271,10 @@ class AnalyseScreen(ComparingScreen):
             return found
         return behind_row(self.report, rows.table, rows.index(line), self.view.states.baseline)
 
-    def action_copy_row(self) -> None:
-        """Copy the name that the row is about, or the whole row where it has none."""
-        if copies := self._copies:
-            copy_text(self, copies[0].text)
-
-    def action_copy_menu(self) -> None:
-        """Choose what to copy of the row."""
-        if copies := self._copies:
-            choose_copy(self, copies)
-
     @property
-    def _copies(self) -> list[Copy]:
-        """What can be copied of the row under the cursor."""
-        found = self.view.panel.copies(self.view.state)
-        return [*found, *row_copies(self.view.subject, self.view.table.body.texts)]
+    def copies(self) -> Sequence[Copy]:
+        """What the panel says of the row, then its name and the row."""
+        return [*self.view.panel.copies(self.view.state), *super().copies]
 
     @property
     def help_subject(self) -> HelpSubject | None:
@@ -324,46 +294,64 @@ class AnalyseScreen(ComparingScreen):
 
             self.app.push_screen(HotSessionScreen(), answered)
 
-    def action_filter(self) -> None:
-        """Type a text that rows must have."""
-        if self.report is not None:
-            self.filter_input.open(self.view.table.rows.state.filter_text)
-            self._show_commands()
+    def action_begin(self, *, estimate: bool = False) -> None:
+        """Read every key, or a sample; ask first where it costs money."""
+        if Condition.READY not in self.conditions:
+            return
 
-    def action_export(self) -> None:
-        """Type the name of a file for what the table shows."""
-        if self.report is not None and len(self.view.table.rows):
-            self.file_input.open()
-            self._show_commands()
+        def begin() -> None:
+            self.source.begin(estimate=estimate)
+            self.show_soon()
 
-    @on(FilterInput.Changed, "#filter")
-    def _filter_changed(self, event: FilterInput.Changed) -> None:
-        if self.filter_input.is_open:
-            self.view.filter(event.value)
+        def chosen(choice: int | None) -> None:
+            if choice == 1 and Condition.READY in self.conditions:
+                begin()
 
-    @on(FilterInput.Submitted)
-    def _input_submitted(self, event: FilterInput.Submitted) -> None:
-        self.action_leave_filter()
-        if event.input is self.file_input and event.value:
-            rows = self.view.table.rows
-            writing = write_file(self, lambda: write_table(rows.shown(), event.value))
-            self.run_worker(writing, exit_on_error=False, description="writing the table")
+        if self.source.bill is None:
+            begin()
+        else:
+            self.app.push_screen(ChoiceScreen(self.source.bill, screen_lines.LEAVE_OR_PAY), chosen)
 
-    def action_leave_filter(self) -> None:
-        """Move from what is typed to the rows."""
-        self.filter_input.close()
-        self.file_input.close()
-        self.set_focus(self.view.table.body)
-        self._show_commands()
+    def action_estimate(self) -> None:
+        """Read a sample; ask first where an estimate would replace exact figures."""
+        report = self.report
+        if report is None or report.head.coverage.kind is not CoverageKind.EXACT:
+            self.action_begin(estimate=True)
+        elif Condition.READY in self.conditions:
 
-    def action_back(self) -> None:
-        """Go back one step."""
-        if self.file_input.is_open:
-            self.action_leave_filter()
-        elif self.report is not None and (self.filter_input.is_open or self.view.table.rows.state.filter_text):
-            self.action_leave_filter()
-            self.view.filter("")
-        elif not self.view.action_zoom_out():
+            def chosen(choice: int | None) -> None:
+                if choice == 1:
+                    self.action_begin(estimate=True)
+
+            title = SafeText(f"The figures of {keys(report.head.coverage.counted_keys)} are exact")
+            self.app.push_screen(ChoiceScreen(title, screen_lines.KEEP_OR_REPLACE), chosen)
+
+    def action_columns(self) -> None:
+        """Choose what the next analysis asks of which keys."""
+        if Condition.READY in self.conditions:
+            choices = screen_lines.column_choices(self.source.given_columns)
+
+            def chosen(choice: int | None) -> None:
+                if choice is not None:
+                    self.source.choose_columns(choices[choice][0])
+                    self.show_again()
+                    if self.report is not None:
+                        self.notify(choices[choice][1], title="The next analysis asks", markup=False, timeout=4)
+
+            self.app.push_screen(ChoiceScreen(literal("What to ask"), [text for _, text in choices]), chosen)
+
+    def action_watch(self) -> None:
+        """Ask the same again and again, and show what has changed each time; or end that."""
+        self.comparison.toggle_watch()
+        self.show_soon()
+
+    def action_compare(self) -> None:
+        """Choose an earlier report to show the changes since, or show them no more."""
+        self.comparison.toggle()
+
+    def go_back(self) -> None:
+        """Zoom out, or leave."""
+        if not self.view.action_zoom_out():
             self.action_leave()
 
     def action_leave(self) -> None:

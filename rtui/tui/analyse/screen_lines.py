@@ -22,6 +22,7 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch
 from rtui.tui.analyse.panel import NOTHING_TO_LIST, PanelTable
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, fitted, prose, tab_line
+from rtui.tui.kit.panel_view import key_hint, nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import (
     FIGURES_FROM,
     MIN_LABEL_CELLS,
@@ -47,7 +48,6 @@ from rtui.tui.kit.styled_text import (
     line_width,
     literal,
 )  # fmt: skip
-from rtui.tui.kit.table_lines import key_hint, nothing_left_lines, notice_lines
 from rtui.tui.kit.table_rows import TableRows
 
 REASON_CELLS: Final = 120

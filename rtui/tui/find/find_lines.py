@@ -13,6 +13,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.search.search import Search, Stage
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, FoundRows
 from rtui.tui.kit.layout import LEAST_REASON, Piece, ago, display_text, prose
+from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import (
     SEARCH,
     STATES,
@@ -24,12 +25,7 @@ from rtui.tui.kit.status_lines import (
 )
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal
 
-FILE_HINT: Final[Line] = (
-    Span(literal(" enter"), Role.ACCENT),
-    Span(literal(" writes the list; the ending says how"), Role.MUTED),
-    Span(literal("  esc"), Role.ACCENT),
-    Span(literal(" goes back"), Role.MUTED),
-)
+FILE_HINT: Final = key_hint(literal(" writes the list; the ending says how"), literal(" goes back"))
 """Stands in the footer while the name of a file is typed."""
 
 MIN_QUERY_CELLS: Final = 20

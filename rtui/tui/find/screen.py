@@ -13,6 +13,7 @@ from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.widget import Widget
 
+from rtui.analysis.humanize import counted
 from rtui.analysis.query.completion import Vocabulary
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.query import Query
@@ -29,19 +30,19 @@ from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows,
 from rtui.tui.find.found_view import FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar
 from rtui.tui.kit.choice import SwitchScreen
-from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
+from rtui.tui.kit.clipboard import Copy
+from rtui.tui.kit.clipboard import copies as key_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, KeysWanted
-from rtui.tui.kit.files import write_file, write_names, write_table
 from rtui.tui.kit.history import FoundPlace
 from rtui.tui.kit.layout import ago
 from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.panel_screen import RunScreen, write_table, write_text
 from rtui.tui.kit.query_line import QueryLine
-from rtui.tui.kit.run_screen import RunScreen
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
-from rtui.tui.kit.styled_text import Role, literal
+from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.title_bar import TitleBar
 
 MOST_NOTES: Final = 4
@@ -223,7 +224,7 @@ class FindScreen(RunScreen[bytes | None]):
         self.notes.set_content(lambda width: find_lines.note_lines(rows, width, MOST_NOTES))
         now_s = asyncio.get_running_loop().time()
         self.status_bar.set_line(lambda width: find_lines.status_line(search, now_s, width, shows_cost=shows_cost))
-        self._offer_commands()
+        self.show_commands()
 
     def _show_rows_or_reason(self) -> None:
         """Show the rows, or in their place why there are none; a class of the screen would style every widget anew."""
@@ -239,13 +240,13 @@ class FindScreen(RunScreen[bytes | None]):
 
     @on(FoundBody.Moved)
     @on(FoundView.Sorted)
-    def _offer_commands(self) -> None:
-        if self.query_input.is_open:
-            self.footer_bar.show_commands((), self.query_input.keys_hint)
-        elif self.file_input.is_open:
-            self.footer_bar.show_commands((), find_lines.FILE_HINT)
-        else:
-            self.footer_bar.show_commands(self.offered())
+    def _row_changed(self) -> None:
+        self.show_commands()
+
+    @property
+    def typed(self) -> Mapping[FilterInput, Line]:
+        """The query and the name of a file."""
+        return {self.query_input: self.query_input.keys_hint, self.file_input: find_lines.FILE_HINT}
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -354,46 +355,31 @@ class FindScreen(RunScreen[bytes | None]):
         titles = {name: SafeText(one.column.title) for name, one in COLUMNS.items() if name != "key"}
         self.app.push_screen(SwitchScreen(literal("Columns"), titles, self.rows.columns, choose), closed)
 
-    def _copies(self) -> list[Copy]:
+    @property
+    def copies(self) -> Sequence[Copy]:
+        """The name of the key in two ways, and the query."""
         record = self.view.body.record
-        return [] if record is None else copies(self.session.target, record.key, None)[:2]
-
-    def action_copy_name(self) -> None:
-        """Copy the name as text."""
-        if entries := self._copies():
-            copy_text(self, entries[0].text)
-
-    def action_copy_menu(self) -> None:
-        """Choose what to copy."""
-        if entries := self._copies():
-            query = Copy(literal("the query, as typed"), str(self.search.query))
-            choose_copy(self, [*entries, query])
+        if record is None:
+            return []
+        query = Copy(literal("the query, as typed"), str(self.search.query))
+        return [*key_copies(self.session.target, record.key, None)[:2], query]
 
     # what is typed
 
     def action_edit(self) -> None:
         """Change the query."""
-        self.query_input.open(str(self.search.query))
-        self._offer_commands()
+        self.open_line(self.query_input, str(self.search.query))
 
     def action_export(self) -> None:
         """Type the name of a file for the list."""
         if len(self.rows):
-            self.file_input.open()
-            self._offer_commands()
-
-    def action_leave_filter(self) -> None:
-        """Move from what is typed to the rows."""
-        self.query_input.close()
-        self.file_input.close()
-        self.set_focus(self.view.body)
-        self._offer_commands()
+            self.open_line(self.file_input)
 
     @on(FilterInput.Changed, "#query")
     def _query_changes(self) -> None:
         if self.query_input.is_open:
             self.query_input.show_hint()
-            self._offer_commands()
+            self.show_commands()
 
     @on(FilterInput.Submitted, "#query")
     def _query_typed(self) -> None:
@@ -405,27 +391,18 @@ class FindScreen(RunScreen[bytes | None]):
         if reading.query.terms:
             self.post_message(KeysWanted(reading.query))
 
-    @on(FilterInput.Submitted, "#file")
-    def _file_named(self, event: FilterInput.Submitted) -> None:
-        self.action_leave_filter()
-        if event.value:
-            self.run_worker(self._write(event.value), group="write", exit_on_error=False, description="write")
-
-    async def _write(self, name: str) -> None:
-        """Write the list to a file."""
+    def writing(self, name: str) -> Callable[[], SafeText]:
+        """Return what writes the list, or its names alone to a .txt file."""
         records, columns, now_s = self.rows.shown(), self.rows.columns, self.session.clock()
+        if Path(name).suffix.lower() == ".txt":
+            names = [key_as_text(record.key) for record in records]
+            return lambda: write_text(name, lambda: "".join(f"{one}\n" for one in names), counted(len(names), "name"))
         title = str(self.search.query)
-
-        def write() -> SafeText:
-            if Path(name).suffix.lower() == ".txt":
-                return write_names([key_as_text(record.key) for record in records], name)
-            return write_table(found_table(records, columns, now_s, title), name)
-
-        await write_file(self, write)
+        return lambda: write_table(found_table(records, columns, now_s, title), name)
 
     def action_back(self) -> None:
         """Go back one step: from what is typed, from a search that is under way, from the list."""
-        if self.query_input.is_open or self.file_input.is_open:
+        if self.is_typing:
             self.action_leave_filter()
         elif self.search.stage is Stage.RUNNING:
             self.action_stop()

@@ -37,6 +37,11 @@ def paragraph(text: SafeText, width: int, role: Role) -> list[Line]:
     return [line[1:] for line in prose(text, width + 2 * MARGIN, role)]
 
 
+def labelled(word: str, lines: Sequence[Line], cells: int) -> list[Line]:
+    """Return lines with a word of at most `cells` cells before the first one."""
+    return [(Span(left(SafeText("" if at else word), cells), Role.MUTED), *line) for at, line in enumerate(lines)]
+
+
 SHORT_FROM: Final = 1_000_000
 """Counts from here on are shortened beside a bar."""
 

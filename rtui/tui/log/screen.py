@@ -20,12 +20,13 @@ from rtui.tui.kit.bars import Bar, FilterInput
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S
 from rtui.tui.kit.history import LogPlace
 from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.panel_screen import RowsScreen
+from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
-from rtui.tui.kit.table_lines import key_hint
 from rtui.tui.kit.title_bar import TitleBar
 from rtui.tui.log.commands import LOG_COMMANDS
 from rtui.tui.log.entries import LogView
@@ -50,7 +51,7 @@ class EntryScreen(CardScreen[None]):
         return whole_lines(self._row, width)
 
 
-class LogScreen(CommandScreen[None]):
+class LogScreen(RowsScreen[None]):
     """Shows a command log while it grows."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LOG_COMMANDS, Owner.LOG)
@@ -109,10 +110,12 @@ class LogScreen(CommandScreen[None]):
         self.set_class(not len(rows), "-nothing")
         self.summary.set_line(lambda width: summary_line(log, rows.entries, rows.needle, width))
         self.nothing.set_content(lambda width: [] if len(rows) else empty_lines(log, rows.needle, width))
-        if self.filter_input.is_open:
-            self.footer_bar.show_commands((), FILTER_HINT)
-        else:
-            self.footer_bar.show_commands(self.offered())
+        self.show_commands()
+
+    @property
+    def typed(self) -> Mapping[FilterInput, Line]:
+        """The filter."""
+        return {self.filter_input: FILTER_HINT}
 
     @property
     def place(self) -> LogPlace:
@@ -153,24 +156,15 @@ class LogScreen(CommandScreen[None]):
 
     def action_filter(self) -> None:
         """Type a filter."""
-        self.filter_input.open(self.log_view.rows.needle)
-        self._show_bars()
+        self.open_line(self.filter_input, self.log_view.rows.needle)
 
-    @on(FilterInput.Changed)
-    def _filter_changed(self, event: FilterInput.Changed) -> None:
-        if self.filter_input.is_open:
-            self.log_view.filter(event.value)
-
-    @on(FilterInput.Submitted)
-    def action_leave_filter(self) -> None:
-        """Go from what is typed to the entries."""
-        self.filter_input.close()
-        self.set_focus(self.log_view)
-        self._show_bars()
+    def filter_rows(self, text: str) -> None:
+        """Show only the entries with a text in them."""
+        self.log_view.filter(text)
 
     def action_back(self) -> None:
         """Go back one step: end the filter, or leave."""
-        if self.filter_input.is_open or self.log_view.rows.needle:
+        if self.is_typing or self.log_view.rows.needle:
             self.action_leave_filter()
             self.log_view.filter("")
         else:

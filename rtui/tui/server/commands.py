@@ -49,7 +49,7 @@ SERVER_COMMANDS: Final = (
     _server("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
     _server(
         "write", ("w",), "Write", "Write the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
-        when=(Condition.HAS_ROWS,), footer=9,
+        when=(Condition.HAS_ROWS,), footer=9, call="export",
     ),
     _server(
         "ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.",

@@ -14,9 +14,9 @@ from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.panel import State, chart_bounds, top_of_chart, value_text
 from rtui.analysis.report.tables.table import cell_reason
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.chart_lines import beside_each_other, paragraph, standing
+from rtui.tui.kit.chart_lines import beside_each_other, labelled, paragraph, standing
 from rtui.tui.kit.layout import TERMINAL, display_text
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, left, literal, right, width_of
+from rtui.tui.kit.styled_text import Line, Role, Span, gap, literal, right, width_of
 
 BESIDE_FROM: Final = 100
 """From this width on the plot stands beside the text, else below it."""
@@ -142,12 +142,5 @@ def _text_lines(figure: Figure, width: int) -> list[Line]:
         ("source", figure.source, Role.MUTED),
     ):
         if text:
-            lines += _labelled(label, paragraph(display_text(text), width - LABEL_CELLS, role))
+            lines += labelled(label, paragraph(display_text(text), width - LABEL_CELLS, role), LABEL_CELLS)
     return lines
-
-
-def _labelled(label: str, lines: Sequence[Line]) -> list[Line]:
-    """Return lines with a word before the first one."""
-    return [
-        (Span(left(SafeText(label if not at else ""), LABEL_CELLS), Role.MUTED), *line) for at, line in enumerate(lines)
-    ]

@@ -3,41 +3,226 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
+from textual.geometry import Size
 from textual.widget import Widget
 
 from rtui.analysis.health.panel import Line as Figure
+from rtui.analysis.humanize import counted
+from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import Health
-from rtui.tui.kit.bars import Banner, Bar, FilterInput, TabBar
+from rtui.tui.kit.bars import Bar
+from rtui.tui.kit.chart_lines import inset
 from rtui.tui.kit.choice import CardScreen
-from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S, CommandScreen
-from rtui.tui.kit.files import SUFFIXES, write_file, write_samples, write_table
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S
 from rtui.tui.kit.history import ServerPlace
+from rtui.tui.kit.layout import display_text, prose
+from rtui.tui.kit.line_view import LinePanel, MakeLines
+from rtui.tui.kit.panel_screen import SUFFIXES, PanelScreen, write_text
+from rtui.tui.kit.panel_view import PanelView, key_hint, nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import over_title
-from rtui.tui.kit.styled_text import Line, literal
+from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
-from rtui.tui.kit.table_lines import FILTER_HINT, key_hint, row_copies
-from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.kit.table_rows import TableRows, TableState
 from rtui.tui.server import screen_lines
 from rtui.tui.server.commands import SERVER_COMMANDS
-from rtui.tui.server.panel_view import ServerPanelView, ServerStates
-from rtui.tui.server.panels import FIGURES, NODES, OVERVIEW, PANELS, Content, ServerPanel, content_of
+from rtui.tui.server.figure_lines import figure_lines
+from rtui.tui.server.panels import (
+    BY_ID,
+    FIGURES,
+    NODES,
+    OVERVIEW,
+    PANELS,
+    Content,
+    ServerPanel,
+    content_of,
+    figures_table,
+)  # fmt: skip
 
 SAMPLES_SUFFIX: Final = ".jsonl"
 """The ending of files of samples."""
 
 FILE_HINT: Final = key_hint(literal(" writes the list: .csv, .md or .json; all samples: .jsonl"), literal(" cancels"))
 """Shown while the name of a file is typed."""
+
+
+LEAST_TABLE_LINES: Final = 9
+"""Lines that stay to the table at least, its titles among them."""
+
+MOST_DETAIL_LINES: Final = 13
+"""Lines about the figure under the cursor at most."""
+
+MOST_NOTE_LINES: Final = 3
+
+EVERY_ROW: Final = literal("")
+"""What is filtered: all rows of a complete list."""
+
+
+@dataclass(slots=True)
+class ServerStates:
+    """What the user has chosen on the screen; outlives it."""
+
+    panel_id: str = ""
+    """The panel that is shown; empty for the first one, which of a cluster is that of its nodes."""
+    lists: dict[str, str] = field(default_factory=dict)
+    """The id of the list that is shown, by panel."""
+    tables: dict[str, TableState] = field(default_factory=dict)
+    """How lists are sorted and filtered, by panel and list."""
+    node: SafeText | None = None
+    """The node of a cluster whose panels are shown; None for the first one."""
+
+    def table(self, panel_id: str, list_id: str) -> TableState:
+        """Return the state of a list."""
+        return self.tables.setdefault(f"{panel_id} {list_id}", TableState())
+
+
+class HealthPanel(PanelView):
+    """Shows what a tab has, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
+
+    def __init__(self, states: ServerStates, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.states = states
+        self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
+        self._content = Content()
+        self._tables: tuple[Table, ...] = ()
+        self._span_s: float | None = None
+        self._is_over = False
+
+    def compose(self) -> ComposeResult:
+        """Put the parts under each other."""
+        yield from (self.titles_bar, self.table, self.in_place, self._notes, self._detail)
+
+    @property
+    def panel(self) -> ServerPanel:
+        """The tab that is shown."""
+        return BY_ID.get(self.states.panel_id, BY_ID[OVERVIEW])
+
+    @property
+    def around(self) -> Sequence[Widget]:
+        """The notes and the figure."""
+        return self._notes, self._detail
+
+    @property
+    def lists(self) -> Sequence[str]:
+        """The ids of the panel's lists; empty while other lines stand in their place."""
+        return [one.id for one in self._tables]
+
+    @property
+    def list_id(self) -> str:
+        """The id of the list that is shown."""
+        return "" if self.chosen is None else self.chosen.id
+
+    @property
+    def chosen(self) -> Table | None:
+        """The list that is shown; None where there is none."""
+        wanted = self.states.lists.get(self.panel.id)
+        return next((one for one in self._tables if one.id == wanted), next(iter(self._tables), None))
+
+    @property
+    def figure(self) -> Figure | None:
+        """The figure under the cursor; None where there is none."""
+        table, subject = self.chosen, self.subject
+        if table is None or table.id != FIGURES or not isinstance(subject, str):
+            return None
+        found = (figure for panel, figure in self._content.figures if f"{panel.id}/{figure.id}" == subject)
+        return next(found, None)
+
+    def show(self, content: Content, span_s: float | None, *, is_over: bool = False) -> None:
+        """Show what a tab has; `span_s` and `is_over` are for plots (`plot_lines`)."""
+        self._content, self._span_s, self._is_over = content, span_s, is_over
+        figures = (figures_table(content, is_overview=self.panel.id == OVERVIEW),) if content.figures else ()
+        self._tables = (*figures, *content.tables)
+        table = self.chosen
+        if table is None:
+            self.show_lines(lambda width: self._empty_lines(content, width))
+            return
+        self.has_table = True
+        state = self.states.table(self.panel.id, table.id)
+        self.table.show((self.panel.id, table.id), table, state, holds_order=True)
+        self.show_around()
+
+    def show_lines(self, make: MakeLines) -> None:
+        """Show these lines in place of a list."""
+        self._tables = ()
+        super().show_lines(make)
+
+    def _empty_lines(self, content: Content, width: int) -> list[Line]:
+        """Return why the panel has neither figures nor lists."""
+        notes = [SafeText(f"{note}.") for note in content.notes]
+        return notice_lines(literal("Nothing is known here"), Role.STRONG, width, *notes)
+
+    def show_around(self) -> None:
+        """Show the titles of the lists, the notes, what is said of the figure, or why the list is empty."""
+        table, rows = self.chosen, self.table.rows
+        if table is None:
+            return
+        titles = [self._title(one) for one in self._tables]
+        self.show_titles(titles, EVERY_ROW, lambda width: self._nothing_lines(table, rows, width))
+        notes = self._note_lines(self.size.width)
+        self._notes.display = bool(notes)
+        if notes:
+            self._notes.styles.height = len(notes)
+            self._notes.set_content(self._note_lines)
+        self._show_detail()
+
+    def _title(self, table: Table) -> SafeText:
+        title = display_text(table.title)
+        return title if table.id == FIGURES else SafeText(f"{title} {len(table.rows):,}")
+
+    def _nothing_lines(self, table: Table, rows: TableRows, width: int) -> list[Line]:
+        if rows.state.filter_text:
+            return nothing_left_lines(rows, EVERY_ROW, width)
+        note = (display_text(table.note),) if table.note else ()
+        return notice_lines(literal("Nothing to list"), Role.STRONG, width, *note)
+
+    def _note_lines(self, width: int) -> list[Line]:
+        """Return the notes of the panel and of the list, as many as there is room for."""
+        table = self.chosen
+        of_table = [] if table is None or not table.note else [display_text(table.note, limit=400)]
+        notes = [*of_table, *(SafeText(f"{note}.") for note in self._content.notes)]
+        return [line for note in notes for line in prose(note, width, Role.MUTED)][:MOST_NOTE_LINES]
+
+    def _show_detail(self) -> None:
+        """Show all about the figure under the cursor, where there is room for it."""
+        figure, span_s = self.figure, self._span_s
+        above = LEAST_TABLE_LINES + 1 + (len(self._note_lines(self.size.width)) if self._notes.display else 0)
+        height = min(MOST_DETAIL_LINES, self.size.height - above) if figure is not None else 0
+        self._detail.display = height > 0
+        if figure is None or height <= 0:
+            return
+        self._detail.styles.height = height
+        is_over = self._is_over
+        self._detail.set_content(
+            lambda width: inset(
+                figure_lines(figure, Size(width - 2, height), span_s, is_over=is_over), Size(width, height)
+            )
+        )
+
+    def choose_list(self, list_id: str, row: str | None = None) -> None:
+        """Show a list of the panel, with the cursor on the row that is about `row`."""
+        self.states.lists[self.panel.id] = list_id
+        if row is not None:
+            self.states.table(self.panel.id, list_id).cursor_row = row
+        self.show(self._content, self._span_s, is_over=self._is_over)
+        self.post_message(self.Changed())
+
+    @on(TableBody.Highlighted)
+    def _cursor_moved(self) -> None:
+        self._show_detail()
+        self.post_message(self.Changed())
+
+    def on_resize(self) -> None:
+        """Divide the new height."""
+        self.show_around()
 
 
 class RowScreen(CardScreen[None]):
@@ -55,12 +240,12 @@ class RowScreen(CardScreen[None]):
         return self._make_lines(width)
 
 
-class ServerScreen(CommandScreen[bytes | None]):
+class ServerScreen(PanelScreen[bytes | None]):
     """Shows the panels of a server, or of one node of a cluster at a time; dismissed with a key to go to, or None."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(SERVER_COMMANDS, Owner.SERVER)
     SCREEN_COMMANDS = (*SERVER_COMMANDS, *APP_COMMANDS)
-    AUTO_FOCUS = "#table-body"
+    view: HealthPanel
 
     def __init__(
         self,
@@ -71,28 +256,28 @@ class ServerScreen(CommandScreen[bytes | None]):
         clock: Callable[[], float],
     ) -> None:
         """`states` are those of the panels when the screen was left; `clock` gives seconds since the epoch."""
-        super().__init__()
+        view = HealthPanel(ServerStates() if states is None else states, id="panel")
+        super().__init__(view, remedy="server.ask", suffixes=(*SUFFIXES, SAMPLES_SUFFIX), file_hint=FILE_HINT)
         self.source = source
         self._label, self._clock = label, clock
-        self.title_bar, self.tab_bar, self.node_bar = TitleBar(), TabBar(id="panels"), Bar(id="node")
-        self.banner = Banner("server.ask")
-        self.view = ServerPanelView(ServerStates() if states is None else states, id="panel")
-        self.filter_input = FilterInput("part of a name", id="filter")
-        self.file_input = FilterInput(f"file to write, ending in {', '.join((*SUFFIXES, SAMPLES_SUFFIX))}", id="file")
-        self.status_bar = Bar(id="status")
-        self._seen = -1
+        self.node_bar = Bar(id="node")
         self._returns_to: ServerPlace | None = None
         """Where Enter on a row has led away from."""
 
     @property
-    def focus_home(self) -> Widget:
-        """The rows of the list."""
-        return self.view.table.body
+    def bar_below_tabs(self) -> Bar:
+        """The node of a cluster."""
+        return self.node_bar
 
-    def compose(self) -> ComposeResult:
-        """Lay the parts out."""
-        yield from (self.title_bar, self.banner, self.tab_bar, self.node_bar, self.view)
-        yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
+    @property
+    def panel_ids(self) -> Sequence[str]:
+        """The ids of the tabs."""
+        return [panel.id for panel in self.panels]
+
+    @property
+    def panel_id(self) -> str:
+        """The id of the chosen tab."""
+        return self.view.panel.id
 
     def on_mount(self) -> None:
         """Show what is known, and begin to ask."""
@@ -102,15 +287,6 @@ class ServerScreen(CommandScreen[bytes | None]):
     def on_unmount(self) -> None:
         """Ask no more."""
         self.source.end()
-
-    def on_resize(self) -> None:
-        """Lay the lines out anew."""
-        self.show_again()
-
-    def show_again(self) -> None:
-        """Show everything again, whatever has changed."""
-        self._seen = -1
-        self.call_after_refresh(self.flush)
 
     @property
     def states(self) -> ServerStates:
@@ -177,22 +353,12 @@ class ServerScreen(CommandScreen[bytes | None]):
         else:
             link, failure = source.link, source.failure(node)
             self.status_bar.set_line(lambda width: screen_lines.status_line(link, failure, age_s, now_s, width))
-        self._show_commands()
+        self.show_commands()
 
     def _show_warning(self, warning: SafeText | None) -> None:
         make = None if warning is None else lambda width: screen_lines.warning_line(warning, width)
         if self.banner.show_warning(make):
             self.show_again()
-
-    @on(ServerPanelView.Changed)
-    def _show_commands(self) -> None:
-        """Show in the footer the commands that apply, or what is typed and how it ends."""
-        if self.filter_input.is_open:
-            self.footer_bar.show_commands((), FILTER_HINT)
-        elif self.file_input.is_open:
-            self.footer_bar.show_commands((), FILE_HINT)
-        else:
-            self.footer_bar.show_commands(self.offered())
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -206,7 +372,7 @@ class ServerScreen(CommandScreen[bytes | None]):
             Condition.LIVE: self.source.file is None,
             Condition.CLUSTER: self.source.nodes_table is not None,
             Condition.HAS_ROWS: self.view.has_rows,
-            Condition.SEVERAL_LISTS: len(self.view.tables) > 1,
+            Condition.SEVERAL_LISTS: len(self.view.lists) > 1,
         }
         return frozenset(condition for condition, holds in holding.items() if holds)
 
@@ -240,16 +406,6 @@ class ServerScreen(CommandScreen[bytes | None]):
             self.leave_place()
             self._returns_to = None
             self.show_place(ServerPlace(panel_id))
-
-    def action_next_panel(self, step: int = 1) -> None:
-        """Show the panel so many places after this one."""
-        panels = self.panels
-        at = panels.index(self.view.panel) if self.view.panel in panels else 0
-        self.action_show_panel(panels[(at + step) % len(panels)].id)
-
-    @on(TabBar.Chosen, "#panels")
-    def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        self.action_show_panel(self.panels[event.index].id)
 
     def action_next_list(self, step: int = 1) -> None:
         """Show the list so many places after this one."""
@@ -301,20 +457,6 @@ class ServerScreen(CommandScreen[bytes | None]):
         figure = self.view.figure
         return None if figure is None or not figure.rule else HelpSubject(RULES_PAGE, figure.rule)
 
-    def action_copy_row(self) -> None:
-        """Copy the name that the row is about, or the whole row where it has none."""
-        if copies := self._copies:
-            copy_text(self, copies[0].text)
-
-    def action_copy_menu(self) -> None:
-        """Choose what to copy of the row."""
-        if copies := self._copies:
-            choose_copy(self, copies)
-
-    @property
-    def _copies(self) -> list[Copy]:
-        return row_copies(self.view.subject, self.view.table.body.texts) if self.view.has_rows else []
-
     # asking and writing
 
     def action_ask(self) -> None:
@@ -322,51 +464,16 @@ class ServerScreen(CommandScreen[bytes | None]):
         self.source.ask_now()
         self.flush_after(FLUSH_S)
 
-    def action_write(self) -> None:
-        """Type the name of a file for what the list shows."""
-        if self.view.has_rows:
-            self.file_input.open()
-            self._show_commands()
+    def writing(self, name: str) -> Callable[[], SafeText]:
+        """Return what writes the samples of the session, or else what the list shows."""
+        if not name.lower().endswith(SAMPLES_SUFFIX):
+            return super().writing(name)
+        lines = self.source.sample_lines()
+        return lambda: write_text(name, lambda: "".join(lines), counted(len(lines) - 1, "sample"))
 
-    def action_filter(self) -> None:
-        """Type a text that rows must have."""
-        if self.view.tables:
-            self.filter_input.open(self.view.table.rows.state.filter_text)
-            self._show_commands()
-
-    @on(FilterInput.Changed, "#filter")
-    def _filter_changed(self, event: FilterInput.Changed) -> None:
-        if self.filter_input.is_open:
-            self.view.filter(event.value)
-
-    @on(FilterInput.Submitted)
-    def _input_submitted(self, event: FilterInput.Submitted) -> None:
-        self.action_leave_filter()
-        if event.input is self.file_input and event.value:
-            writing = write_file(self, partial(self._write, event.value.strip()))
-            self.run_worker(writing, exit_on_error=False, description="writing a file")
-
-    def _write(self, name: str) -> SafeText:
-        """Write the samples of the session, or else what the list shows; raises FileError."""
-        if name.lower().endswith(SAMPLES_SUFFIX):
-            return write_samples(self.source.sample_lines(), name)
-        return write_table(self.view.table.rows.shown(), name)
-
-    def action_leave_filter(self) -> None:
-        """Move from what is typed to the rows."""
-        self.filter_input.close()
-        self.file_input.close()
-        self.set_focus(self.view.table.body)
-        self._show_commands()
-
-    def action_back(self) -> None:
-        """Go back one step: end what is typed or the filter, go back to all nodes, or leave."""
-        if self.file_input.is_open:
-            self.action_leave_filter()
-        elif self.filter_input.is_open or (self.view.tables and self.view.table.rows.state.filter_text):
-            self.action_leave_filter()
-            self.view.filter("")
-        elif self._returns_to is not None:
+    def go_back(self) -> None:
+        """Go back to where Enter has led away from, to all nodes, or leave."""
+        if self._returns_to is not None:
             place, self._returns_to = self._returns_to, None
             self.show_place(place)
         elif self.source.nodes_table is not None and self.view.panel.id != NODES:

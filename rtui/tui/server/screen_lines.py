@@ -11,9 +11,9 @@ from rtui.analysis.health.panel import Line as Figure
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.connection import State
 from rtui.tui.kit.layout import MARGIN, Piece, ago, prose, tab, tab_line
+from rtui.tui.kit.panel_view import notice_lines
 from rtui.tui.kit.status_lines import bar_line, link_words
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal
-from rtui.tui.kit.table_lines import notice_lines
 from rtui.tui.server.figure_lines import figure_lines
 from rtui.tui.server.panels import ServerPanel
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from rtui.server.kept_reports import KeptReports
 from rtui.server.scan.progress import Cost, ScanState
-from rtui.tui.analyse import panel_watch
-from rtui.tui.analyse.panel_watch import FLASH_S, LEAST_S, WATCH_SHARE, PanelWatch
+from rtui.tui.analyse import comparing
+from rtui.tui.analyse.comparing import FLASH_S, LEAST_S, WATCH_SHARE, PanelWatch
 from tests.made_report import earlier_report, made_report
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -45,14 +45,14 @@ def test_rates_are_those_between_two_reports() -> None:
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)
 async def test_what_changes_is_marked_and_it_ends(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panel_watch, "LEAST_S", 0.0)
-    monkeypatch.setattr(panel_watch, "FLASH_S", 1e9)
+    monkeypatch.setattr(comparing, "LEAST_S", 0.0)
+    monkeypatch.setattr(comparing, "FLASH_S", 1e9)
     source = FixedAnalysis(earlier_report(), replace(DONE, cost=Cost()))
     async with analysing(source, size) as user:
         await user.press("W")
         await user.until(lambda: "again" in source.asked)
         assert "watching every" in user.text
-        monkeypatch.setattr(panel_watch, "LEAST_S", 1e6)
+        monkeypatch.setattr(comparing, "LEAST_S", 1e6)
         source.put(made_report(), ScanState.DONE)
         await user.until_shown("•", "▲")
         assert user.screen.view.table.body.marks_changes
@@ -71,7 +71,7 @@ async def test_without_whole_figures_nothing_is_watched() -> None:
 
 
 async def test_a_pass_that_fails_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(panel_watch, "LEAST_S", 0.0)
+    monkeypatch.setattr(comparing, "LEAST_S", 0.0)
     source = FixedAnalysis(made_report(), replace(DONE, cost=Cost()))
     async with analysing(source) as user:
         await user.press("W")
@@ -85,8 +85,8 @@ async def test_a_server_is_asked_again_and_keeps_one_report(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     valkey.admin.mset({f"shop:{number}": "x" for number in range(500)})
-    monkeypatch.setattr(panel_watch, "LEAST_S", 0.0)
-    monkeypatch.setattr(panel_watch, "WATCH_SHARE", 1e9)
+    monkeypatch.setattr(comparing, "LEAST_S", 0.0)
+    monkeypatch.setattr(comparing, "WATCH_SHARE", 1e9)
     async with at_analysis(target_of(valkey), tmp_path, keep=True) as visitor:
         first = await ask(visitor)
         kept = analysis(visitor).kept

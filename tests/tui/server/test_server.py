@@ -154,7 +154,7 @@ async def test_a_row_as_a_whole_a_filter_and_a_copy() -> None:
         await until(user.pilot, lambda: isinstance(user.pilot.app.screen, RowScreen))
         await user.pilot.press("escape", "slash", *"profile", "enter")
         assert len(screen.view.table.rows) == 1
-        assert next(copy.text for copy in screen._copies) == "shop:user:7:profile"
+        assert next(copy.text for copy in screen.copies) == "shop:user:7:profile"
         await user.pilot.press("escape")
         assert len(screen.view.table.rows) == 3
         assert user.pilot.app.screen is screen

@@ -1,27 +1,26 @@
-"""The widget that shows a panel: its chart, the titles of its tables, the chosen table, and a note below."""
+"""The widget that shows a panel of a report: its chart, the titles of its tables, the chosen table, a note below."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from textual import events, on
 from textual.app import ComposeResult
-from textual.containers import Vertical
 from textual.geometry import Size
-from textual.message import Message
+from textual.widget import Widget
 
 from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.table import Subject
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.panel import Panel, PanelStates, following
+from rtui.tui.analyse.panel import Panel, PanelStates, PanelTable
 from rtui.tui.analyse.screen_lines import among, empty_table_lines
-from rtui.tui.kit.bars import Bar, TabBar
+from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import Condition, Conditions
 from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.line_view import LinePanel, MakeLines
-from rtui.tui.kit.table import ReportTable, TableBody
-from rtui.tui.kit.table_lines import note_line, titles_line
+from rtui.tui.kit.panel_view import PanelView, note_line
+from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableState
 
 NOTE_LINES: Final = 1
@@ -34,29 +33,26 @@ def _sorted_by(order: str | None) -> TableState:
     return TableState(sort=order.removeprefix("-") or None, is_reversed=order.startswith("-"))
 
 
-class PanelView(Vertical):
+class ReportPanel(PanelView):
     """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
-
-    BLANK = True
-
-    class Changed(Message):
-        """The panel, its state, or the row under the cursor has changed."""
 
     def __init__(self, states: PanelStates, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.states = states
-        self.chart = LinePanel(id="chart")
-        self.table = ReportTable(id="table")
-        self._titles_bar = TabBar(id="lists")
-        self._in_place = LinePanel(id="offer")
-        self._note_bar = Bar(id="note")
-        self._report: Report | None = None
+        self.chart, self._note_bar = LinePanel(id="chart"), Bar(id="note")
+        self.report: Report | None = None
+        """The report that is shown; None while other lines stand in its place."""
         self._holds_order = False
         self._since_s = 0.0
 
     def compose(self) -> ComposeResult:
         """Put the parts under each other."""
-        yield from (self.chart, self._titles_bar, self.table, self._in_place, self._note_bar)
+        yield from (self.chart, self.titles_bar, self.table, self.in_place, self._note_bar)
+
+    @property
+    def around(self) -> Sequence[Widget]:
+        """The chart and the note."""
+        return self.chart, self._note_bar
 
     @property
     def panel(self) -> Panel[Any]:
@@ -69,16 +65,28 @@ class PanelView(Vertical):
         return self.states.by_panel.get(self.panel.id, self.panel.initial)
 
     @property
-    def subject(self) -> Subject:
-        """What the row under the cursor is about, None where there is no row."""
-        return None if self._report is None else self.table.body.subject
+    def _tables(self) -> Sequence[PanelTable]:
+        """The tables to choose from; empty without a report."""
+        return () if self.report is None else self.states.listed(self.panel, self.report, self.state)
+
+    @property
+    def lists(self) -> Sequence[str]:
+        """The ids of the tables."""
+        return [one.id for one in self._tables]
+
+    @property
+    def list_id(self) -> str:
+        """The id of the chosen table."""
+        return "" if self.report is None else self.states.chosen(self.panel, self.report, self.state).id
+
+    def choose_list(self, list_id: str) -> None:
+        """Show another table of the panel."""
+        self.set_state(replace(self.state, table_id=list_id, subject=None))
 
     @property
     def order_name(self) -> str:
         """What the order of the table is remembered by: `memory.namespaces` at every level of the namespaces."""
-        report = self._report
-        table_id = "" if report is None else self.states.chosen(self.panel, report, self.state).id
-        return f"{self.panel.id}.{table_id.partition(' ')[0]}"
+        return f"{self.panel.id}.{self.list_id.partition(' ')[0]}"
 
     @property
     def order(self) -> str | None:
@@ -88,7 +96,7 @@ class PanelView(Vertical):
 
     def show(self, report: Report, *, holds_order: bool = False) -> None:
         """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
-        self._report, self._holds_order = report, holds_order
+        self.report, self._holds_order, self.has_table = report, holds_order, True
         states, panel = self.states, self.panel
         wanted = states.chosen(panel, report, self.state)
         table = states.table(panel, report, wanted, self.state)
@@ -102,87 +110,72 @@ class PanelView(Vertical):
             made=wanted.order,
             holds_order=holds_order,
         )
-        self._show_notes(report)
+        self.show_around()
+
+    def _show_changed(self) -> None:
+        """Show the panel of the same report anew."""
+        if self.report is not None:
+            self.show(self.report, holds_order=self._holds_order)
+            self.post_message(self.Changed())
 
     def compare(self, baseline: Report | None) -> None:
         """Show in every table what has changed since an earlier report, or no more."""
         self.states.compare(baseline)
-        if self._report is not None:
-            self.show(self._report, holds_order=self._holds_order)
-            self.post_message(self.Changed())
+        self._show_changed()
 
     def show_lines(self, make: MakeLines) -> None:
         """Show these lines in place of a panel."""
-        self._report = None
-        self.add_class("-nothing")
-        self.chart.display = self._note_bar.display = False
-        self._titles_bar.set_line(lambda _width: ())
-        self._in_place.set_content(make)
-
-    def filter(self, text: str) -> None:
-        """Show only the rows with a text in them."""
-        if self._report is not None:
-            self.table.filter(text)
-            self._show_notes(self._report)
-            self.post_message(self.Changed())
+        self.report = None
+        super().show_lines(make)
 
     def show_again(self, panel_id: str) -> None:
         """Make what a panel shows anew, since something else than the report has changed."""
         self.states.forget(panel_id)
-        if self._report is not None and self.panel.id == panel_id:
-            self.show(self._report, holds_order=self._holds_order)
-            self.post_message(self.Changed())
+        if self.panel.id == panel_id:
+            self._show_changed()
 
     def age(self, since_s: float) -> None:
         """Redraw a chart that shows its age; its figures were read `since_s` seconds ago."""
         before, self._since_s = self._since_s, since_s
-        if self._report is not None and self.panel.aged(self.state, before) != self.panel.aged(self.state, since_s):
+        if self.report is not None and self.panel.aged(self.state, before) != self.panel.aged(self.state, since_s):
             self._show_chart()
 
     def set_state(self, state: Any) -> bool:
         """Show the panel in another state; returns False for None, which changes nothing."""
-        if state is None or self._report is None:
+        if state is None or self.report is None:
             return False
         self.states.by_panel[self.panel.id] = state
-        self.show(self._report, holds_order=self._holds_order)
-        self.post_message(self.Changed())
+        self._show_changed()
         return True
-
-    def action_next_list(self, step: int = 1) -> None:
-        """Show the table of the panel so many places after this one."""
-        if self._report is not None:
-            ids = [one.id for one in self.states.listed(self.panel, self._report, self.state)]
-            table_id = following(ids, self.states.chosen(self.panel, self._report, self.state).id, step)
-            self.set_state(replace(self.state, table_id=table_id, subject=None))
 
     def zoom_in(self) -> bool:
         """Zoom into the row under the cursor; returns False where the panel can't."""
-        return self._report is not None and self.set_state(self._zoomed_in(self._report))
+        return self.report is not None and self.set_state(self._zoomed_in(self.report))
 
     def action_zoom_out(self) -> bool:
         """Zoom out by a level; returns False at the top."""
-        return self._report is not None and self.set_state(self.panel.zoomed_out(self._report, self.state))
+        return self.report is not None and self.set_state(self.panel.zoomed_out(self.report, self.state))
 
     def action_change(self, command_id: str) -> None:
         """Carry out one of the panel's own commands, where it applies."""
-        if self._report is not None:
+        if self.report is not None:
             for command, change in self.panel.commands:
                 if command.id == command_id:
-                    self.set_state(change(self._report, self.state, self.chart.size))
+                    self.set_state(change(self.report, self.state, self.chart.size))
 
     @property
     def conditions(self) -> Conditions:
         """What holds at the moment, of what commands may need, and the ids of the panel's commands that apply."""
-        report, panel, state = self._report, self.panel, self.state
+        report, panel, state = self.report, self.panel, self.state
         if report is None:
             return frozenset()
         size = self.chart.size
         applying = {command.id for command, change in panel.commands if change(report, state, size) is not None}
         holding = {
-            Condition.SEVERAL_LISTS: len(self.states.listed(panel, report, state)) > 1,
+            Condition.SEVERAL_LISTS: len(self._tables) > 1,
             Condition.ZOOMED: panel.zoomed_out(report, state) is not None,
             Condition.ON_ENTRY: self._zoomed_in(report) is not None,
-            Condition.HAS_ROWS: len(self.table.rows) > 0 or bool(self.table.rows.state.filter_text),
+            Condition.HAS_ROWS: self.has_rows or bool(self.filter_text),
         }
         return frozenset({*applying, *(condition for condition, holds in holding.items() if holds)})
 
@@ -191,26 +184,22 @@ class PanelView(Vertical):
             return None
         return self.panel.zoomed_in(report, replace(self.state, subject=self.subject))
 
-    @on(ReportTable.Arranged)
-    def _rows_arranged(self) -> None:
-        """Show what is said about the rows now."""
-        if self._report is not None:
-            self._show_notes(self._report)
-            self.post_message(self.Changed())
-
-    def _show_notes(self, report: Report) -> None:
+    def show_around(self) -> None:
         """Show the titles of the tables, the note, and in place of an empty table why it has no rows."""
-        panel, state, rows = self.panel, self.state, self.table.rows
-        tables, wanted = self.states.listed(panel, report, state), self.states.chosen(panel, report, state)
-        titles, at = [one.title for one in tables], [one.id for one in tables].index(wanted.id)
-        self._titles_bar.set_line(lambda width: titles_line(titles, at, rows, among(wanted, rows), width))
+        report, rows = self.report, self.table.rows
+        if report is None:
+            return
+        wanted = self.states.chosen(self.panel, report, self.state)
+        self.show_titles(
+            [one.title for one in self._tables],
+            among(wanted, rows),
+            lambda width: empty_table_lines(report, wanted, rows, width),
+        )
         self._note_bar.set_line(lambda width: note_line(wanted.note, rows.table.note, width))
         self._note_bar.display = bool(wanted.note or rows.table.note)
-        self.set_class(not len(rows), "-nothing")
-        self._in_place.set_content(lambda width: [] if len(rows) else empty_table_lines(report, wanted, rows, width))
 
     def _show_chart(self) -> None:
-        report, panel, charts = self._report, self.panel, self.states.charts
+        report, panel, charts = self.report, self.panel, self.states.charts
         if report is None:
             return
         state = panel.aged(self.state, self._since_s)
@@ -224,23 +213,15 @@ class PanelView(Vertical):
     def _cursor_moved(self) -> None:
         """Show in the chart where the cursor of the table is."""
         state = replace(self.state, subject=self.subject)
-        if self._report is not None and state != self.state:
+        if self.report is not None and state != self.state:
             self.states.by_panel[self.panel.id] = state
             self._show_chart()
         self.post_message(self.Changed())
 
-    @on(TabBar.Chosen, "#lists")
-    def _title_clicked(self, event: TabBar.Chosen) -> None:
-        event.stop()
-        if self._report is not None:
-            tables = self.states.listed(self.panel, self._report, self.state)
-            if event.index < len(tables):
-                self.set_state(replace(self.state, table_id=tables[event.index].id, subject=None))
-
     @on(events.Click, "#chart")
     def _chart_clicked(self, event: events.Click) -> None:
         """Change what the panel shows, or else show the keys behind what was clicked."""
-        report, at = self._report, (self.chart.size, event.x, event.y)
+        report, at = self.report, (self.chart.size, event.x, event.y)
         if report is not None and not self.set_state(self.panel.clicked(report, self.state, *at)):
             found = self.panel.behind(report, self.state, *at)
             if found is not None:

@@ -1,0 +1,313 @@
+"""Screens of rows: lines typed over the status bar, files, copies, runs under way; and screens of panels with tabs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from textual import on
+from textual.app import ComposeResult
+from textual.screen import Screen, ScreenResultType
+from textual.widget import Widget
+
+from rtui.analysis.formats import TABLE_FORMATS
+from rtui.analysis.humanize import counted
+from rtui.analysis.report.tables.table import Table
+from rtui.keyspace.text.display import SafeText
+from rtui.server.files import atomic_file, reason_of
+from rtui.server.scan.run_control import RunControl
+from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
+from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
+from rtui.tui.kit.command import Condition
+from rtui.tui.kit.command_screen import CommandScreen
+from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.panel_view import PanelView, following, key_hint, row_copies
+from rtui.tui.kit.styled_text import Line, Span, literal
+from rtui.tui.kit.title_bar import TitleBar
+
+SUFFIXES: Final = tuple(TABLE_FORMATS)
+"""Endings of the files that `write_table` writes."""
+
+FILTER_HINT: Final = key_hint(literal(" keeps the rows that have this text"), literal(" shows all"))
+"""Shown while a filter is typed."""
+
+
+class FileError(Exception):
+    """What cannot be written to a file; the reason is safe to show."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason: SafeText = display_text(reason)
+        super().__init__(self.reason)
+
+
+def write_table(table: Table, name: str) -> SafeText:
+    """Write a table to a file, in the format that the ending of its name says; return a text such as `9 rows to a.csv`.
+
+    A file of this name is replaced as a whole, by one that only its owner may read. Raises FileError.
+    """
+    path = Path(name).expanduser()
+    make = TABLE_FORMATS.get(path.suffix.lower())
+    if make is None:
+        raise FileError(f"The name must end in {', '.join(SUFFIXES)}.")
+    return write_text(name, lambda: make(table), counted(len(table.rows), "row"))
+
+
+def write_text(name: str, make: Callable[[], str], what: str) -> SafeText:
+    """Write a text to a file as `write_table` does, and return that `what` was written to it. Raises FileError."""
+    path = Path(name).expanduser()
+    try:
+        data = make().encode()
+        with atomic_file(path) as file:
+            file.write(data)
+    except (OSError, ValueError) as error:
+        raise FileError(f"{path}: {reason_of(error)}") from None
+    return display_text(f"{what} to {path}")
+
+
+async def write_file(screen: Screen[Any], write: Callable[[], SafeText]) -> None:
+    """Write a file in a thread, and say in a notice what was written or why not.
+
+    `write` returns what it has written, or raises FileError.
+    """
+    try:
+        written = await asyncio.to_thread(write)
+    except FileError as error:
+        screen.notify(error.reason, title="Not written", severity="error", markup=False)
+    else:
+        screen.notify(written, title="Written", markup=False, timeout=4)
+
+
+class RowsScreen(CommandScreen[ScreenResultType]):
+    """A screen of rows, some filtered by a line that is typed, copied, or written to a file whose name is typed."""
+
+    filter_input: FilterInput
+    file_input: FilterInput
+
+    @property
+    def typed(self) -> Mapping[FilterInput, Line]:
+        """The lines that can be typed, each with what the footer says of its keys."""
+        raise NotImplementedError
+
+    @property
+    def copies(self) -> Sequence[Copy]:
+        """What can be copied of the row under the cursor, the usual first; nothing without one."""
+        return ()
+
+    def filter_rows(self, text: str) -> None:
+        """Show only the rows with a text in them."""
+        raise NotImplementedError
+
+    def writing(self, name: str) -> Callable[[], SafeText]:
+        """Return what writes the rows that are shown now to a file, called in a thread; see `write_file`."""
+        raise NotImplementedError
+
+    def show_commands(self) -> None:
+        """Show in the footer the commands that apply, or what is typed and how it ends."""
+        hint = next((hint for line, hint in self.typed.items() if line.is_open), None)
+        self.footer_bar.show_commands(self.offered() if hint is None else (), hint or ())
+
+    @property
+    def is_typing(self) -> bool:
+        """Whether a line is typed."""
+        return any(line.is_open for line in self.typed)
+
+    def open_line(self, line: FilterInput, text: str = "") -> None:
+        """Have a line typed, which begins as this text."""
+        line.open(text)
+        self.show_commands()
+
+    def action_leave_filter(self) -> None:
+        """Move from what is typed to the rows."""
+        for line in self.typed:
+            line.close()
+        self.set_focus(self.focus_home)
+        self.show_commands()
+
+    @on(FilterInput.Changed, "#filter")
+    def _filter_changed(self, event: FilterInput.Changed) -> None:
+        if self.filter_input.is_open:
+            self.filter_rows(event.value)
+
+    @on(FilterInput.Submitted, "#filter")
+    def _filter_typed(self) -> None:
+        self.action_leave_filter()
+
+    @on(FilterInput.Submitted, "#file")
+    def _file_named(self, event: FilterInput.Submitted) -> None:
+        self.action_leave_filter()
+        if name := event.value.strip():
+            work = write_file(self, self.writing(name))
+            self.run_worker(work, group="write", exit_on_error=False, description="writing a file")
+
+    def action_copy_row(self) -> None:
+        """Copy the name that the row is about, or the whole row where it has none."""
+        if copies := self.copies:
+            copy_text(self, copies[0].text)
+
+    def action_copy_menu(self) -> None:
+        """Choose what to copy of the row."""
+        if copies := self.copies:
+            choose_copy(self, copies)
+
+
+class RunScreen(RowsScreen[ScreenResultType]):
+    """A screen of one run, an analysis or a search; its `conditions` say whether that is under way or paused."""
+
+    shows_cost = False
+    """Whether the status bar shows what the run has cost the server."""
+
+    @property
+    def control(self) -> RunControl:
+        """What pauses, stops and paces the run."""
+        raise NotImplementedError
+
+    def show_soon(self) -> None:
+        """Show what a command has changed, without waiting for the next look."""
+        raise NotImplementedError
+
+    def action_pause(self) -> None:
+        """Pause it, or resume it."""
+        if Condition.PAUSED in self.conditions:
+            self.control.resume()
+        elif Condition.SCANNING in self.conditions:
+            self.control.pause()
+        self.show_soon()
+
+    def action_stop(self) -> None:
+        """End it; what was found stays."""
+        self.control.stop()
+        self.show_soon()
+
+    def action_faster(self) -> None:
+        """Take the next faster pace."""
+        self.control.pace = self.control.pace.faster()
+        self.show_soon()
+
+    def action_slower(self) -> None:
+        """Take the next slower pace."""
+        self.control.pace = self.control.pace.slower()
+        self.show_soon()
+
+    def action_cost(self) -> None:
+        """Show or hide what it has cost the server."""
+        self.shows_cost = not self.shows_cost
+        self.show_soon()
+
+
+class PanelScreen(RowsScreen[ScreenResultType]):
+    """A screen of panels, each a tab; a table of the chosen one has the keyboard."""
+
+    AUTO_FOCUS = "#table-body"
+
+    def __init__(
+        self, view: PanelView, *, remedy: str, suffixes: Sequence[str], file_hint: Line,
+        action_of: Callable[[Span], str | None] = lambda span: None,
+    ) -> None:  # fmt: skip
+        """`remedy` is the action that the banner recommends, `action_of` that of a piece of the status bar.
+
+        `suffixes` are the endings of files that can be written, which `file_hint` explains in the footer.
+        """
+        super().__init__()
+        self.view = view
+        self.title_bar, self.tab_bar, self.banner = TitleBar(), TabBar(id="panels"), Banner(remedy)
+        self.status_bar = LinkedBar(action_of, id="status")
+        self.filter_input = FilterInput("part of a name", id="filter")
+        self.file_input = FilterInput(f"file to write, ending in {', '.join(suffixes)}", id="file")
+        self._file_hint = file_hint
+        self._seen = -1
+        """The revision of the source that is shown."""
+
+    @property
+    def focus_home(self) -> Widget:
+        """The rows of the table, also while other lines stand in their place."""
+        return self.view.table.body
+
+    @property
+    def bar_below_tabs(self) -> Bar:
+        """What the panels are of."""
+        raise NotImplementedError
+
+    @property
+    def panel_ids(self) -> Sequence[str]:
+        """The ids of the panels in the order of their tabs."""
+        raise NotImplementedError
+
+    @property
+    def panel_id(self) -> str:
+        """The id of the chosen panel."""
+        raise NotImplementedError
+
+    def action_show_panel(self, panel_id: str) -> None:
+        """Show a panel."""
+        raise NotImplementedError
+
+    def go_back(self) -> None:
+        """Go back one step, while nothing is typed or filtered."""
+        raise NotImplementedError
+
+    def compose(self) -> ComposeResult:
+        """Lay the parts out."""
+        yield from (self.title_bar, self.banner, self.tab_bar, self.bar_below_tabs, self.view)
+        yield from (self.filter_input, self.file_input, self.status_bar, self.footer_bar)
+
+    def on_resize(self) -> None:
+        """Divide the new size among the parts."""
+        self.show_again()
+
+    def show_again(self) -> None:
+        """Show everything again, whatever has changed."""
+        self._seen = -1
+        self.call_after_refresh(self.flush)
+
+    @on(PanelView.Changed)
+    def _panel_changed(self) -> None:
+        self.show_commands()
+
+    def action_next_panel(self, step: int = 1) -> None:
+        """Show the panel so many places after this one."""
+        self.action_show_panel(following(self.panel_ids, self.panel_id, step))
+
+    @on(TabBar.Chosen, "#panels")
+    def _tab_clicked(self, event: TabBar.Chosen) -> None:
+        self.action_show_panel(self.panel_ids[event.index])
+
+    @property
+    def typed(self) -> Mapping[FilterInput, Line]:
+        """The filter and the name of a file."""
+        return {self.filter_input: FILTER_HINT, self.file_input: self._file_hint}
+
+    @property
+    def copies(self) -> Sequence[Copy]:
+        """The name of the row, and the row."""
+        return row_copies(self.view.subject, self.view.table.body.texts) if self.view.has_rows else []
+
+    def filter_rows(self, text: str) -> None:
+        """Show only the rows of the table with a text in them."""
+        self.view.filter(text)
+
+    def action_filter(self) -> None:
+        """Type a text that rows must have."""
+        if self.view.has_table:
+            self.open_line(self.filter_input, self.view.filter_text)
+
+    def action_export(self) -> None:
+        """Type the name of a file for what the table shows."""
+        if self.view.has_rows:
+            self.open_line(self.file_input)
+
+    def writing(self, name: str) -> Callable[[], SafeText]:
+        """Return what writes the rows that the table shows."""
+        rows = self.view.table.rows
+        return lambda: write_table(rows.shown(), name)
+
+    def action_back(self) -> None:
+        """Go back one step: end what is typed or the filter, or as the screen says."""
+        if self.file_input.is_open:
+            self.action_leave_filter()
+        elif self.filter_input.is_open or self.view.filter_text:
+            self.action_leave_filter()
+            self.view.filter("")
+        else:
+            self.go_back()

@@ -1,0 +1,194 @@
+"""The widget that shows a panel: the titles of its lists over the chosen one, with what stands around its table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, TypeVar
+
+from textual import on
+from textual.containers import Vertical
+from textual.message import Message
+from textual.widget import Widget
+
+from rtui.analysis.report.tables.table import Subject, label
+from rtui.keyspace.text.display import SafeText, quoted
+from rtui.keyspace.text.glob import prefix_pattern
+from rtui.server.redis_cli_commands import key_as_text
+from rtui.tui.kit.bars import TabBar
+from rtui.tui.kit.clipboard import Copy
+from rtui.tui.kit.layout import MARGIN, display_text, prose, tab_line
+from rtui.tui.kit.line_view import LinePanel, MakeLines
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, width_of
+from rtui.tui.kit.table import ReportTable
+from rtui.tui.kit.table_rows import TableRows
+
+FILTER_CELLS: Final = 24
+"""Longer filters are cut beside the titles of tables."""
+
+T = TypeVar("T")
+
+
+def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
+    """Return the option so many places after the chosen one; the first follows the last, and one that is not there."""
+    at = options.index(chosen) if chosen in options else 0
+    return options[(at + step) % len(options)]
+
+
+class PanelView(Vertical):
+    """Shows one list of a panel, or lines in its place; subclasses know what the panel shows beside its table."""
+
+    BLANK = True
+
+    class Changed(Message):
+        """The panel, its state, or the row under the cursor has changed."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self.table = ReportTable(id="table")
+        self.titles_bar = TabBar(id="lists")
+        self.in_place = LinePanel(id="offer")
+        self.has_table = False
+        """Whether a list is shown, not other lines in its place."""
+
+    @property
+    def lists(self) -> Sequence[str]:
+        """The ids of the panel's lists."""
+        raise NotImplementedError
+
+    @property
+    def list_id(self) -> str:
+        """The id of the list that is shown."""
+        raise NotImplementedError
+
+    @property
+    def around(self) -> Sequence[Widget]:
+        """The widgets beside the table, hidden while there is none."""
+        raise NotImplementedError
+
+    def choose_list(self, list_id: str) -> None:
+        """Show another list of the panel."""
+        raise NotImplementedError
+
+    def show_around(self) -> None:
+        """Show titles, notes and the reason for an empty table, as the rows are now; called while there is a table."""
+        raise NotImplementedError
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether there is a row under the cursor."""
+        return self.has_table and len(self.table.rows) > 0
+
+    @property
+    def subject(self) -> Subject:
+        """What the row under the cursor is about, None where there is no row."""
+        return self.table.body.subject if self.has_table else None
+
+    @property
+    def filter_text(self) -> str:
+        """What rows must have to be shown; empty without a table."""
+        return self.table.rows.state.filter_text if self.has_table else ""
+
+    def show_titles(self, titles: Sequence[SafeText], among: SafeText, empty: MakeLines) -> None:
+        """Show the titles of the lists, and `empty` in place of a table without rows; `among` as in `titles_line`."""
+        rows, at = self.table.rows, [*self.lists].index(self.list_id)
+        self.titles_bar.set_line(lambda width: titles_line(titles, at, rows, among, width))
+        self.set_class(not len(rows), "-nothing")
+        self.in_place.set_content(lambda width: [] if len(rows) else empty(width))
+
+    def show_lines(self, make: MakeLines) -> None:
+        """Show these lines in place of a panel."""
+        self.has_table = False
+        self.add_class("-nothing")
+        for one in self.around:
+            one.display = False
+        self.titles_bar.set_line(lambda _width: ())
+        self.in_place.set_content(make)
+
+    def filter(self, text: str) -> None:
+        """Show only the rows with a text in them."""
+        if self.has_table:
+            self.table.filter(text)
+            self.rows_arranged()
+
+    def action_next_list(self, step: int = 1) -> None:
+        """Show the list so many places after this one."""
+        if self.has_table:
+            lists = self.lists
+            self.choose_list(following(lists, self.list_id, step))
+
+    @on(ReportTable.Sorted)
+    @on(ReportTable.Arranged)
+    def rows_arranged(self) -> None:
+        """Show what is said about the rows now."""
+        if self.has_table:
+            self.show_around()
+            self.post_message(self.Changed())
+
+    @on(TabBar.Chosen, "#lists")
+    def _title_clicked(self, event: TabBar.Chosen) -> None:
+        event.stop()
+        if self.has_table and event.index < len(self.lists):
+            self.choose_list(self.lists[event.index])
+
+
+def key_hint(enter: SafeText, escape: SafeText) -> Line:
+    """Return what Enter and Escape do while a line is typed, for the footer."""
+    return (Span(literal(" enter"), Role.ACCENT), Span(enter, Role.MUTED),
+            Span(literal("  esc"), Role.ACCENT), Span(escape, Role.MUTED))  # fmt: skip
+
+
+def titles_line(titles: Sequence[SafeText], chosen: int, rows: TableRows, among: SafeText, width: int) -> Line:
+    """Return the titles of the tables of a panel, those around the chosen one where not all fit, and the filter.
+
+    `among` says what is filtered, such as ` among the 100 largest`; empty for a complete list.
+    """
+    line: Line = (gap(MARGIN), Span(titles[chosen], Role.STRONG))
+    note: Line = ()
+    if rows.state.filter_text:
+        text = cut(display_text(rows.state.filter_text), FILTER_CELLS)
+        note = (Span(literal("rows with "), Role.MUTED), Span(text, Role.ACCENT), Span(among, Role.MUTED))
+    if len(titles) > 1:
+        line = clip(tab_line(titles, chosen, (), width), width - line_width(note) - 2)
+    return (*line, gap(width - line_width(line) - line_width(note) - MARGIN), *note) if note else line
+
+
+def note_line(note: Line, text: str, width: int) -> Line:
+    """Return the note of the panel, and behind it that of the table where it fits."""
+    line: Line = (gap(MARGIN), *note)
+    space = width - line_width(line) - MARGIN
+    if text:
+        more = SafeText(f" · {text}" if note else text)
+        if not note or width_of(more) <= space:
+            line = (*line, Span(cut(display_text(more, limit=400), space), Role.MUTED))
+    return clip(line, width - MARGIN)
+
+
+def notice_lines(title: SafeText, role: Role, width: int, *texts: SafeText) -> list[Line]:
+    """Return a heading and paragraphs below it, to be shown in place of rows."""
+    lines: list[Line] = [(), (gap(MARGIN), Span(title, role))]
+    for text in texts:
+        lines += [(), *prose(text, width, Role.MUTED)]
+    return lines
+
+
+def nothing_left_lines(rows: TableRows, among: SafeText, width: int) -> list[Line]:
+    """Return what stands in place of rows that the filter has all left out."""
+    text = SafeText(f"No row{among} has {display_text(rows.state.filter_text, limit=60)}")
+    return notice_lines(text, Role.STRONG, width, literal("Escape shows all rows again."))
+
+
+def row_copies(subject: Subject, texts: Sequence[SafeText]) -> list[Copy]:
+    """Return what can be copied of a row, first its name, if it has one; nothing where there is no row."""
+    if not texts:
+        return []
+    row = Copy(literal("the row, its cells apart by tabs"), "\t".join(texts))
+    if not isinstance(subject, bytes | tuple):
+        return [row]
+    name = label(subject) if isinstance(subject, tuple) else subject
+    copies = [
+        Copy(literal("name as text"), key_as_text(name)),
+        Copy(literal("name as escaped bytes"), quoted(name)), row,
+    ]  # fmt: skip
+    if isinstance(subject, tuple):
+        copies.append(Copy(literal("pattern of everything below"), key_as_text(prefix_pattern(name))))
+    return copies
