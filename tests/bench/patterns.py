@@ -36,7 +36,7 @@ from rtui.server.engine.counters import new_counters
 from rtui.table.partial import Partial
 from rtui.table.patterns import Patterns
 from rtui.table.schema import SCHEMA, names_of
-from tests.bench.row import Row
+from tests.bench import Row
 from tests.grammar import Grammar
 
 SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))

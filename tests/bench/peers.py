@@ -6,6 +6,11 @@ and RTUI_BENCH_KEYSTATS. It needs a C compiler.
 
 Every figure is of a whole process, from its start to its end, placed by the system; rtui and its peers take turns in
 each round. Beside the medians stand the fastest and the slowest round.
+
+Last comes an analysis over a link of 20 ms on one connection. The link and the loop beside it are programs in C, so
+that neither is what limits the rate. The loop has two writes under way, of a thousand keys each: smaller ones would
+take it minutes, and these hold other clients up for milliseconds. An analysis has as many small ones under way as the
+round trip needs.
 """
 
 from __future__ import annotations
@@ -17,13 +22,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.bench.loads import redis_clis, with_count
-from tests.bench.row import Row
+from tests.bench import Row
+from tests.bench.scan import redis_clis
 from tests.grammar import grown
 
 SERVERS = os.environ.get("RTUI_BENCH_SERVERS", "redis-7.0 redis-8.10 valkey-9.1").split()
@@ -59,6 +65,15 @@ LFU = ("--maxmemory-policy", "allkeys-lfu")
 
 OURS, DEFAULT = "rtui report --columns all", "rtui report"
 
+ONE_WAY_MS, COUNT = 10, 1_000
+"""Half of the round trip over the link, and the keys of a page of the loop over it."""
+
+LINK_GOAL = 100_000
+"""Keys a second over the link at normal pace."""
+
+MOST_BYTES = 120_000_000
+"""The memory of an analysis, however many keys there are."""
+
 LIMIT = "a loop in C that sends the same, two writes of 25 keys under way, and keeps nothing"
 
 
@@ -68,6 +83,11 @@ class Run:
 
     wall_s: float
     cpu_s: float
+    peak_bytes: int
+
+
+KIB = 1 if sys.platform == "darwin" else 1024
+"""The unit in which the system tells memory."""
 
 
 def once(command: Sequence[str]) -> Run:
@@ -79,7 +99,7 @@ def once(command: Sequence[str]) -> Run:
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
         raise RuntimeError(f"{command} ended with {process.returncode}")
-    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime)
+    return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * KIB)
 
 
 @cache
@@ -93,6 +113,15 @@ def compiled(name: str, *options: str) -> str:
 def limit_loop() -> str:
     """Return where the loop is, which is compiled once."""
     return compiled("limit_loop")
+
+
+def with_count() -> list[str] | None:
+    """A redis-cli that knows --count for its key analysers, if there is one."""
+    for command in redis_clis():
+        said = subprocess.run([*command, "--help"], capture_output=True, text=True, check=False)
+        if "--memkeys" in said.stdout + said.stderr and "--count" in said.stdout + said.stderr:
+            return command
+    return None
 
 
 def commands(server: str, port: int) -> dict[str, list[str]]:
@@ -130,6 +159,8 @@ def rows() -> Iterator[Row]:
         print(f"  {name}, seed {SEED}", file=sys.stderr)
         with grown(name, KEYS, SEED, *LFU, patterns=PATTERNS) as server:
             yield from beside(name, measured(name, server.port))
+    with grown(SERVERS[-1], KEYS, SEED, *LFU) as server, long_link(server.port) as link:
+        yield from over_link(SERVERS[-1], server.port, link)
 
 
 def beside(server: str, runs: dict[str, list[Run]]) -> Iterator[Row]:
@@ -169,6 +200,9 @@ def beside(server: str, runs: dict[str, list[Run]]) -> Iterator[Row]:
         f"≤ {CPU_US} µs",
         cpu_us <= CPU_US,
     )
+    peak = max(run.peak_bytes for run in runs[OURS])
+    most = f"≤ {MOST_BYTES / 1e6:.0f} MB"
+    yield Row(f"memory of {what} at its peak", f"{peak / 1e6:.0f} MB", "", "", most, peak <= MOST_BYTES)
 
 
 def _least(goal: float | None) -> str:
@@ -178,3 +212,47 @@ def _least(goal: float | None) -> str:
 def spread(seconds: Sequence[float]) -> str:
     """The median, with the fastest and the slowest."""
     return f"{statistics.median(seconds):.1f} s ({min(seconds):.1f} … {max(seconds):.1f})"
+
+
+@contextmanager
+def long_link(port: int) -> Iterator[int]:
+    """The port of a link to this one that adds the round trip; it serves as many connections as come."""
+    command = [compiled("delay_link", "-pthread"), str(port), str(ONE_WAY_MS)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as link:
+        assert link.stdout is not None
+        try:
+            yield int(link.stdout.readline())
+        finally:
+            link.kill()
+
+
+def over_link(server: str, near: int, far: int) -> Iterator[Row]:
+    """Normal and full pace, over the link and without it; `near` and `far` are the ports of the server and the link."""
+    loop = [str(COUNT), QUESTIONS.get(server, "tpfmx")]
+    peers: dict[str, Callable[[], float]] = {}
+    for where, port in (("", far), (" without the link", near)):
+        for pace in ("normal", "full"):
+            ours = [sys.executable, "-m", "rtui", "report", f"127.0.0.1:{port}", "--columns", "all", "--format", "json"]
+            peers[f"{pace}{where}"] = lambda command=[*ours, "--pace", pace]: once(command).wall_s  # type: ignore[misc]
+        peers[f"loop{where}"] = lambda port=port: once([limit_loop(), str(port), *loop]).wall_s  # type: ignore[misc]
+    rates: dict[str, list[float]] = {name: [] for name in peers}
+    for number in range(ROUNDS):
+        for name, measure in peers.items():
+            rates[name].append(KEYS / measure())
+            print(f"  round {number + 1} of {ROUNDS}: {name}: {rates[name][-1]:,.0f} keys/s", file=sys.stderr)
+    found = {name: statistics.median(some) for name, some in rates.items()}
+    what = (
+        f"`rtui report --columns all` of {KEYS:,} keys of the grammar (seed {SEED}) over a link of {2 * ONE_WAY_MS} ms"
+    )
+    for pace in ("normal", "full"):
+        for peer in (f"{pace} without the link", "loop", "loop without the link"):
+            is_goal = pace == "normal" and peer == f"{pace} without the link"
+            name = peer.replace("loop", f"loop in C, COUNT {COUNT}").replace(pace, f"rtui, {pace} pace")
+            yield Row(
+                f"{what}, one connection, {pace} pace ({server})",
+                f"{found[pace] / 1000:,.0f} k keys/s",
+                f"{name}: {found[peer] / 1000:,.0f} k keys/s",
+                f"{found[pace] / found[peer]:.2f} ×",
+                f"≥ {LINK_GOAL // 1000} k keys/s" if is_goal else "",
+                found[pace] >= LINK_GOAL if is_goal else None,
+            )

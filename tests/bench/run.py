@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import tests.bench
-from tests.bench.row import HEADER, Row
+from tests.bench import HEADER, Row
 from tests.servers import CHECKOUT
 
 

@@ -1,6 +1,6 @@
 """A pass that counts in a table beside one that counts in the compiled engine: `python -m tests.bench.run table`.
 
-Whole processes of `rtui report`, which take turns in each round, on the shop of `seed.py`, on keyspaces of the grammar
+Whole processes of `rtui report`, which take turns in each round, on the shop of `scan.py`, on keyspaces of the grammar
 with 300 and 5,000 patterns, and on names that share no pattern. The environment may set RTUI_BENCH_SERVERS (redis-7.0
 redis-8.10 valkey-9.1), RTUI_BENCH_KEYS (600000), RTUI_BENCH_ROUNDS (3) and RTUI_BENCH_SEED (a fresh one, printed).
 """
@@ -20,8 +20,8 @@ from dataclasses import dataclass
 
 from rtui.demo.load import send
 from rtui.demo.writes import Write
-from tests.bench.row import Row
-from tests.bench.seed import seeded
+from tests.bench import Row
+from tests.bench.scan import seeded
 from tests.grammar import grown
 from tests.servers import Server, binaries, running
 

@@ -15,9 +15,9 @@ from rtui.cli.main import run
 from rtui.registry.rules import Severity
 from rtui.server.health.saved import SavedHealth
 from rtui.server.options import BrowseOptions
-from tests.bench.window import window
 from tests.made_report import made_report
 from tests.made_sample import made_sample
+from tests.window import window
 
 Shown = list[tuple[Report, BrowseOptions, Report | None]]
 

@@ -32,11 +32,11 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
-from tests.bench.window import SilentError, Window, window
 from tests.made_report import denied_report, made_report, partial_report
 from tests.proxy import DelayProxy
 from tests.server.targets import PASS_SENDS, eventually, impatient, target_of
 from tests.servers import Server
+from tests.window import SilentError, Window, window
 
 MANY = 150_000
 """Keys that a gentle pass needs seconds for."""

@@ -10,7 +10,7 @@ from rtui.cli.report_run import ENDING, ProgressBar, figures_text, state_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from tests.bench.window import SilentError, window
+from tests.window import SilentError, window
 
 RUNNING = Progress(ScanState.RUNNING, 0.781, 786_000, 41_000.0, 12.4)
 

@@ -17,8 +17,8 @@ import pytest
 from rtui.analysis.report.document import Coverage, CoverageKind
 from rtui.server.ending_signals import ENDING
 from rtui.server.kept_reports import all_kept
-from tests.bench.window import SilentError, Window, window
 from tests.servers import Server
+from tests.window import SilentError, Window, window
 
 MANY = 150_000
 """Keys that a gentle pass needs seconds for."""

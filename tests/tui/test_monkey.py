@@ -14,7 +14,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.run import ReportApp
-from tests.bench.holds import held
+from tests.holds import held
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.monkey import Churn, Monkey
 from tests.server.targets import target_of

@@ -32,13 +32,13 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.kit.line_view import RowsView
 from rtui.tui.kit.table import TableBody
-from tests.bench.window import COLUMNS, LINES
+from tests.window import COLUMNS, LINES
 
 BEAT_S = 0.001
 """How often the loop is asked whether it is free."""
 
-WORK = "rtui tree work"
-"""The name of the tasks that open, sort and search."""
+WORK = "rows"
+"""The group of the workers that open, sort and search."""
 
 WAIT_S = 60.0
 """Nothing takes longer than this."""
@@ -176,7 +176,7 @@ class Stage:
     @property
     def is_working(self) -> bool:
         """Whether the rows are still being opened, sorted or searched."""
-        return any(task.get_name() == WORK for task in asyncio.all_tasks(self.loop))
+        return any(worker.group == WORK and worker.is_running for worker in self.app.workers)
 
     @property
     def is_scanning(self) -> bool:
