@@ -22,8 +22,8 @@ from textual.keys import _character_to_key
 
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind
-from rtui.server.search.search import Stage as SearchStage
 from rtui.server.options import BrowseOptions, PaceName
+from rtui.server.search.search import Stage as SearchStage
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
