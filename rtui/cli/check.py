@@ -280,15 +280,17 @@ class Judge:
         return ExitCode.UNKNOWN if is_partial or deciding else ExitCode.FINE
 
     def _written(self, report: Report, found: Found) -> str:
-        from rtui.analysis.formats import findings as forms  # noqa: PLC0415 - the help must not wait for it
+        from rtui.analysis.formats import written  # noqa: PLC0415 - the help must not wait for it
         from rtui.analysis.formats.ci import findings_junit, findings_sarif  # noqa: PLC0415
+        from rtui.analysis.formats.findings import findings_json, findings_page  # noqa: PLC0415
 
         if self.form == "sarif":
             return findings_sarif(report, found, {} if self.registry is None else _places(self.registry))
         if self.form == "junit":
             return findings_junit(report, found, self.fail_on)
-        write = {"text": forms.findings_text, "json": forms.findings_json, "md": forms.findings_markdown}[self.form]
-        return write(report, found)
+        if self.form == "json":
+            return findings_json(report, found)
+        return written(findings_page(report, found), self.form)
 
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:

@@ -116,7 +116,8 @@ def command(
 ) -> None:
     """Compare two reports: keys, bytes and the share without TTL of every namespace, and what is wrong."""
     from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415
-    from rtui.analysis.formats import comparison as forms  # noqa: PLC0415
+    from rtui.analysis.formats import written  # noqa: PLC0415
+    from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
     from rtui.cli.output import STANDARD_STREAM, Output, failures_in  # noqa: PLC0415 - the help must not wait for it
@@ -134,11 +135,10 @@ def command(
         diff, findings = compare(*reports), compare_findings(*reports, None if registry is None else registry.rules)
         judgements = [judge(threshold, diff, depth, findings.counted()) for threshold in thresholds]
         if form == "json":
-            text = forms.comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
+            text = comparison_json(diff, judgements, findings=findings, depth=depth, top=top)
         else:
-            most = top or forms.DEFAULT_TOP
-            lines = forms.comparison_lines(diff, judgements, findings=findings, depth=depth, top=most)
-            text = forms.comparison_text(lines) if form == "text" else forms.comparison_markdown(lines)
+            page = comparison_page(diff, judgements, findings=findings, depth=depth, top=top or DEFAULT_TOP)
+            text = written(page, form)
         file.write(text)
     for outcome, code in ((Outcome.REACHED, ExitCode.FOUND), (Outcome.UNKNOWN, ExitCode.UNKNOWN)):
         found = [one for one in judgements if one.outcome is outcome]

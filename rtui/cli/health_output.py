@@ -36,12 +36,13 @@ def format_of(form: str | None, output: Path | None) -> str:
 
 def written(form: str, judged: Judged) -> str:
     """Return what samples mean, in one of the formats that say it; nothing before the first one."""
+    from rtui.analysis import formats  # noqa: PLC0415
     from rtui.analysis.findings.server import server_findings  # noqa: PLC0415 - the help must not wait for all this
     from rtui.analysis.formats.ci import servers_junit, servers_sarif  # noqa: PLC0415
-    from rtui.analysis.formats.health import health_markdown, health_text  # noqa: PLC0415
-    from rtui.analysis.formats.health_html import health_html  # noqa: PLC0415
+    from rtui.analysis.formats.health import health_page  # noqa: PLC0415
     from rtui.analysis.formats.health_json import health_json  # noqa: PLC0415
     from rtui.analysis.formats.prometheus import health_prometheus  # noqa: PLC0415
+    from rtui.analysis.formats.text import DEFAULT_WIDTH  # noqa: PLC0415
 
     views = judged.views()
     if not views:
@@ -54,8 +55,10 @@ def written(form: str, judged: Judged) -> str:
         found = {view.latest.node: (view.latest.at_ms / 1000, server_findings(view)) for view in views}
         return servers_junit(found, judged.severity or Severity.ERROR, judged.failures)
     comparison = judged.comparison(views)
-    write = {"text": health_text, "json": health_json, "md": health_markdown, "html": health_html}[form]
-    return write(views, comparison, judged.judgements(views, comparison), judged.failures)
+    asked = views, comparison, judged.judgements(views, comparison), judged.failures
+    if form == "json":
+        return health_json(*asked)
+    return formats.written(health_page(*asked, in_browser=form == "html"), form, width=DEFAULT_WIDTH)
 
 
 @contextmanager

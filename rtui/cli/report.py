@@ -143,8 +143,7 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
     """
-    from rtui.analysis.formats import FORMS  # noqa: PLC0415
-    from rtui.analysis.formats.text import write_text  # noqa: PLC0415
+    from rtui.analysis.formats import FORMS, write_text  # noqa: PLC0415
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
     from rtui.cli.command_log import command_log  # noqa: PLC0415
     from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it

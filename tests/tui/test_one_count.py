@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.markdown import write_markdown
-from rtui.analysis.formats.text import write_text
+from rtui.analysis.formats import FORMS, write_text
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.browsing_status import BrowsingStatus, Outdated
 from rtui.server.options import AnalysisOptions
@@ -101,7 +100,7 @@ async def test_keys_whose_names_are_too_long_to_be_asked_count_everywhere(
     status = replace(ANALYSED, progress=progress)
     title = text_of(screen_lines.title_line(status, report, 200))
     assert counts(title) == counts(text_of(screen_lines.status_line(status, report, 0.0, 200))) == ["32"]
-    assert {counts(write(report))[0] for write in (write_text, write_markdown)} == {"32"}
+    assert {counts(write(report))[0] for write in (write_text, FORMS["md"])} == {"32"}
 
 
 @pytest.mark.parametrize("said", ["-5", "18446744073709551615", "nan", "abc"])

@@ -10,8 +10,7 @@ import pytest
 from msgspec.structs import replace
 from textual.geometry import Size
 
-from rtui.analysis.formats.html import write_html
-from rtui.analysis.formats.text import write_text
+from rtui.analysis.formats import FORMS, write_text
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
@@ -46,7 +45,7 @@ def drawn(report: Report, width: int) -> str:
         status_line(FixedAnalysis(report).status, report, 0.0, width, shows_cost=True),
     ]
     texts = ["".join(span.text for span in line) for line in lines]
-    return "\n".join([*texts, write_text(report, width=width), re.sub(r"<[^>]*>", "", write_html(report))])
+    return "\n".join([*texts, write_text(report, width=width), re.sub(r"<[^>]*>", "", FORMS["html"](report))])
 
 
 @pytest.mark.parametrize(("keys", "width"), product((0, 1, 2), (80, 160)))

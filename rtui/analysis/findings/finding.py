@@ -21,7 +21,7 @@ from rtui.analysis.report.members import Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
+from rtui.registry.rules import RULES, Family, ParameterValue, RuleLevels, Severity
 
 if TYPE_CHECKING:
     from rtui.analysis.health.sample import Source
@@ -109,6 +109,16 @@ class Finding(Struct, frozen=True):
     def command(self) -> SafeText:
         """A line for a shell to look further with redis-cli; it changes nothing."""
         return self.find_command()
+
+    @property
+    def size(self) -> str:
+        """Its bytes as people read them; empty where they are not known."""
+        return "" if self.memory is None else self.memory.size()
+
+    @property
+    def is_of_server(self) -> bool:
+        """Whether it is about a server: the sources of such thresholds are worth a line."""
+        return RULES[self.rule].family is Family.SERVER
 
     @property
     def why(self) -> str:

@@ -1,99 +1,26 @@
-"""Findings as text for a terminal or a log, as JSON for programs, and as Markdown."""
+"""Findings as a page for people, and as JSON for programs."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
-from collections.abc import Iterator
 from math import isfinite
 from typing import Any, Final
 
-from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.finding import Amount, Finding, Found
-from rtui.analysis.formats.comparison import head_text
-from rtui.analysis.formats.markdown import code, escaped
+from rtui.analysis.formats.blocks import Findings, Page, Paragraph
+from rtui.analysis.formats.changes import head_text
 from rtui.analysis.report.document import Report
-from rtui.registry.rules import RULES, Family, Severity
+from rtui.registry.rules import RULES
 
 FINDINGS_FORMAT: Final = "rtui findings"
 FINDINGS_SCHEMA: Final = 1
 """Grows with every change that an older reader would misread."""
 
 
-def findings_text(report: Report, found: Found) -> str:
-    """Return the findings in paragraphs, most costly first."""
-    return "\n".join([head_text(report.head), "", *text_lines(found), ""])
-
-
-def text_lines(found: Found) -> Iterator[str]:
-    """Yield the findings in paragraphs, then how much was found and by which rules."""
-    for one in found.findings:
-        yield f"{one.severity}  {one.rule}  {_bytes(one)}".rstrip()
-        yield f"  {one.title}"
-        for line in one.evidence:
-            yield f"    {line}"
-        yield f"  why    {one.why}"
-        yield f"  do     {one.remedy}"
-        if _is_of_server(one):
-            yield f"  how    {one.basis}"
-        if query := one.query:
-            yield f"  query  {query}"
-        if note := one.query_note:
-            yield f"         ({note})"
-        yield f"  look   {one.command}"
-        yield ""
-    yield from _ending(found)
-
-
-def _ending(found: Found) -> Iterator[str]:
-    """Yield the lines that say how much was found, and by which rules."""
-    for rest in found.unlisted:
-        yield f"not listed: {humanize.counted(rest.places, 'more place')} of {rest.rule}, all less costly"
-    for why, rules in found.doubts.items():
-        yield f"not judged: {', '.join(rules)} ({why})"
-    for note in found.notes:
-        yield f"note: {note}"
-    by = f"{humanize.counted(len(found.judged), 'rule')}: {', '.join(found.judged)}" if found.judged else "no rule"
-    yield f"{summary(found)}{found.so_far} by {by}."
-
-
-def summary(found: Found) -> str:
-    """Return how much is found: `1 error and 2 warnings`."""
-    counts = Counter(one.severity for one in found.findings)
-    errors = humanize.counted(counts[Severity.ERROR], "error")
-    return f"{errors} and {humanize.counted(counts[Severity.WARN], 'warning')}"
-
-
-def _is_of_server(one: Finding) -> bool:
-    """Whether its thresholds are about a server: those have a source that is worth a line."""
-    return RULES[one.rule].family is Family.SERVER
-
-
-def _bytes(one: Finding) -> str:
-    return "" if one.memory is None else one.memory.size()
-
-
-def findings_markdown(report: Report, found: Found) -> str:
-    """Return a table of the findings and a section for each."""
-    return "\n".join(["# rtui check", "", escaped(head_text(report.head)), "", *markdown_lines(found), ""])
-
-
-def markdown_lines(found: Found, level: str = "##") -> list[str]:
-    """Return the table, a section of this level for each, then how much was found and by which rules."""
-    lines: list[str] = []
-    if found.findings:
-        lines += ["| severity | rule | finding | bytes |", "|---|---|---|--:|"]
-        lines += [f"| {one.severity} | {one.rule} | {escaped(one.title)} | {_bytes(one)} |" for one in found.findings]
-        lines.append("")
-    for one in found.findings:
-        lines += [f"{level} {one.rule}: {escaped(one.where)}", "", f"{escaped(one.title)}.", ""]
-        lines += [f"- {escaped(line)}" for line in one.evidence]
-        lines += [f"- Why: {escaped(one.why)}", f"- Do: {escaped(one.remedy)}"]
-        lines += [f"- How: {escaped(one.basis)}"] if _is_of_server(one) else []
-        lines += [f"- Query: {code(query)}"] if (query := one.query) else []
-        lines += [f"- Look: {code(one.command)}", ""]
-    return [*lines, *(escaped(line) for line in _ending(found))]
+def findings_page(report: Report, found: Found) -> Page:
+    """Return the findings of a report in full, most costly first."""
+    return Page("rtui check", [Paragraph((head_text(report.head),)), Findings(found)])
 
 
 def findings_json(report: Report, found: Found) -> str:

@@ -1,26 +1,24 @@
-"""How servers are, as text for a terminal or a log and as Markdown: what is wrong first, then every panel."""
+"""How servers are, as a page for people: what is wrong first, then every panel; and what has changed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from textwrap import wrap
 from types import MappingProxyType
 from typing import Final
 
 from rtui.analysis import humanize
+from rtui.analysis.facts import Unknown
+from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server import ServerHealth, server_health
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
-from rtui.analysis.formats.compared_findings import FindingLines, finding_markdown, finding_text
-from rtui.analysis.formats.compared_health import cell_of, change_of, compared_findings, when_text
-from rtui.analysis.formats.comparison import head_text, judgement_lines
-from rtui.analysis.formats.findings import markdown_lines, text_lines
-from rtui.analysis.formats.markdown import ROWS, escaped, table_markdown
-from rtui.analysis.formats.text import DEFAULT_WIDTH, cells_of, table_text
-from rtui.analysis.health.panel import Panel, State
+from rtui.analysis.formats.blocks import Block, Figures, Findings, Head, Items, Note, Page, Section
+from rtui.analysis.formats.changes import finding_listing, growth_text, head_text, judgement_lines, points_text
+from rtui.analysis.health.panel import Line, Panel, State, nodes_table, value_text
 from rtui.analysis.health.replication_panel import ROLES
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_reason, cell_text
+from rtui.analysis.report.readings import Direction
+from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit, cell_reason
 from rtui.analysis.report.thresholds import Judgement
 from rtui.keyspace.text.display import SafeText, display_text
 
@@ -36,8 +34,17 @@ _SAID: Final = Column("said", "what it means here", Unit.TEXT)
 NO_FAILURES: Final[Mapping[str, str]] = MappingProxyType({})
 """All nodes have answered when they were asked last; of others a sentence says why not."""
 
-_LEAST_ROOM: Final = 32
-"""Characters that an explanation has at least."""
+_TILES: Final = ("used_memory", "instantaneous_ops_per_sec", "hit_ratio", "connected_clients")
+"""The figures in the head of a page of one node."""
+
+MOST_FINDINGS: Final = 100
+"""Findings of one fate that are listed."""
+
+FATES: Final = (
+    FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.SAME,
+    FindingFate.UNCLEAR, FindingFate.MAYBE_GONE, FindingFate.GONE,
+)  # fmt: skip
+"""All of them: servers have few findings, so those that are still there are listed, too."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +77,12 @@ class NodePage:
         return self.health.headline or SafeText("nothing wrong")
 
     @property
+    def badge(self) -> tuple[str, str]:
+        """The same with its severity."""
+        found = self.health.found.findings
+        return self.word, found[0].severity.value if found else ""
+
+    @property
     def bases(self) -> list[SafeText]:
         """What else it rests on, a line each: the earlier samples and the report of the keys."""
         lines = []
@@ -78,11 +91,6 @@ class NodePage:
         if self.view.report is not None:
             lines.append(f"keys   {display_text(head_text(self.view.report.head), limit=300)}")
         return list(map(SafeText, lines))
-
-    @property
-    def findings(self) -> FindingLines:
-        """What became of findings since the earlier samples; nothing where there are none."""
-        return FindingLines() if self.compared is None else compared_findings(self.compared)
 
     def figures(self, panel: Panel) -> Sequence[ComparedLine]:
         """Return the figures of a panel, with those of then where there are earlier samples."""
@@ -98,12 +106,6 @@ def node_pages(views: Sequence[HealthView], comparison: HealthComparison | None 
         compared = None if comparison is None else comparison.of(view)
         pages.append(NodePage(view, server_health(view) if compared is None else compared.health, compared))
     return pages
-
-
-def page_notes(comparison: HealthComparison | None, failures: Mapping[str, str]) -> list[SafeText]:
-    """Return what is to be known of the nodes: which could not be compared, and which have not answered last."""
-    notes = [] if comparison is None else list(comparison.notes)
-    return [*notes, *(display_text(f"{node} has not answered last: {why}") for node, why in failures.items())]
 
 
 def figures_table(page: NodePage, panel: Panel) -> Table:
@@ -122,93 +124,91 @@ def _figure_row(one: ComparedLine, *, is_compared: bool) -> Row:
     return (line.title, *values, state, line.normal, "" if now is None else line.said or cell_reason(line.value))
 
 
-def health_text(
+def cell_of(line: Line | None) -> Cell:
+    """Return the value of a figure as a cell of a table of texts."""
+    if line is None or isinstance(line.value, Unknown):
+        return None if line is None else line.value
+    return value_text(line)
+
+
+def change_of(one: ComparedLine) -> SafeText:
+    """Return by how much a figure has changed: `+25%`, `=`, `+1h`; a dash where that is not known."""
+    then, now = one.then, one.now
+    if then is None or now is None or isinstance(then.value, Unknown) or isinstance(now.value, Unknown):
+        return SafeText(humanize.NOTHING)
+    if not isinstance(then.value, int | float) or not isinstance(now.value, int | float):
+        return SafeText("changed" if one.is_other else "=")
+    change = one.change
+    if change.direction is Direction.SAME:
+        return SafeText("=")
+    difference = now.value - then.value
+    if one.line.unit is Unit.TIME:
+        return SafeText(f"{'+' if difference > 0 else '-'}{humanize.duration(round(abs(difference) * 1000))}")
+    if then.value < 0:
+        return SafeText(f"{'+' if difference > 0 else '-'}{value_text(now, abs(difference))}")
+    return SafeText(points_text(change) if one.line.unit is Unit.SHARE else growth_text(change))
+
+
+def when_text(view: HealthView) -> SafeText:
+    """Return of when samples are, and how many: `2026-09-21 14:13:20 UTC (62 samples in 5m)`."""
+    last, first = view.latest.at_ms, view.samples[0].at_ms
+    count = humanize.counted(len(view.samples), "sample")
+    over = f" in {humanize.duration(last - first)}" if last > first else ""
+    return SafeText(f"{humanize.moment(last / 1000)} UTC ({count}{over})")
+
+
+def health_page(
     views: Sequence[HealthView],
     comparison: HealthComparison | None = None,
     judgements: Sequence[Judgement] = (),
     failures: Mapping[str, str] = NO_FAILURES,
-) -> str:
-    """Return all about each node, in lines; ends with a newline."""
-    lines = [line for page in node_pages(views, comparison) for line in _node_text(page)]
-    notes = page_notes(comparison, failures)
-    for group in (notes, judgement_lines(judgements)):
-        lines += [*group, ""] if group else []
-    return "\n".join(lines) + "\n"
+    *,
+    in_browser: bool = False,
+) -> Page:
+    """Return all about each node: what is wrong first, then every panel.
+
+    In a browser a single node has no section of its own, and several are listed in a table. `failures` say why nodes
+    have not answered last.
+    """
+    nodes = node_pages(views, comparison)
+    notes = [*([] if comparison is None else comparison.notes)]
+    notes += [display_text(f"{node} has not answered last: {why}") for node, why in failures.items()]
+    lists = [Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")]
+    if in_browser and len(nodes) == 1:
+        return Page("rtui health", [*_node_blocks(nodes[0], ""), *lists], head=_head(nodes))
+    blocks: list[Block] = []
+    if in_browser:
+        names = [SafeText(one.view.latest.node) for one in nodes]
+        wrong = {name: one.health.headline for name, one in zip(names, nodes, strict=True) if one.health.headline}
+        latest = {name: one.view.latest for name, one in zip(names, nodes, strict=True)}
+        blocks.append(nodes_table(latest, wrong))
+    for number, one in enumerate(nodes, 1):
+        prefix = f"n{number}-"
+        blocks.append(Section(one.title, [Items(one.bases), *_node_blocks(one, prefix)], prefix=prefix))
+    return Page("rtui health", [*blocks, *lists], head=_head(nodes))
 
 
-def _node_text(page: NodePage) -> Iterator[str]:
-    yield from (page.title, *page.bases, "")
-    yield from text_lines(page.health.found)
-    compared = page.findings
-    yield from finding_text(compared)
-    yield from ("", *compared.notes) if compared.notes else ()
+def _head(pages: Sequence[NodePage]) -> Head:
+    """Return what is wrong in a word; of a single node its main figures, too."""
+    if len(pages) > 1:
+        worst = next((one for one in pages if one.health.found.findings), None)
+        badge = ("nothing wrong", "") if worst is None else worst.badge
+        return Head("rtui health", humanize.counted(len(pages), "node"), badge)
+    (page,) = pages
+    lines = {line.id: line for panel in page.health.panels for line in panel.lines}
+    known = [line for name in _TILES if (line := lines.get(name)) is not None and not isinstance(line.value, Unknown)]
+    tiles = [(value_text(line), line.title) for line in known]
+    return Head("rtui health", page.view.latest.node, page.badge, " · ".join(page.facts), page.bases, tiles)
+
+
+def _node_blocks(page: NodePage, prefix: str) -> Iterator[Block]:
+    yield Findings(page.health.found)
+    compared = page.compared
+    if compared is not None:
+        found = finding_listing(compared.findings, MOST_FINDINGS, FATES)
+        yield found._replace(notes=(*(f"{note[:1].upper()}{note[1:]}." for note in compared.notes), *found.notes))
     for panel in page.health.panels:
-        yield from ("", panel.title, *_figure_lines(figures_table(page, panel)))
-        for table in map(_shortened, panel.tables):
-            yield ""
-            yield table_text(table).rstrip("\n")
-        for note in panel.notes:
-            yield from wrap(display_text(note, limit=4096), DEFAULT_WIDTH, initial_indent="  ", subsequent_indent="  ")
-    yield ""
-
-
-def _figure_lines(table: Table) -> Iterator[str]:
-    """Yield the lines of a panel; what is normal and what a value means is wrapped beside them."""
-    rows = [[cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows]
-    count = len(table.columns) - 2
-    widths = [max((cells_of(row[at]) for row in rows), default=0) for at in range(count)]
-    if count > 3 and rows:
-        widths = [max(width, len(one.title)) for width, one in zip(widths, table.columns[:count], strict=True)]
-        yield _aligned([one.title for one in table.columns[:count]], widths).rstrip()
-    for row in rows:
-        normal, said = row[count:]
-        before = _aligned(row[:count], widths)
-        explained = "; ".join([*([f"normal: {normal}"] if normal else []), *([said] if said else [])])
-        room = max(DEFAULT_WIDTH, len(before) + _LEAST_ROOM)
-        after = " " * len(before)
-        yield from wrap(explained, room, initial_indent=before, subsequent_indent=after) or [before.rstrip()]
-
-
-def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """Return the name from the left, numbers from the right, and the state."""
-    first, *numbers, state = zip(cells, widths, strict=True)
-    parts = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), f"{state[0]:<{state[1]}}"]
-    return f"  {'  '.join(parts)}  "
-
-
-def health_markdown(
-    views: Sequence[HealthView],
-    comparison: HealthComparison | None = None,
-    judgements: Sequence[Judgement] = (),
-    failures: Mapping[str, str] = NO_FAILURES,
-) -> str:
-    """Return a section for each node; nothing that came from a server can become markup. Ends with a newline."""
-    lines = ["# rtui health", "", *(line for page in node_pages(views, comparison) for line in _node_markdown(page))]
-    notes = page_notes(comparison, failures)
-    for heading, group in (("Notes", notes), ("Thresholds", judgement_lines(judgements))):
-        lines += [f"## {heading}", "", *(f"- {escaped(line)}" for line in group), ""] if group else []
-    return "\n".join(lines) + "\n"
-
-
-def _node_markdown(page: NodePage) -> Iterator[str]:
-    yield from (f"## {escaped(page.title)}", "")
-    yield from (*(f"- {escaped(line)}" for line in page.bases), "") if page.bases else ()
-    yield from markdown_lines(page.health.found, "###")
-    compared = page.findings
-    yield from finding_markdown(compared, "###")
-    yield from ("", *(f"- {escaped(note)}" for note in compared.notes)) if compared.notes else ()
-    for panel in page.health.panels:
-        if not panel.lines:
-            yield from ("", f"### {escaped(panel.title)}")
-        figures = [figures_table(page, panel)] if panel.lines else []
-        for table in [*figures, *map(_shortened, panel.tables)]:
-            yield from ("", f"### {escaped(table.title)}", "", table_markdown(table).rstrip("\n"))
-            yield from ("", escaped(table.note)) if table.note else ()
-        for note in panel.notes:
-            yield from ("", escaped(note))
-    yield ""
-
-
-def _shortened(table: Table) -> Table:
-    """Return a table with its first rows; settings are all there."""
-    return table if table.id == "settings" or len(table.rows) <= ROWS else table.picked(range(ROWS))
+        lines = page.figures(panel)
+        figures = [Figures(figures_table(page, panel), lines)] if panel.lines else []
+        blocks: list[Block] = [*figures, *panel.tables, *map(Note, panel.notes)]
+        yield Section(panel.title, blocks, f"{prefix}{panel.id}", f"{prefix}{panel.id}-")

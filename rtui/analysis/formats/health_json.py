@@ -18,10 +18,8 @@ from msgspec import Struct
 
 from rtui import __version__
 from rtui.analysis.facts import Unknown
-from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison
-from rtui.analysis.formats.change_texts import change_record
-from rtui.analysis.formats.compared_health import compared_record
-from rtui.analysis.formats.comparison import head_record
+from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
+from rtui.analysis.formats.changes import change_record, finding_records, head_record
 from rtui.analysis.formats.csv_and_json import cell_value, table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
 from rtui.analysis.formats.health import NO_FAILURES, NodePage, node_pages
@@ -163,8 +161,20 @@ def _node(page: NodePage) -> NodeEntry:
         findings=[finding_record(one) for one in found.findings],
         not_judged=unjudged_records(found),
         checked=list(found.judged),
-        compared=None if page.compared is None else compared_record(page.compared),
+        compared=None if page.compared is None else _compared(page.compared),
     )
+
+
+def _compared(compared: NodeComparison) -> dict[str, Any]:
+    """Return what a node is compared with, and what became of findings."""
+    then = compared.then
+    return {
+        "then_epoch_s": then.latest.at_ms / 1000,
+        "then_began_epoch_s": then.samples[0].at_ms / 1000,
+        "then_samples": len(then.samples),
+        "notes": list(compared.notes),
+        **finding_records(compared.findings, None),
+    }
 
 
 def _panel(page: NodePage, panel: Panel) -> PanelEntry:

@@ -1,280 +1,182 @@
-"""A report as one self-contained page: it loads nothing (`html_parts.py`).
-
-The page begins with two charts as SVG. The icicle of namespaces has a row for each level; width is by bytes, colour by
-the share that never expires. The expiry forecast has bars over time for the next hour, day, week and later, with cliffs
-marked and listed. Then come the tables.
-"""
+"""Pages of HTML, each a single file that loads nothing (`html_parts.py`)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.contents import findings
-from rtui.analysis.findings.table import findings_table
-from rtui.analysis.formats.html_parts import Markup, element, page, section
-from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import ColumnState, CoverageKind, Node, NodeKind, Report, Stats
-from rtui.analysis.report.members import DAY_S, HOUR_S
-from rtui.analysis.report.tables.cells import KEYS, Cells, plain
-from rtui.analysis.report.tables.contents import about, coverage_sentence, headline, tables
-from rtui.analysis.report.tables.table import COVERAGE_MARKS, Column, Unit, cell_text
-from rtui.keyspace.text.display import SafeText, display
+from rtui.analysis.findings.finding import Finding, Found
+from rtui.analysis.formats import blocks
+from rtui.analysis.formats.charts import has_chart, icicle, spark, timeline
+from rtui.analysis.formats.html_parts import SHARE_STEPS, Markup, document, element
+from rtui.analysis.formats.text import summary
+from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_interval, cell_reason, cell_text, sort_key
 
-MOST_CELLS: Final = 1500
-"""Namespaces that are drawn, the largest; a page stays well below a megabyte."""
-
-MOST_LEVELS: Final = 16
-ROW_HEIGHT_PX: Final = 26
-
-THIN: Final = 0.003
-"""Below this share of the width, a few pixels, a row is not worth its height; zooming in shows it."""
-
-_TINY: Final = 0.02
-"""Below this share of the width nothing is written into a cell."""
-
-_ALL: Final = SafeText("all keys")
-_NO_TTL_STEPS: Final = 4
-_LABEL_LIMIT: Final = 60
-
-_BYTES = Column("memory", "bytes", Unit.BYTES)
+_MOST_ROWS: Final = 200
 
 
-@dataclass(frozen=True, slots=True)
-class _Box:
-    """Where a namespace is drawn."""
-
-    node: Node
-    depth: int
-    left: float
-    """Of the whole width, 0 … 1."""
-    width: float
-    label: bytes
-
-
-def icicle(report: Report) -> Markup:
-    """Return the drawing; nothing where there are no keys."""
-    root = report.summary.root
-    boxes = sorted(_boxes(root), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
-    if len(boxes) < 2:
-        return Markup("")
-    boxes.sort(key=lambda box: (box.depth, box.left))
-    cells = Cells(report)
-    rows = 1 + max(box.depth for box in boxes if box.width >= THIN)
-    left_out = sum(1 for _ in root.walk()) - len(boxes)
-    drawn = element(
-        "svg",
-        *(_drawn(box, cells) for box in boxes),
-        class_="icicle",
-        width="100%",
-        height=str(rows * ROW_HEIGHT_PX),
-        data_rows=str(rows),
-        role="group",
-        aria_label="Namespaces by size",
-    )
-    measure = "keys" if root.stats.memory_bytes is None else "bytes"
-    how = f"Each row is one level of namespaces; the width of a box is its share of the {measure}. "
-    steps = (element("i", class_=f"t{step}") for step in range(_NO_TTL_STEPS + 1))
-    rest = f"{humanize.counted(left_out, 'smaller or deeper namespace')} not drawn."
-    return element(
-        "section",
-        element("h2", f"Namespaces by {measure}"),
-        element("p", how, element("span", class_="hint"), class_="note", id="where"),
-        drawn,
-        element("p", "all expire ", *steps, " none ever do", class_="note legend"),
-        *([element("p", rest, class_="note")] if left_out else []),
-        id="icicle",
-    )
+def page_html(page: blocks.Page) -> str:
+    """Return a page with a head; it ends with a line feed. Lists come first, facts about it last."""
+    head = page.head or blocks.Head("rtui", page.title, ("", ""))
+    lists = [one for one in page.blocks if isinstance(one, blocks.Items)]
+    facts = [one for one in page.blocks if isinstance(one, blocks.Facts)]
+    others = [one for one in page.blocks if not isinstance(one, blocks.Items | blocks.Facts)]
+    if not any(one.rows if isinstance(one, Table) else not isinstance(one, blocks.Charts) for one in others):
+        others.append(blocks.Paragraph([page.title]))
+    parts = (part for one in (*reversed(lists), *others, *facts) for part in _block(one, "", "h2"))
+    return document(f"{head.kicker} · {head.title}", _head(head), element("main", *parts))
 
 
-def _weight(stats: Stats) -> float:
-    """Return what the width of a namespace stands for: bytes, or keys where those are not known."""
-    return plain(stats.keys if stats.memory_bytes is None else stats.memory_bytes)
-
-
-def _boxes(root: Node) -> Iterator[_Box]:
-    """Yield the place of every namespace, each before those below it, down to MOST_LEVELS."""
-    waiting = [_Box(root, 0, 0.0, 1.0, b"")]
-    while waiting:
-        box = waiting.pop()
-        yield box
-        total = max(_weight(box.node.stats), sum(_weight(child.stats) for child in box.node.children))
-        if box.depth + 1 >= MOST_LEVELS or total <= 0:
-            continue
-        left = box.left
-        for child in box.node.children:
-            width = box.width * _weight(child.stats) / total
-            label = (box.label + child.name + child.separator)[: 4 * _LABEL_LIMIT]
-            waiting.append(_Box(child, box.depth + 1, left, width, label))
-            left += width
-
-
-def _drawn(box: _Box, cells: Cells) -> Markup:
-    """Return one namespace: a box, its name and size, and all about it on hover."""
-    stats, is_tiny = box.node.stats, box.width < _TINY
-    keys = cell_text(cells.amount(stats.keys), KEYS)
-    size = None if stats.memory_bytes is None else cell_text(cells.memory(stats), _BYTES)
-    facts = [f"{keys} {humanize.noun(plain(stats.keys), 'key')}"]
-    if size is not None:
-        facts.append(size)
-    if stats.share_memory is not None:
-        facts.append(humanize.written(stats.share_memory, humanize.share))
-    colour = "tx"
-    if stats.no_ttl_share is not None:
-        facts.append(f"{humanize.written(stats.no_ttl_share, humanize.share)} never expire")
-        colour = f"t{max(0, min(_NO_TTL_STEPS, round(plain(stats.no_ttl_share) * _NO_TTL_STEPS)))}"
-    if box.node.kind is NodeKind.OTHER:
-        name = OTHER
-    else:
-        name = display(box.node.name + box.node.separator, limit=_LABEL_LIMIT) if box.depth else _ALL
-    path = display(box.label, limit=2 * _LABEL_LIMIT) if box.depth else _ALL
-    return element(
-        "svg",
-        element("title", f"{path}: {', '.join(facts)}"),
-        element("rect", width="100%", height=str(ROW_HEIGHT_PX - 1)),
-        element("text", name, element("tspan", keys if size is None else size, dx="8", class_="size"), x="7", y="17"),
-        class_=f"c {colour} tiny" if is_tiny else f"c {colour}",
-        x=f"{box.left * 100:.4f}%",
-        y=str(box.depth * ROW_HEIGHT_PX),
-        width=f"{box.width * 100:.4f}%",
-        height=str(ROW_HEIGHT_PX - 1),
-        data_d=str(box.depth),
-        tabindex=None if is_tiny else "0",
-        role="button",
-    )
-
-
-BARS: Final = 60
-_HEIGHT: Final = 100
-_STEP: Final = 10
-"""Width of a bar in the units of the drawing."""
-
-
-def timeline(report: Report) -> Markup:
-    """Return a chart for each range of time up to the last expiry, and the cliffs; nothing where nothing expires."""
-    lines, found = report.summary.expiry.timelines, report.summary.expiry.cliffs
-    if not lines or not lines[0].bins:
-        return Markup("")
-    now = report.head.made_at_s
-    mark = COVERAGE_MARKS[report.head.coverage.kind]
-    ranges = [
-        ("next hour", 0, HOUR_S),
-        ("then the next day", HOUR_S, DAY_S),
-        ("then the next week", DAY_S, 7 * DAY_S),
-        ("later", 7 * DAY_S, max(one.start_s + one.width_s for one in lines[0].bins) - now),
-    ]
-    charts = [_chart(report, title, now + start, end - start) for title, start, end in ranges if end > start]
-    if not any(charts):
-        return Markup("")
-    cliffs = (
-        element(
-            "li",
-            element("b", f"{humanize.moment(one.start_s)[:16]} – {humanize.moment(one.end_s)[11:16]}"),
-            f" · {humanize.written_keys(one.keys, mark)} {humanize.noun(one.keys, 'key')} of ",
-            element("code", one.label),
-            f", {humanize.written(one.share, humanize.share)} of it"
-            + ("" if one.memory_bytes is None else f", {humanize.written(one.memory_bytes, humanize.size, mark)}"),
-        )
-        for one in found[:20]
-    )
-    return element(
-        "section",
-        element("h2", "Coming expiries"),
-        element("p", "Keys by the moment at which they expire, in UTC; each chart has its own scale.", class_="note"),
-        element("div", *charts, class_="charts"),
-        element("ul", *cliffs, class_="cliffs") if found else Markup(""),
-        id="timeline",
-    )
-
-
-def _chart(report: Report, title: str, start: float, width: float) -> Markup:
-    """Return the chart of a range of time; nothing where nothing expires in it."""
-    line, end = report.summary.expiry.timelines[0], start + width
-    (whole,), bars = line.columns(start, end, 1), line.columns(start, end, BARS)
-    heights = [plain(one.keys) for one in bars]
-    highest = max((one.keys for one in bars), key=plain)
-    if plain(whole.keys) < 1:
-        return Markup("")
-    steep = [
-        at
-        for at in range(BARS)
-        if any(
-            one.start_s < start + (at + 1) * width / BARS and one.end_s > start + at * width / BARS
-            for one in report.summary.expiry.cliffs
-        )
-    ]
-    calm = [at for at in range(BARS) if at not in steep]
-    noun = humanize.noun(whole.keys, "key")
-    keys = f"{humanize.written_keys(whole.keys, COVERAGE_MARKS[report.head.coverage.kind])} {noun}"
-    drawing = element(
-        "svg",
-        element("title", f"{title}: {keys} {'expires' if noun == 'key' else 'expire'}"),
-        element("path", d=_path(heights, calm, plain(highest)), class_="bars"),
-        element("path", d=_path(heights, steep, plain(highest)), class_="bars steep"),
-        viewBox=f"0 0 {BARS * _STEP} {_HEIGHT}",
-        preserveAspectRatio="none",
-        role="img",
-    )
-    top = f"{keys} · the highest bar is {humanize.written(highest, humanize.short_count)}"
-    times = [humanize.moment(at) for at in (start, start + width / 2, end)]
-    axis = (element("span", time[11:16] if width <= DAY_S else time[:10]) for time in times)
-    return element(
-        "figure",
-        element("figcaption", element("b", title), element("span", top)),
-        drawing,
-        element("div", *axis, class_="axis"),
-    )
-
-
-def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
-    bars = []
-    for at in columns:
-        height = _HEIGHT * heights[at] / top
-        if height > 0:
-            height = max(height, 1.0)
-            bars.append(f"M{at * _STEP} {_HEIGHT}v-{height:.1f}h{_STEP - 2}v{height:.1f}z")
-    return "".join(bars)
-
-
-def write_html(report: Report) -> str:
-    """Return the page; it ends with a line feed."""
-    return page(f"rtui report · {report.head.server.label}", _header(report), _main(report))
-
-
-def _header(report: Report) -> Markup:
-    """Return the server, the main figures, and what a reader must know before any figure."""
-    head, stats = report.head, report.summary.root.stats
-    product = f"{head.server.product} {head.server.version}".strip()
-    server = " · ".join(part for part in (product, head.server.role) if part)
-    kind = head.coverage.kind
-    figures = [("keys", humanize.written_keys(stats.keys, COVERAGE_MARKS[kind]))]
-    if stats.memory_bytes is not None:
-        figures.append(("memory of keys", humanize.written(stats.memory_bytes, humanize.size, COVERAGE_MARKS[kind])))
-    if stats.no_ttl_share is not None:
-        figures.append(("never expire", humanize.written(stats.no_ttl_share, humanize.share)))
-    figures.append(("server time", humanize.seconds(round(head.cost.server_us / 1e6, 1))))
-    figures.append(("took", humanize.seconds(round(head.cost.elapsed_s, 1))))
-    warnings = [] if kind is CoverageKind.EXACT else [coverage_sentence(head.coverage)]
-    for name, column in head.columns.items():
-        if column.state is ColumnState.DENIED:
-            warnings.append(f"Denied, {name}: {column.reason or column.state}.")
-    tiles = (element("div", element("b", value), element("span", title)) for title, value in figures)
+def _head(head: blocks.Head) -> Markup:
+    """Return what a reader must know before any figure, and the main ones."""
+    word, kind = head.badge
+    tiles = (element("div", element("b", value), element("span", title)) for value, title in head.tiles or ())
     return element(
         "header",
-        element("p", "rtui report", class_="kicker"),
-        element("h1", head.server.label, element("span", kind.value, class_=f"badge {kind}")),
-        element("p", f"{server} · db{head.server.db} · {humanize.moment(head.made_at_s)} UTC", class_="sub"),
-        element("div", *tiles, class_="tiles"),
-        *(element("p", one, class_="warning") for one in warnings),
+        element("p", head.kicker, class_="kicker"),
+        element("h1", head.title, element("span", word, class_=f"badge {kind}".strip())),
+        *([element("p", head.about, class_="sub")] if head.about else []),
+        *(element("p", line, class_="note") for line in head.notes),
+        *([] if head.tiles is None else [element("div", *tiles, class_="tiles")]),
+        *(element("p", line, class_="warning") for line in head.warnings),
     )
 
 
-def _main(report: Report) -> Markup:
-    """Return the drawings, the tables and the head of the report."""
-    rows = [item for what, text in about(report).rows for item in (element("dt", str(what)), element("dd", str(text)))]
-    rests = element("section", element("h2", "About this report"), element("dl", *rows), id="about")
-    sections = [section(table) for table in (findings_table(findings(report)), *tables(report)) if table.rows]
-    nothing = [] if sections else [element("p", headline(report))]
-    return element("main", icicle(report), timeline(report), *sections, *nothing, rests)
+def _block(block: blocks.Block, prefix: str, heading: str) -> Iterator[Markup]:
+    """Yield a block, nothing for an empty one; ids begin with `prefix`, `heading` is the element over a table."""
+    match block:
+        case blocks.Section():
+            inside = (part for inner in block.blocks for part in _block(inner, block.prefix, "h3"))
+            yield element("section", element("h2", block.title), *inside, id=block.id or None)
+        case blocks.Paragraph():
+            yield from (element("p", line) for line in block.lines)
+        case blocks.Items() if not block.title:
+            yield from (element("p", line, class_="note") for line in block.lines)
+        case blocks.Items() if block.lines:
+            items = element("ul", *(element("li", line) for line in block.lines))
+            yield element("section", element("h2", block.title), items)
+        case blocks.Facts():
+            rows = (part for what, text in block.rows for part in (element("dt", what), element("dd", text)))
+            yield element("section", element("h2", block.title), element("dl", *rows), id="about")
+        case blocks.Note():
+            yield element("p", f"{block.text}.", class_="note")
+        case blocks.Findings():
+            yield _findings(block.found, prefix)
+        case blocks.Listing() if block.groups or block.notes:
+            yield _listing(block, prefix)
+        case blocks.Figures():
+            yield _figures(block)
+        case blocks.Charts():
+            yield from (icicle(block.report), timeline(block.report))
+        case Table() if block.rows:
+            yield _table(block, prefix, heading)
+        case blocks.Items() | blocks.Listing() | Table():
+            pass
+
+
+def _table(table: Table, prefix: str, heading: str) -> Markup:
+    """Return a table under its heading, with its note and how much is left out."""
+    head = (
+        element("th", one.title, scope="col", class_="n" if one.numeric else None, title=one.about or None)
+        for one in table.columns
+    )
+    body = (
+        element("tr", *(_cell(cell, column) for cell, column in zip(row, table.columns, strict=True)))
+        for row in table.rows[:_MOST_ROWS]
+    )
+    whole = element("table", element("thead", element("tr", *head)), element("tbody", *body))
+    more = len(table.rows) - _MOST_ROWS
+    notes = [
+        *([table.note] if table.note else []),
+        *([f"{more:,} more rows are in the JSON form."] if more > 0 else []),
+    ]
+    return element(
+        "section",
+        element(heading, table.title),
+        element("div", whole, class_="scroll", tabindex="0", role="region", aria_label=table.title),
+        *(element("p", note, class_="note") for note in notes),
+        id=f"{prefix}{table.id}",
+    )
+
+
+def _cell(cell: Cell, column: Column) -> Markup:
+    """Return one cell, with its sort key and a tooltip for its interval or reason."""
+    text = cell_text(cell, column)
+    title: str | None = cell_reason(cell) or None
+    interval = cell_interval(cell, column)
+    if interval is not None:
+        title = f"95 % interval: {interval}"
+    if column.unit is Unit.NAME and isinstance(cell, bytes):
+        return element("td", element("code", text), title=title)
+    if not column.numeric:
+        return element("td", text, title=title)
+    key = sort_key(cell)
+    classes = "n"
+    if column.unit is Unit.SHARE and key is not None:
+        classes += f" share s{max(0, min(SHARE_STEPS, round(key[0] * SHARE_STEPS)))}"
+    return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
+
+
+def _listing(block: blocks.Listing, prefix: str) -> Markup:
+    """Return groups of rows as lists."""
+    lists: list[Markup] = []
+    for group in block.groups:
+        rows = (element("li", f"{' '.join(row[:-1])}: {row[-1]}") for row in group.rows)
+        lists += [element("h3", group.title), element("ul", *rows)]
+    notes = (element("p", note, class_="note") for note in block.notes)
+    return element("section", element("h2", block.title), *lists, *notes, id=f"{prefix}compared")
+
+
+def _findings(found: Found, prefix: str) -> Markup:
+    """Return what is wrong, each with why, what to do and where to look; then what could not be judged."""
+    rest = [f"Not judged: {', '.join(rules)} ({why})." for why, rules in found.doubts.items()]
+    rest.append(f"{summary(found)} by {humanize.counted(len(found.judged), 'rule')}.")
+    return element(
+        "section",
+        element("h2", "What is wrong"),
+        *map(_finding, found.findings),
+        *(element("p", line, class_="note") for line in rest),
+        id=f"{prefix}findings",
+    )
+
+
+def _finding(one: Finding) -> Markup:
+    facts = [("why", one.why), ("do", one.remedy), ("how", one.basis)]
+    rows = [part for what, text in facts if text for part in (element("dt", what), element("dd", text))]
+    for what, typed in (("query", one.query), ("look", str(one.command))):
+        rows += [element("dt", what), element("dd", element("code", typed))] if typed else []
+    return element(
+        "div",
+        element("h3", one.title),
+        element("span", f"{one.severity.value} · {one.rule}", class_="note"),
+        *([element("ul", *(element("li", line) for line in one.evidence))] if one.evidence else []),
+        element("dl", *rows),
+        class_=f"finding {one.severity.value}",
+    )
+
+
+def _figures(block: blocks.Figures) -> Markup:
+    """Return figures as a table, with charts where there is one at least."""
+    values = [column.title for column in block.table.columns[1:-3]]
+    has_charts = any(one.now is not None and has_chart(one.now.history) for one in block.lines)
+    titles = ["figure", *values, "state", *(["session"] if has_charts else []), "normal", "what it means here"]
+    head = (element("th", title, scope="col", class_="n" if title in values else None) for title in titles)
+    rows = []
+    for row, one in zip(block.table.rows, block.lines, strict=True):
+        title, *cells, state, normal, said = map(cell_text, row, block.table.columns)
+        source = [element("span", f"source: {one.line.source}", class_="src")] if one.line.source else []
+        chart = [element("td", Markup("") if one.now is None else spark(one.now))] if has_charts else []
+        rows.append(
+            element(
+                "tr",
+                element("td", title),
+                *(element("td", text, class_="n") for text in cells),
+                element("td", state, class_=f"state {state}".strip()),
+                *chart,
+                element("td", normal, class_="say"),
+                element("td", said, *source, class_="say"),
+            )
+        )
+    table = element("table", element("thead", element("tr", *head)), element("tbody", *rows))
+    return element("div", table, class_="scroll whole", tabindex="0", role="region", aria_label=block.table.title)

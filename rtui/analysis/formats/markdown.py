@@ -1,16 +1,14 @@
-"""A report as Markdown with the tables of GitHub, for a wiki or a ticket."""
+"""Pages as Markdown with the tables of GitHub, for a wiki or a ticket; nothing in them can become other markup."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.findings.contents import findings
-from rtui.analysis.findings.table import findings_table
-from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.contents import about, headline, tables
+from rtui.analysis.findings.finding import Found
+from rtui.analysis.formats import blocks
+from rtui.analysis.formats.text import ending_lines, left_off
 from rtui.analysis.report.tables.table import Table, Unit, cell_text
 from rtui.keyspace.text.display import display_text
 
@@ -19,17 +17,77 @@ _SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&$@]|:(?=//|\w+:)|(?<=www)\.)")
 
 _BACKTICKS: Final = re.compile("`+")
 
+_DEEPEST: Final = 3
+"""Sections further in have headings of this level, too."""
 
-def write_markdown(report: Report) -> str:
-    """Return the report; nothing that came from a server or a key can become markup. Ends with a newline."""
-    lines = [f"# {escaped(headline(report))}", ""]
-    lines += [f"- **{escaped(str(what))}**: {escaped(str(text))}" for what, text in about(report).rows]
-    for table in (findings_table(findings(report)), *shown_tables(report)):
-        if not table.rows:
-            continue
-        lines += ["", f"## {escaped(table.title)}", "", *_table(table)]
-        lines += ["", escaped(table.note)] if table.note else []
-    return "\n".join(lines) + "\n"
+
+def page_markdown(page: blocks.Page) -> str:
+    """Return a page; ends with a newline."""
+    parts = [[f"# {escaped(page.title)}"], *(lines for block in page.blocks for lines in _block(block, 2))]
+    return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
+
+
+def _block(block: blocks.Block, level: int) -> Iterator[list[str]]:
+    """Yield the lines of a block in parts that empty lines separate; its headings are of this level."""
+    heading = "#" * level
+    match block:
+        case blocks.Section():
+            yield [f"{heading} {escaped(block.title)}"]
+            for inner in block.blocks:
+                yield from _block(inner, min(level + 1, _DEEPEST))
+        case blocks.Paragraph():
+            yield list(map(escaped, block.lines))
+        case blocks.Items():
+            if block.lines:
+                yield from [[f"{heading} {block.title}"]] if block.title else ()
+                yield [f"- {escaped(line)}" for line in block.lines]
+        case blocks.Facts():
+            yield [f"- **{escaped(what)}**: {escaped(text)}" for what, text in block.rows]
+        case blocks.Note():
+            yield [escaped(block.text)]
+        case blocks.Findings():
+            yield from _findings(block.found, heading)
+        case blocks.Listing():
+            yield from _listing(block, heading)
+        case blocks.Figures():
+            yield list(_table(block.table))
+        case Table() if block.rows:
+            table = blocks.shortened(block)
+            yield [f"{heading} {escaped(table.title)}"]
+            yield list(_table(table))
+            yield from [[escaped(table.note)]] if table.note else ()
+        case blocks.Charts() | Table():
+            pass
+
+
+def _findings(found: Found, heading: str) -> Iterator[list[str]]:
+    """Yield a table, a section for each finding, then how much was found and by which rules."""
+    if found.findings:
+        rows = [f"| {one.severity} | {one.rule} | {escaped(one.title)} | {one.size} |" for one in found.findings]
+        yield ["| severity | rule | finding | bytes |", "|---|---|---|--:|", *rows]
+    for one in found.findings:
+        yield [f"{heading} {one.rule}: {escaped(one.where)}"]
+        yield [f"{escaped(one.title)}."]
+        facts = [("Why", one.why), ("Do", one.remedy), ("How", one.basis if one.is_of_server else "")]
+        lines = [f"- {escaped(line)}" for line in one.evidence]
+        lines += [f"- {what}: {escaped(text)}" for what, text in facts if text]
+        yield [
+            *lines,
+            *(f"- {what}: {code(text)}" for what, text in (("Query", one.query), ("Look", one.command)) if text),
+        ]
+    yield list(map(escaped, ending_lines(found)))
+
+
+def _listing(block: blocks.Listing, heading: str) -> Iterator[list[str]]:
+    head = [markdown_row(block.columns)]
+    head.append(markdown_row([":--", *["--:" if block.has_numbers else ":--"] * (len(block.columns) - 1)]))
+    for group in block.groups:
+        yield from [[f"{heading} {group.title}"]] if group.title else ()
+        first = code if block.has_numbers else escaped
+        yield [*head, *(markdown_row([first(row[0]), *map(escaped, row[1:])]) for row in group.rows)]
+        yield from [[left_off(group)]] if group.left_off else ()
+    yield from [[escaped(block.rest)]] if block.rest else ()
+    yield from [[f"- {escaped(note)}" for note in block.notes]] if block.notes else ()
 
 
 def table_markdown(table: Table) -> str:
@@ -63,21 +121,3 @@ def code(text: str) -> str:
     fence = "`" * (max((len(run) for run in _BACKTICKS.findall(text)), default=0) + 1)
     padding = " " if text.startswith(("`", " ")) or text.endswith(("`", " ")) else ""
     return f"{fence}{padding}{text}{padding}{fence}".replace("|", "\\|")
-
-
-ROWS: Final = 20
-"""Rows of a table, unless it says otherwise: a list is read from its top, and JSON has all of it."""
-
-_OWN_ROWS: Final = {"namespaces": 60}
-
-
-def shown_tables(report: Report) -> Iterator[Table]:
-    """Yield the tables that have rows, each cut to the first, with a note of how many there are more."""
-    for table in tables(report):
-        rows = _OWN_ROWS.get(table.id, ROWS)
-        if len(table.rows) > rows:
-            note = f"{table.note} " if table.note else ""
-            note += f"The first {rows:,} of {len(table.rows):,}."
-            yield replace(table.picked(range(rows)), note=note)
-        elif table.rows:
-            yield table

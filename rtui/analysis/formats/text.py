@@ -1,19 +1,19 @@
-"""A report as text for a terminal, a pipe or a mail: sections of aligned columns."""
+"""Pages as text for a terminal, a pipe or a mail: sections of aligned columns."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from textwrap import wrap
 from typing import Final
 
-from rtui.analysis.findings.contents import findings
+from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Found
-from rtui.analysis.formats.markdown import shown_tables
-from rtui.analysis.report.document import Report
-from rtui.analysis.report.tables.contents import about, headline
+from rtui.analysis.formats import blocks
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_text
 from rtui.keyspace.text.display import Display
+from rtui.registry.rules import Severity
 
 DEFAULT_WIDTH: Final = 110
 """Characters of a line by default."""
@@ -21,59 +21,113 @@ DEFAULT_WIDTH: Final = 110
 _NARROWEST_NAME: Final = 16
 _GOOD_NAME: Final = 32
 """Where columns have to follow below, names take up to so much."""
+_LEAST_ROOM: Final = 32
+"""Characters that an explanation has at least."""
 _GAP: Final = 2
 _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-", "µ": "u"})
 
 
-def write_text(report: Report, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
-    """Return the report in lines of `width` characters, as long as they need where it is None; ends with a newline.
+def page_text(page: blocks.Page, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
+    """Return a page in lines of `width` characters, as long as they need where it is None; ends with a newline.
 
-    Numbers are never cut, names in the middle; columns that do not fit follow below the others.
+    Numbers are never cut, names in the middle; columns that do not fit follow below the others. What is said of
+    findings and figures keeps its lines.
     """
-    page = _Page(width, Display(ascii_only=ascii_only))
-    text = "\n".join(line.rstrip() for line in page.lines(report)) + "\n"
-    return text.translate(_ASCII) if ascii_only else text
+    writer = _Writer(width, Display(ascii_only=ascii_only))
+    headline = [blocks.Paragraph((page.title,))] if page.has_headline else []
+    return _joined(list(writer.lines([*headline, *page.blocks]))[1:], ascii_only=ascii_only)
 
 
 def table_text(table: Table, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
-    """Return one table in lines as `write_text` has them."""
-    page = _Page(width, Display(ascii_only=ascii_only))
-    text = "\n".join(line.rstrip() for line in page.table(table)) + "\n"
+    """Return one table in lines as `page_text` has them."""
+    return _joined(_Writer(width, Display(ascii_only=ascii_only)).table(table), ascii_only=ascii_only)
+
+
+def _joined(lines: Iterable[str], *, ascii_only: bool) -> str:
+    text = "\n".join(line.rstrip() for line in lines) + "\n"
     return text.translate(_ASCII) if ascii_only else text
 
 
-class _Page:
-    """Lays a report out in one width."""
+class _Writer:
+    """Lays blocks out in one width."""
 
     def __init__(self, width: int | None, display: Display) -> None:
         self._width = width
         self._display = display
 
-    def lines(self, report: Report) -> Iterator[str]:
-        """Yield all lines."""
-        yield from self._paragraph(self._display.text(headline(report)))
-        yield ""
-        rows = [[self._display.text(str(part), limit=4096) for part in row] for row in about(report).rows]
-        room = max(len(what) for what, _ in rows)
-        for what, text in rows:
-            yield from self._paragraph(text, before=f"{what:<{room}}  ")
-        yield from self._findings(findings(report))
-        for table in shown_tables(report):
-            yield ""
-            yield from self.table(table)
+    def lines(self, page: Sequence[blocks.Block], *, below_heading: bool = False) -> Iterator[str]:
+        """Yield the lines of all blocks, an empty one before each that does not belong to what is above it."""
+        for block in page:
+            lines = list(self._block(block))
+            belongs = isinstance(block, blocks.Note) or (
+                below_heading and isinstance(block, blocks.Items | blocks.Figures)
+            )
+            yield from ("", *lines) if lines and not belongs else lines
+            below_heading = below_heading and not lines
 
-    def _findings(self, found: Found) -> Iterator[str]:
+    def _block(self, block: blocks.Block) -> Iterator[str]:
+        match block:
+            case blocks.Section():
+                yield block.title
+                yield from self.lines(block.blocks, below_heading=True)
+            case blocks.Paragraph():
+                yield from (
+                    line for text in block.lines for line in self._paragraph(self._display.text(text, limit=4096))
+                )
+            case blocks.Items():
+                yield from block.lines
+            case blocks.Facts():
+                rows = [[self._display.text(part, limit=4096) for part in row] for row in block.rows]
+                room = max((len(what) for what, _ in rows), default=0)
+                for what, text in rows:
+                    yield from self._paragraph(text, before=f"{what:<{room}}  ")
+            case blocks.Note():
+                yield from self._paragraph(self._display.text(block.text, limit=4096), before="  ")
+            case blocks.Findings():
+                yield from _findings(block.found)
+            case blocks.Listing():
+                yield from _listing(block)
+            case blocks.Figures():
+                yield from self._figures(block.table)
+            case Table(id="findings"):
+                yield from self._findings_table(block)
+            case Table() if block.rows:
+                yield from self.table(blocks.shortened(block))
+            case blocks.Charts() | Table():
+                pass
+
+    def _findings_table(self, table: Table) -> Iterator[str]:
         """Yield what is wrong, a paragraph each: in a column, sentences would be cut."""
-        if not found.findings and not found.remarks:
+        if not table.rows and not table.note:
             return
-        yield ""
-        yield "What is wrong"
-        for one in found.findings:
-            size = "" if one.memory is None else one.memory.size()
-            before = self._display.text(f"  {one.severity:<5}  {size:>10}  ")
-            yield from self._paragraph(self._display.text(f"{one.title} ({one.rule})", limit=4096), before=before)
-        if found.remarks:
-            yield from self._paragraph(self._display.text(found.remarks, limit=4096), before="  ")
+        yield table.title
+        for row in table.rows:
+            severity, title, memory, _, rule = map(cell_text, row, table.columns)
+            size = "" if row[2] is None else memory
+            before = self._display.text(f"  {severity:<5}  {size:>10}  ")
+            yield from self._paragraph(self._display.text(f"{title} ({rule})", limit=4096), before=before)
+        if table.note:
+            yield from self._paragraph(self._display.text(table.note, limit=4096), before="  ")
+
+    def _figures(self, table: Table) -> Iterator[str]:
+        """Yield the figures of a panel; what is normal and what a value means is wrapped beside them."""
+        rows = [
+            [cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True)] for row in table.rows
+        ]
+        count = len(table.columns) - 2
+        widths = [max((cells_of(row[at]) for row in rows), default=0) for at in range(count)]
+        if count > 3 and rows:
+            widths = [max(width, len(one.title)) for width, one in zip(widths, table.columns[:count], strict=True)]
+            yield _aligned([one.title for one in table.columns[:count]], widths)
+        for row in rows:
+            normal, said = row[count:]
+            before = _aligned(row[:count], widths)
+            explained = "; ".join([*([f"normal: {normal}"] if normal else []), *([said] if said else [])])
+            if self._width is None:
+                yield before + explained
+                continue
+            room = max(self._width, len(before) + _LEAST_ROOM)
+            yield from wrap(explained, room, initial_indent=before, subsequent_indent=" " * len(before)) or [before]
 
     def _paragraph(self, text: str, before: str = "") -> list[str]:
         """Return a text in lines, with `before` in front of the first and as much space before the others."""
@@ -93,16 +147,16 @@ class _Page:
         lines = [titles]
         for row, shown in zip(table.rows, texts, strict=True):
             lines.append([self._cut(row[at], column, shown[at], widths[at]) for at, column in enumerate(columns)])
-        blocks = [[0]]
+        parts = [[0]]
         for at in range(1, len(widths)):
-            needed = sum(widths[one] + _GAP for one in (*blocks[-1], at))
-            if self._width is not None and needed > self._width and len(blocks[-1]) > 1:
-                blocks.append([0])
-            blocks[-1].append(at)
-        for block in blocks:
+            needed = sum(widths[one] + _GAP for one in (*parts[-1], at))
+            if self._width is not None and needed > self._width and len(parts[-1]) > 1:
+                parts.append([0])
+            parts[-1].append(at)
+        for part in parts:
             for line in lines:
                 padded = ""
-                for at in block:
+                for at in part:
                     blank = " " * (widths[at] - cells_of(line[at]))
                     padded += " " * _GAP + (blank + line[at] if columns[at].numeric else line[at] + blank)
                 yield padded
@@ -139,6 +193,73 @@ class _Page:
                 text = self._display.text(text, limit=limit)
             limit -= 1
         return text
+
+
+def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Return the name from the left, numbers from the right, and the state."""
+    first, *numbers, state = zip(cells, widths, strict=True)
+    parts = [f"{first[0]:<{first[1]}}", *(f"{text:>{width}}" for text, width in numbers), f"{state[0]:<{state[1]}}"]
+    return f"  {'  '.join(parts)}  "
+
+
+def _listing(block: blocks.Listing) -> Iterator[str]:
+    """Yield groups of rows; numbers stand at the right, and the last column of words has no end."""
+    is_headed = any(not group.title for group in block.groups)
+    rows = [*([block.columns] if is_headed else []), *(row for group in block.groups for row in group.rows)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    widths = widths if block.has_numbers else [*widths[:-1], 0]
+    side = ">" if block.has_numbers else "<"
+
+    def aligned(row: Sequence[str]) -> str:
+        rest = (f"{text:{side}{width}}" for text, width in zip(row[1:], widths[1:], strict=True))
+        return "  ".join([f"{row[0]:<{widths[0]}}", *rest])
+
+    parts = []
+    for group in block.groups:
+        lines = [group.title or aligned(block.columns), *map(aligned, group.rows)]
+        parts.append([*lines, *([left_off(group)] if group.left_off else [])])
+    parts += [[block.rest]] if block.rest else []
+    parts += [[*block.notes]] if block.notes else []
+    for at, part in enumerate(parts):
+        yield from ("", *part) if at else part
+
+
+def left_off(group: blocks.Group) -> str:
+    """Return how many rows of a group are not shown."""
+    return f"… and {group.left_off:,} more"
+
+
+def _findings(found: Found) -> Iterator[str]:
+    """Yield the findings in paragraphs, then how much was found and by which rules."""
+    for one in found.findings:
+        yield f"{one.severity}  {one.rule}  {one.size}"
+        yield f"  {one.title}"
+        yield from (f"    {line}" for line in one.evidence)
+        note = f"\n         ({one.query_note})" if one.query_note else ""
+        facts = (("why", one.why), ("do", one.remedy), ("how", one.basis if one.is_of_server else ""))
+        yield from (f"  {what:<5}  {text}" for what, text in facts if text)
+        yield from (f"  query  {query}{note}",) if (query := one.query) else ()
+        yield from (f"  look   {one.command}", "")
+    yield from ending_lines(found)
+
+
+def ending_lines(found: Found) -> Iterator[str]:
+    """Yield the lines that say how much was found, and by which rules."""
+    for rest in found.unlisted:
+        yield f"not listed: {humanize.counted(rest.places, 'more place')} of {rest.rule}, all less costly"
+    for why, rules in found.doubts.items():
+        yield f"not judged: {', '.join(rules)} ({why})"
+    for note in found.notes:
+        yield f"note: {note}"
+    by = f"{humanize.counted(len(found.judged), 'rule')}: {', '.join(found.judged)}" if found.judged else "no rule"
+    yield f"{summary(found)}{found.so_far} by {by}."
+
+
+def summary(found: Found) -> str:
+    """Return how much is found: `1 error and 2 warnings`."""
+    counts = Counter(one.severity for one in found.findings)
+    errors = humanize.counted(counts[Severity.ERROR], "error")
+    return f"{errors} and {humanize.counted(counts[Severity.WARN], 'warning')}"
 
 
 def cells_of(text: str) -> int:

@@ -11,7 +11,7 @@ from textual.geometry import Size
 from rtui.analysis.findings.comparison import FindingFate, FindingsComparison
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.findings.table import COLUMNS, compared_table, findings_table
-from rtui.analysis.formats.compared_findings import change_words
+from rtui.analysis.formats.changes import change_words
 from rtui.analysis.humanize import counted
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.report.document import Report

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server_comparison import ComparedLine, NodeComparison
-from rtui.analysis.formats.compared_health import cell_of, change_of, when_text
+from rtui.analysis.formats.health import cell_of, change_of, when_text
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.panel import Panel, State, value_text
 from rtui.analysis.health.sample import Source

@@ -9,7 +9,9 @@ from msgspec.structs import replace
 
 from rtui.analysis.findings.comparison import FindingFate, FindingsComparison, compare_findings
 from rtui.analysis.findings.contents import MOST_PLACES
-from rtui.analysis.formats.comparison import comparison_json, comparison_lines, comparison_markdown, comparison_text
+from rtui.analysis.formats import written
+from rtui.analysis.formats.changes import finding_listing
+from rtui.analysis.formats.comparison import comparison_json, comparison_page
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import NamingReport
@@ -112,12 +114,12 @@ def test_thresholds_without_a_meaning(text: str) -> None:
 
 def test_in_words_and_as_json() -> None:
     diff, found = compare(BEFORE, AFTER), compare_findings(BEFORE, AFTER, LOCKS)
-    lines = comparison_lines(diff, findings=found)
-    text = comparison_text(lines)
+    page = comparison_page(diff, findings=found)
+    text = written(page, "text")
     assert "Findings: new (1)\nwarn  lock-without-ttl  7 locks of new-lock: have no TTL\n" in text
     assert "6 locks of grew-lock: have no TTL (keys 5 → 6, +20%; memory 500 B → 600 B, +20%)" in text
     assert "\nFindings as before: 1\n" in text
-    marked = comparison_markdown(lines)
+    marked = written(page, "md")
     assert "\n## Findings: gone (1)\n" in marked
     assert "| warn | lock-without-ttl | 5 locks of gone-lock: have no TTL |" in marked
     document = json.loads(comparison_json(diff, findings=found))
@@ -126,7 +128,8 @@ def test_in_words_and_as_json() -> None:
     assert by_fate["grew"]["keys"]["growth"] == {"low": 0.2, "high": 0.2}
     assert (by_fate["gone"]["where"], document["rules_not_compared"]) == ("gone-lock:", [])
     both = report(pattern(1_000, 20), pattern(1_000, 5, top=b"a-lock"))
-    section = comparison_lines(diff, findings=compare_findings(report(), both)).findings.sections[0]
-    assert [row[0] for row in section.rows] == ["error", "warn"]
-    short = comparison_text(comparison_lines(diff, findings=compare_findings(BEFORE, locks(a=5, b=6), LOCKS), top=1))
+    listing = finding_listing(compare_findings(report(), both), 20)
+    assert [row[0] for row in listing.groups[0].rows] == ["error", "warn"]
+    page = comparison_page(diff, findings=compare_findings(BEFORE, locks(a=5, b=6), LOCKS), top=1)
+    short = written(page, "text")
     assert "… and 1 more" in short

@@ -11,7 +11,7 @@ from msgspec import structs
 
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, compare_health
 from rtui.analysis.findings.server_thresholds import judge_health, parse_threshold
-from rtui.analysis.formats.compared_health import change_of
+from rtui.analysis.formats.health import change_of
 from rtui.analysis.health.panel import Line
 from rtui.analysis.health.sample import Sample
 from rtui.analysis.health.view import HealthView

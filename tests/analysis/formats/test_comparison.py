@@ -9,16 +9,10 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.formats.change_texts import both_text, count_text, growth_text, points_text
-from rtui.analysis.formats.comparison import (
-    COMPARISON_FORMAT,
-    COMPARISON_SCHEMA,
-    ComparisonLines,
-    comparison_json,
-    comparison_lines,
-    comparison_markdown,
-    comparison_text,
-)
+from rtui.analysis.formats import written
+from rtui.analysis.formats.blocks import Facts, Listing, Page
+from rtui.analysis.formats.changes import both_text, count_text, growth_text, points_text
+from rtui.analysis.formats.comparison import COMPARISON_FORMAT, COMPARISON_SCHEMA, comparison_json, comparison_page
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
 from rtui.analysis.report.readings import FigureChange, Reading, reading, share_reading
@@ -32,13 +26,13 @@ AFTER = report(node(b"a", (1200, 204_800, 360)), node(b"new", (3, 90, 0)), node(
 THRESHOLDS = ("memory>+20%", "keys>+1000%", "nobody keys>1")
 
 
-def lines(top: int = 20) -> ComparisonLines:
+def page(top: int = 20) -> Page:
     diff = compare(BEFORE, AFTER)
-    return comparison_lines(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
+    return comparison_page(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
 
 
 def test_text() -> None:
-    assert comparison_text(lines()) == (
+    assert written(page(), "text") == (
         "before  2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,006 keys, exact\n"
         "after   2026-09-21 14:13:20 UTC · 10.0.0.5:6379 · valkey 9.1.2 · db0 · 1,208 keys, exact\n"
         "\n"
@@ -63,39 +57,39 @@ def test_text() -> None:
 
 
 def test_markdown_holds_the_same_rows() -> None:
-    written = comparison_markdown(lines())
-    assert "| `a:` | 1,000 → 1,200 | +20% | 100 KiB → 200 KiB | +100% | 25% → 30% | +5.0 pt |" in written
-    assert "- REACHED  memory\\>+20%" in written
-    assert all(re.fullmatch(r"\|( .+ \|){7}", line) for line in written.splitlines() if line.startswith("|"))
+    text = written(page(), "md")
+    assert "| `a:` | 1,000 → 1,200 | +20% | 100 KiB → 200 KiB | +100% | 25% → 30% | +5.0 pt |" in text
+    assert "- REACHED  memory\\>+20%" in text
+    assert all(re.fullmatch(r"\|( .+ \|){7}", line) for line in text.splitlines() if line.startswith("|"))
 
 
 def test_names_stay_names_in_markdown() -> None:
     evil = report(node(b"a|b`c``<script>", (1, 1, 0)), node(b"`", (1, 1, 0), last=True), node(b"\x1b[31m", (1, 1, 0)))
-    written = comparison_markdown(comparison_lines(compare(report(), evil)))
-    assert "```a\\|b`c``<script>:```" in written
-    assert "`` ` ``" in written
-    assert not HOSTILE.search(written.replace("\n", ""))
+    text = written(comparison_page(compare(report(), evil)), "md")
+    assert "```a\\|b`c``<script>:```" in text
+    assert "`` ` ``" in text
+    assert not HOSTILE.search(text.replace("\n", ""))
 
 
 def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
     grown = [node(b"n%d" % number, (10 + number, 1000 + number, 0)) for number in range(30)]
     small = [node(b"n%d" % number, (10, 1000, 0)) for number in range(1, 30)]
-    made = comparison_lines(compare(report(*small), report(*grown)), top=5)
-    came, grew = made.sections
+    made = comparison_page(compare(report(*small), report(*grown)), top=5)
+    (_, came, grew) = next(block for block in made.blocks if isinstance(block, Listing)).groups
     assert came.rows[0][0] == "n0:"
     assert [row[0] for row in grew.rows] == ["n29:", "n28:", "n27:", "n26:", "n25:"]
     assert grew.left_off == 24
-    assert "… and 24 more" in comparison_text(made)
-    assert "… and 24 more" in comparison_markdown(made)
+    assert "… and 24 more" in written(made, "text")
+    assert "… and 24 more" in written(made, "md")
 
 
 @pytest.mark.parametrize("other", [made_report(), estimate_report(), partial_report(), denied_report()])
 def test_every_kind_of_report_has_its_words(other: object) -> None:
     diff = compare(made_report(), other)  # type: ignore[arg-type]
-    written = comparison_text(comparison_lines(diff))
+    text = written(comparison_page(diff), "text")
     for note in diff.notes:
-        assert note in written
-    assert not HOSTILE.search(written.replace("\n", ""))
+        assert note in text
+    assert not HOSTILE.search(text.replace("\n", ""))
     assert json.loads(comparison_json(diff))["notes"] == list(diff.notes)
 
 
@@ -120,9 +114,9 @@ def test_json_keeps_the_first_and_counts_the_rest() -> None:
 
 def test_json_is_ascii_and_names_are_exact() -> None:
     evil = report(node(b'\x1b\xff"\\', (1, 1, 0)))
-    written = comparison_json(compare(report(), evil))
-    assert written.isascii()
-    (found,) = json.loads(written)["namespaces"]
+    text = comparison_json(compare(report(), evil))
+    assert text.isascii()
+    (found,) = json.loads(text)["namespaces"]
     assert unescape(found["namespace_quoted"].encode()) == b'\x1b\xff"\\:'
 
 
@@ -168,11 +162,14 @@ def test_the_words_of_a_share() -> None:
 
 def test_a_long_name_is_cut_in_tables() -> None:
     long = report(node(b"x" * 3000, (1, 1, 0)))
-    assert max(map(len, comparison_text(comparison_lines(compare(report(), long))).splitlines())) < 200
+    assert max(map(len, written(comparison_page(compare(report(), long)), "text").splitlines())) < 200
 
 
 def test_the_kind_of_coverage_is_said() -> None:
     made = made_report()
     for kind, said in ((CoverageKind.PARTIAL, "partial"), (CoverageKind.ESTIMATE, "estimate from")):
         head = replace(made.head, coverage=replace(made.head.coverage, kind=kind))
-        assert said in comparison_lines(compare(made, replace(made, head=head))).after
+        facts = next(
+            one for one in comparison_page(compare(made, replace(made, head=head))).blocks if isinstance(one, Facts)
+        )
+        assert said in dict(facts.rows)["after"]

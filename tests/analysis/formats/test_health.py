@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 from xml.etree.ElementTree import fromstring
 
 import msgspec
@@ -12,12 +13,14 @@ import pytest
 
 from rtui.analysis.facts import Reason
 from rtui.analysis.findings.server import server_findings
-from rtui.analysis.findings.server_comparison import compare_health
+from rtui.analysis.findings.server_comparison import HealthComparison, compare_health
+from rtui.analysis.formats import written
+from rtui.analysis.formats.charts import spark
 from rtui.analysis.formats.ci import servers_junit, servers_sarif
-from rtui.analysis.formats.health import health_markdown, health_text
-from rtui.analysis.formats.health_html import health_html, spark
+from rtui.analysis.formats.health import health_page
 from rtui.analysis.formats.health_json import HealthDocument, health_json
 from rtui.analysis.formats.prometheus import health_prometheus, metric_name
+from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.fields import FIELDS
 from rtui.analysis.health.panel import Line
 from rtui.analysis.health.sample import ClientFigures, CommandStats, Missing, Replica, Sample, Source
@@ -49,6 +52,18 @@ STRANGE: Final = HealthView(
         ),
     )
 )
+
+
+def health_text(views: Sequence[HealthView], **asked: Any) -> str:
+    return written(health_page(views, **asked), "text", width=DEFAULT_WIDTH)
+
+
+def health_markdown(views: Sequence[HealthView], **asked: Any) -> str:
+    return written(health_page(views, **asked), "md")
+
+
+def health_html(views: Sequence[HealthView], comparison: HealthComparison | None = None, **asked: Any) -> str:
+    return written(health_page(views, comparison, **asked, in_browser=True), "html")
 
 
 def test_text_says_what_is_wrong_first_then_every_panel() -> None:

@@ -10,7 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.formats.html import MOST_CELLS, write_html
+from rtui.analysis.formats import FORMS
+from rtui.analysis.formats.charts import MOST_CELLS
 from rtui.analysis.formats.html_parts import Markup, element, safe
 from rtui.analysis.report.document import ColumnReport, ColumnState, Node, NodeKind, Report
 from tests.analysis.formats.generated import reports
@@ -109,15 +110,15 @@ def check(text: str) -> Page:
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_page_is_whole_and_loads_nothing(name: str) -> None:
-    page = check(write_html(MADE[name]))
+    page = check(FORMS["html"](MADE[name]))
     assert "10.0.0.5:6379" in page.texts
     assert MADE[name].head.coverage.kind.value in page.texts
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_hostile_name_is_text_and_nothing_else(attack: bytes) -> None:
-    calm = check(write_html(hostile(MADE["exact"], b"calm")))
-    attacked = check(write_html(hostile(MADE["exact"], attack)))
+    calm = check(FORMS["html"](hostile(MADE["exact"], b"calm")))
+    attacked = check(FORMS["html"](hostile(MADE["exact"], attack)))
     assert [tag for tag, _ in attacked.tags] == [tag for tag, _ in calm.tags]
 
 
@@ -125,7 +126,7 @@ def test_a_hostile_name_is_text_and_nothing_else(attack: bytes) -> None:
 @settings(deadline=None, max_examples=examples(40), suppress_health_check=list(HealthCheck))
 @given(reports)
 def test_any_report_makes_a_whole_page(report: Report) -> None:
-    check(write_html(report))
+    check(FORMS["html"](report))
 
 
 @given(st.text(max_size=60))
@@ -142,19 +143,19 @@ def test_only_markup_goes_in_as_it_is() -> None:
 
 
 def test_what_was_denied_stands_at_the_top() -> None:
-    page = Page(write_html(MADE["denied"]))
+    page = Page(FORMS["html"](MADE["denied"]))
     said = next(text for text in page.texts if text.startswith("Denied, memory"))
     assert page.texts.index(said) < page.texts.index("Namespaces by keys")
 
 
 def test_a_cliff_is_marked_and_named() -> None:
-    text = write_html(MADE["exact"])
+    text = FORMS["html"](MADE["exact"])
     assert 'class="bars steep" d' in text or re.search(r'd="M[^"]+" class="bars steep"', text)
     assert "2026-09-21 14:31 – 14:33" in text
 
 
 def test_estimates_tell_their_interval_on_hover() -> None:
-    page = Page(write_html(MADE["estimate"]))
+    page = Page(FORMS["html"](MADE["estimate"]))
     assert [one for _, one in page.tags if (one.get("title") or "").startswith("95 % interval: ")]
 
 
@@ -165,14 +166,14 @@ def test_a_report_of_the_whole_budget_of_nodes_stays_small() -> None:
         for at in range(4_096)
     )
     report = replace(exact, summary=replace(exact.summary, root=replace(exact.summary.root, children=leaves)))
-    text = write_html(report)
+    text = FORMS["html"](report)
     assert len(text.encode()) < 1_000_000
     assert text.count('data-d="1"') == MOST_CELLS - 1
 
 
 @pytest.mark.parametrize(("name", "says"), [("partial", "≥ 114,000 keys of"), ("estimate", "≈ 114,000 keys of")])
 def test_expiries_are_marked_as_far_as_they_can_be_trusted(name: str, says: str) -> None:
-    assert says in write_html(MADE[name])
+    assert says in FORMS["html"](MADE[name])
 
 
 def test_the_drawing_is_as_high_as_what_can_be_seen_of_it() -> None:
@@ -184,7 +185,7 @@ def test_the_drawing_is_as_high_as_what_can_be_seen_of_it() -> None:
         deep = Node(b"x", b":", NodeKind.LITERAL, small, (deep,))
     flat = tuple(replace(child, children=()) for child in root.children)
     report = replace(exact, summary=replace(exact.summary, root=replace(root, children=(*flat, deep))))
-    assert 'height="52" data-rows="2"' in write_html(report)
+    assert 'height="52" data-rows="2"' in FORMS["html"](report)
 
 
 def test_namespaces_that_are_not_drawn_are_counted() -> None:
@@ -192,5 +193,5 @@ def test_namespaces_that_are_not_drawn_are_counted() -> None:
     root = exact.summary.root
     many = tuple(replace(root.children[0], name=b"%d" % number, children=()) for number in range(MOST_CELLS + 9))
     report = replace(exact, summary=replace(exact.summary, root=replace(root, children=many)))
-    assert "10 smaller or deeper namespaces not drawn." in write_html(report)
-    assert "not drawn" not in write_html(exact)
+    assert "10 smaller or deeper namespaces not drawn." in FORMS["html"](report)
+    assert "not drawn" not in FORMS["html"](exact)

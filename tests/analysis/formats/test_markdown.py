@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.formats.markdown import code, escaped, table_markdown, write_markdown
+from rtui.analysis.formats import FORMS
+from rtui.analysis.formats.markdown import code, escaped, table_markdown
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.text.display import display
 from tests.analysis.formats.made import MADE
@@ -17,7 +18,7 @@ _BARS = re.compile(r"(?<!\\)\|")
 @pytest.mark.parametrize("name", MADE)
 def test_every_row_of_every_table_has_all_cells(name: str) -> None:
     widths: set[int] = set()
-    for line in write_markdown(MADE[name]).splitlines():
+    for line in FORMS["md"](MADE[name]).splitlines():
         if line.startswith("|"):
             widths.add(len(_BARS.findall(line)))
         else:

@@ -7,7 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from rtui.analysis.formats.text import cells_of, write_text
+from rtui.analysis.formats import write_text
+from rtui.analysis.formats.text import cells_of
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import HOSTILE
 from tests.analysis.formats.generated import reports

@@ -13,8 +13,8 @@ from msgspec.structs import fields
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import server_health
-from rtui.analysis.formats.health import health_markdown, health_text
-from rtui.analysis.formats.health_html import health_html
+from rtui.analysis.formats import written
+from rtui.analysis.formats.health import health_page
 from rtui.analysis.formats.health_json import health_json
 from rtui.analysis.formats.prometheus import health_prometheus
 from rtui.analysis.formats.samples import Header, header_line, read_samples, sample_line
@@ -62,7 +62,8 @@ def parsed(at_ms: int, said: dict[str, str], **lists: Any) -> Sample:
 
 def outputs(view: HealthView) -> tuple[str, ...]:
     """All files of a server."""
-    return tuple(write([view]) for write in (health_text, health_markdown, health_html, health_json, health_prometheus))
+    pages = (written(health_page([view]), form) for form in ("text", "md", "html"))
+    return *pages, health_json([view]), health_prometheus([view])
 
 
 def check(view: HealthView) -> None:
@@ -194,7 +195,7 @@ def test_what_is_left_out_of_tables_is_said() -> None:
 
 def test_what_means_never_is_no_nonsense() -> None:
     view = views({"role": "slave", "master_last_io_seconds_ago": "-1", "master_link_down_since_seconds": "-1"})
-    text = health_text([view])
+    text = written(health_page([view]), "text")
     assert re.search(r"primary last heard of +never", text)
     assert "-1" not in health_prometheus([view])
 
@@ -229,6 +230,7 @@ def test_a_number_of_clients_that_can_not_be_is_not_told() -> None:
 
 
 def test_a_text_says_what_the_server_says() -> None:
-    text = health_text([views({"used_memory": "-5", "latest_fork_usec": "nan", "mem_fragmentation_ratio": "inf"})])
+    view = views({"used_memory": "-5", "latest_fork_usec": "nan", "mem_fragmentation_ratio": "inf"})
+    text = written(health_page([view]), "text")
     for said in ("-5", "nan", "inf"):
         assert f"the server says {said}" in text

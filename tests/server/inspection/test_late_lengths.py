@@ -9,7 +9,7 @@ import pytest
 
 from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, parse_columns
 from rtui.analysis.estimates import Estimate, as_estimate
-from rtui.analysis.formats.text import write_text
+from rtui.analysis.formats import write_text
 from rtui.analysis.report.document import ColumnState, CoverageKind, HotSource, Report, Scope
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.keys import of_sample

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.findings.contents import findings
-from rtui.analysis.formats.findings import findings_markdown, findings_text
+from rtui.analysis.formats import written
+from rtui.analysis.formats.findings import findings_page
 from rtui.analysis.report.document import Coverage, CoverageKind, Report
 from rtui.analysis.report.tables.cells import so_far
 from rtui.tui.analyse.commands import PANELS
@@ -51,5 +52,5 @@ def test_nothing_wrong_is_no_more_than_that_so_far(name: str) -> None:
     found = replace(findings(report), findings=())
     (table,) = FindingsPanel().tables(report, FindingsState(latest=LatestFindings(found=found)))
     assert f"Nothing wrong{ending}" in table.empty if ending else "Nothing wrong was found by" in table.empty
-    for write in (findings_text, findings_markdown):
-        assert f"0 errors and 0 warnings{ending} by" in write(report, found).replace("\\", "")
+    for form in ("text", "md"):
+        assert f"0 errors and 0 warnings{ending} by" in written(findings_page(report, found), form).replace("\\", "")
