@@ -11,7 +11,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.facts.preview.streams import read_stream
@@ -52,8 +52,8 @@ async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_pa
         session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
-            rows = await session.row_facts(KEYS)
-            facts = await session.key_facts(KEYS[0])
+            rows = await session.keys.row_facts(KEYS)
+            facts = await session.keys.key_facts(KEYS[0])
             shown = await key_preview(session.connection, facts)
         finally:
             await session.close()

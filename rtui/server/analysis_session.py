@@ -16,8 +16,8 @@ from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
-from rtui.server.browsing_status import Outdated, ServerStamp, stamp_now
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.deployment.stamp import Outdated, ServerStamp, stamp_now
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old

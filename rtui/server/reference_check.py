@@ -28,9 +28,9 @@ from rtui.server.chance import new_random
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.facts.key_facts import key_preview
+from rtui.server.facts.keys import KeyQuestions
 from rtui.server.facts.preview.page import FIRST, Page
 from rtui.server.facts.references import PAGE_NOTE, PageValues, source_text
-from rtui.server.key_questions import KeyQuestions
 from rtui.server.scan.node import with_slots
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState

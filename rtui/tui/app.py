@@ -42,12 +42,12 @@ from rtui.tui.navigation import Navigation
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
+    from rtui.server.browsing.session import BrowsingSession
     from rtui.server.recent import RecentServers
     from rtui.server.recording.recorder import Recorder
     from rtui.server.wire.target import Target
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
-    from rtui.tui.browse.session import Session
     from rtui.tui.server.screen import ServerStates
 
 QUICK_S: Final = 0.05
@@ -77,7 +77,7 @@ class RtuiApp(Navigation):
     def __init__(
         self,
         options: BrowseOptions,
-        session: Session | None = None,
+        session: BrowsingSession | None = None,
         palette: Palette = Palette.TRUE,
         settings: SettingsFile | None = None,
         recent: RecentServers | None = None,
@@ -91,8 +91,8 @@ class RtuiApp(Navigation):
         super().__init__(options, palette, settings, recorder)
         self.recent = recent
         self._given_session = session
-        self._session: Session | None = None
-        self._start: tuple[Session, asyncio.Task[None]] | None = None
+        self._session: BrowsingSession | None = None
+        self._start: tuple[BrowsingSession, asyncio.Task[None]] | None = None
         """A session that began to connect before the first screen."""
         self._label = literal("demo") if options.demo else None
         self._panel_states: PanelStates | None = None
@@ -157,11 +157,11 @@ class RtuiApp(Navigation):
             self.options = replace(self.options, target=self.options.target.with_key_password(message.key_password))
         await self.begin()
 
-    def _new_session(self) -> Session:
+    def _new_session(self) -> BrowsingSession:
         """Return a session that has not begun to connect."""
         if self._given_session is not None:
             return self._given_session
-        from rtui.server.browsing import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
+        from rtui.server.browsing.session import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
 
         options, rows = self.options, self.settings.settings.rows
         keep = rows.keep if options.keep_rows is None else options.keep_rows
@@ -171,7 +171,7 @@ class RtuiApp(Navigation):
             session.deployment.on_change.append(partial(self.recorder.end, "cluster"))
         return session
 
-    def _browse(self, session: Session) -> BrowseScreen:
+    def _browse(self, session: BrowsingSession) -> BrowseScreen:
         """Return the screen of a session that is connected."""
         from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
 
@@ -225,7 +225,7 @@ class RtuiApp(Navigation):
         await self.push_screen(self._browse(session))
         self.show_wanted_keys()
 
-    def _show_waiting(self, session: Session) -> None:
+    def _show_waiting(self, session: BrowsingSession) -> None:
         """Show what a connection waits for that is retried by itself, such as a server that is loading."""
         from rtui.server.wire.connection import Lost  # noqa: PLC0415 - there by now
 

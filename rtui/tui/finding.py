@@ -17,7 +17,7 @@ from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
-    from rtui.tui.browse.session import Session
+    from rtui.server.browsing.session import BrowsingSession
 
 BACK: Final = "app.found"
 """The action that leads from a key in the tree back to the list that it was in."""
@@ -26,7 +26,7 @@ BACK: Final = "app.found"
 class Finding:
     """Shows found keys over the tree or over the analysis, and keeps the latest list."""
 
-    def __init__(self, app: App[Any], session: Session, label: SafeText | None, settings: SettingsFile) -> None:
+    def __init__(self, app: App[Any], session: BrowsingSession, label: SafeText | None, settings: SettingsFile) -> None:
         self.session = session
         self._app, self._label, self._settings = app, label, settings
         self._rows: FoundRows | None = None

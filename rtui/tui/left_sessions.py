@@ -15,8 +15,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.server.browsing.session import BrowsingSession
     from rtui.tui.analyse.panel import PanelStates
-    from rtui.tui.browse.session import Session
 
 MOST_LEFT: Final = 4
 """Sessions that are kept at most: each holds a connection and the names of its keys."""
@@ -36,7 +36,7 @@ def place_of(target: Target) -> Place:
 class Left:
     """A session that was left, with the panels of its analysis as they were."""
 
-    session: Session
+    session: BrowsingSession
     states: PanelStates | None
     is_waiting: bool = False
     """Whether its analysis is paused until the user comes back."""
@@ -69,7 +69,7 @@ class LeftSessions:
         """Whether another one may be kept."""
         return len(self.kept) < MOST_LEFT
 
-    def put(self, session: Session, states: PanelStates | None, *, waits: bool) -> None:
+    def put(self, session: BrowsingSession, states: PanelStates | None, *, waits: bool) -> None:
         """Keep a session; one that waits sends nothing for its analysis until it is taken again."""
         left = Left(session, states)
         if waits:
@@ -97,7 +97,7 @@ class LeftSessions:
             one.is_over = True
         return found
 
-    def lost_by_leaving(self, session: Session | None) -> SafeText | None:
+    def lost_by_leaving(self, session: BrowsingSession | None) -> SafeText | None:
         """Return what is lost when rtui ends now, the shown session's analysis included; None for nothing."""
         lost = [] if session is None or session.lost_by_leaving is None else [session.lost_by_leaving]
         for one in self.kept:
@@ -118,7 +118,7 @@ class LeftSessions:
             await one.session.close()
 
 
-def ended_notice(session: Session) -> SafeText:
+def ended_notice(session: BrowsingSession) -> SafeText:
     """Return what is said when the analysis of a session that was left has ended."""
     status, target = session.analysis.status, session.target
     keys = humanize.counted(status.progress.keys, "key")

@@ -27,11 +27,11 @@ from rtui.tui.terminal_app import TerminalApp
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
-    from rtui.server.browsing_status import BrowsingStatus
+    from rtui.server.browsing.session import BrowsingSession
+    from rtui.server.browsing.status import BrowsingStatus
     from rtui.server.recent import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
-    from rtui.tui.browse.session import Session
     from rtui.tui.finding import Finding
     from rtui.tui.server.screen import ServerStates
 
@@ -43,7 +43,7 @@ class Navigation(TerminalApp):
     """The part of the application that shows screens over the tree, and knows where the user has been."""
 
     recent: RecentServers | None
-    _session: Session | None
+    _session: BrowsingSession | None
     _label: SafeText | None
     _panel_states: PanelStates | None
     _server_states: ServerStates | None
@@ -108,7 +108,7 @@ class Navigation(TerminalApp):
         elif self._session is None:
             self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
 
-    def _show_log(self, session: Session) -> None:
+    def _show_log(self, session: BrowsingSession) -> None:
         from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
 
         self.push_screen(LogScreen(session.log, session.target, label=self._label))
@@ -124,7 +124,7 @@ class Navigation(TerminalApp):
             self._remember_place()
             self._show_server(self._session)
 
-    def _show_server(self, session: Session, place: ServerPlace | None = None) -> None:
+    def _show_server(self, session: BrowsingSession, place: ServerPlace | None = None) -> None:
         from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
 
         label = session.target.label if self._label is None else self._label
@@ -167,7 +167,7 @@ class Navigation(TerminalApp):
         if wanted is not None:
             self._show_keys(wanted)
 
-    def _found_keys(self, session: Session) -> Finding:
+    def _found_keys(self, session: BrowsingSession) -> Finding:
         from rtui.tui.finding import Finding  # noqa: PLC0415 - when it is wanted
 
         if self._finding is None or self._finding.session is not session:
@@ -252,7 +252,7 @@ class Navigation(TerminalApp):
                 title, go = SafeText(f"{panel.title} of the server"), partial(self.go_to, ServerPlace(panel.id))
                 yield Entry(Kind.PANEL, title, title.encode(), SafeText(f"! {panel.key}  {panel.help}"), go)
 
-    def _saved_queries(self, session: Session) -> Iterator[Entry]:
+    def _saved_queries(self, session: BrowsingSession) -> Iterator[Entry]:
         """Yield the queries that were saved for the server."""
         from rtui.analysis.query.parsing import read  # noqa: PLC0415 - when it is wanted
 
@@ -260,7 +260,7 @@ class Navigation(TerminalApp):
             go = partial(self._show_keys, KeysWanted(read(line).query))
             yield Entry(Kind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), go)
 
-    def _databases(self, session: Session) -> Iterator[Entry]:
+    def _databases(self, session: BrowsingSession) -> Iterator[Entry]:
         """Yield the databases that hold keys, and the one that is browsed."""
         target, sizes = session.target, session.status.server.databases or {}
         for number in sorted({0, target.db, *sizes}):

@@ -51,7 +51,7 @@ def test_a_report_loads_nothing_of_the_interface_or_of_other_formats(valkey: Ser
 
 def test_the_tree_does_not_wait_for_what_analyses_need() -> None:
     code = (
-        "import sys, rtui.tui.app, rtui.tui.browse.screen, rtui.server.browsing; "
+        "import sys, rtui.tui.app, rtui.tui.browse.screen, rtui.server.browsing.session; "
         "print(*[name for name in sys.modules if name.startswith('rtui.')])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -60,7 +60,7 @@ def test_the_tree_does_not_wait_for_what_analyses_need() -> None:
         *("rtui.analysis.aggregate", "rtui.analysis.report", "rtui.server.inspection", "rtui.tui.analyse"),
         *("rtui.table", "rtui.server.source"),
     )
-    assert "rtui.server.keyspace_pass" in loaded
+    assert "rtui.server.browsing.passes" in loaded
     assert not [name for name in loaded if name.startswith(rooms)]
 
 

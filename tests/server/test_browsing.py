@@ -14,7 +14,7 @@ from rtui.analysis.facts import Frequency, LfuSettings
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.text.glob import Matcher, PatternError
 from rtui.keyspace.text.segments import Segment
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
@@ -188,16 +188,16 @@ async def test_a_lookup_is_one_question(server: Server, tmp_path: Path) -> None:
     plant(server, [b"here", b"with [glob]* \xff"])
     async with browsing(target_of(server), tmp_path) as session:
         await whole(session)
-        assert await session.lookup(b"here")
-        assert await session.lookup(b"with [glob]* \xff")
-        assert await session.lookup(b"nowhere") is False
+        assert await session.keys.lookup(b"here")
+        assert await session.keys.lookup(b"with [glob]* \xff")
+        assert await session.keys.lookup(b"nowhere") is False
 
 
 async def test_a_refused_lookup_knows_nothing(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, [b"here"])
     valkey.admin.execute_command("ACL", "SETUSER", "default", "-type")
     async with browsing(target_of(valkey), tmp_path) as session:
-        assert await session.lookup(b"here") is None
+        assert await session.keys.lookup(b"here") is None
         assert session.capabilities[Feature.TYPE].verdict is Verdict.DENIED
 
 
@@ -219,7 +219,7 @@ async def test_a_refused_scan_is_told(valkey: Server, tmp_path: Path) -> None:
     async with browsing(target_of(valkey), tmp_path) as session:
         await until(session, lambda: session.status.progress.state is ScanState.FAILED)
         assert "NOPERM" in str(session.status.progress.reason)
-        assert await session.lookup(b"key:1")
+        assert await session.keys.lookup(b"key:1")
 
 
 async def test_nobody_there(tmp_path: Path) -> None:
@@ -322,16 +322,16 @@ async def test_a_cluster_node_is_browsed_and_named(cluster_node: Server, tmp_pat
 async def test_facts_come_through(valkey: Server, tmp_path: Path) -> None:
     plant(valkey, [b"a", b"b"])
     async with browsing(target_of(valkey), tmp_path) as session:
-        rows = await session.row_facts([b"a", b"b"])
+        rows = await session.keys.row_facts([b"a", b"b"])
         assert [row.key for row in rows] == [b"a", b"b"]
-        assert (await session.key_facts(b"a")).key == b"a"
+        assert (await session.keys.key_facts(b"a")).key == b"a"
 
 
 async def test_frequencies_are_read_by_the_servers_own_settings(lfu_server: Server, tmp_path: Path) -> None:
     plant(lfu_server, [b"a"])
     async with browsing(target_of(lfu_server), tmp_path) as session:
         await until(session, lambda: session.capabilities["CONFIG GET"].verdict is Verdict.YES)
-        frequency = (await session.key_facts(b"a")).frequency
+        frequency = (await session.keys.key_facts(b"a")).frequency
         assert isinstance(frequency, Frequency)
         assert frequency.settings == LfuSettings(log_factor=0, decay_minutes=0, assumed=False)
 
@@ -357,7 +357,7 @@ async def test_a_scan_that_begins_while_others_work_rests_like_the_one_before(va
             session.control.resume()
             seen = session.store.keys
             for _ in range(20):
-                await session.lookup(b"nobody")
+                await session.keys.lookup(b"nobody")
             assert session.status.progress.state is ScanState.PAUSED
             assert session.store.keys == seen < MANY
         session.control.pace = Pace.FULL
@@ -371,7 +371,7 @@ async def test_a_pause_outlasts_the_rest(valkey: Server, tmp_path: Path) -> None
         with session.passes.suspended():
             session.control.pause()
         await until(session, lambda: session.status.progress.state is ScanState.PAUSED)
-        await session.lookup(b"nobody")
+        await session.keys.lookup(b"nobody")
         assert session.status.progress.state is ScanState.PAUSED
         session.control.pace = Pace.FULL
         session.control.resume()

@@ -17,9 +17,9 @@ from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.load import read_registry
+from rtui.server.browsing.first_rows import SLOT_SAMPLE_KEYS
 from rtui.server.facts.preview.page import PreviewKind
 from rtui.server.options import FindOptions
-from rtui.server.overview import SLOT_SAMPLE_KEYS
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.preparation import UnansweredTermError
@@ -59,17 +59,17 @@ async def test_the_tree_has_the_keys_of_all_nodes(cluster: TestCluster, tmp_path
             assert {node.scan.state for node in status.nodes if node.scan is not None} == {ScanState.DONE}
             assert status.progress.state is ScanState.DONE
             assert status.notes == ()
-            rows = await session.row_facts(KEYS[:30], with_more=True)
+            rows = await session.keys.row_facts(KEYS[:30], with_more=True)
             assert [(row.key, row.type, row.ttl_ms) for row in rows] == [(key, b"string", NO_TTL) for key in KEYS[:30]]
             for key in KEYS[:5]:
-                facts = await session.key_facts(key)
+                facts = await session.keys.key_facts(key)
                 owner = next(one for one in cluster.members if one.slots and key_slot(key) in range(*one.slots))
                 assert facts.node.endswith(f":{owner.server.port}")
-                preview = await session.preview(facts)
+                preview = await session.keys.preview(facts)
                 assert preview.window is not None
                 assert preview.window.data == b"x"
-                assert await session.lookup(key)
-            assert await session.lookup(b"no such key") is False
+                assert await session.keys.lookup(key)
+            assert await session.keys.lookup(b"no such key") is False
 
 
 @ONE_VERSION
@@ -144,10 +144,10 @@ pattern = "user:{id}"
 """
     )
     async with browsing(target_of(cluster.members[0].server), tmp_path) as session:
-        facts = await session.key_facts(b"users")
-        preview = await session.preview(facts)
+        facts = await session.keys.key_facts(b"users")
+        preview = await session.keys.preview(facts)
         assert preview.kind is PreviewKind.SET
-        found = await session.references(registry, facts, preview)
+        found = await session.keys.references(registry, facts, preview)
         assert {one.key for one in found.outgoing if one.is_there} == set(users)
         assert found.dangling == 5
 
@@ -158,16 +158,16 @@ async def test_a_key_whose_slot_has_moved_is_asked_where_it_is_now(cluster: Test
     key = next(key for key in KEYS if first.slots and first.slots[0] <= key_slot(key) <= first.slots[1])
     async with browsing(target_of(first.server), tmp_path) as session:
         await whole(session)
-        assert (await session.key_facts(key)).is_gone
+        assert (await session.keys.key_facts(key)).is_gone
         for member in (second, first):
             member.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "NODE", second.id)
         try:
             second.server.admin.set(key, b"there")
             async with asyncio.timeout(20):  # until the node that is asked for the topology has heard of it
-                while (facts := await session.key_facts(key)).node != f"127.0.0.1:{second.server.port}":
+                while (facts := await session.keys.key_facts(key)).node != f"127.0.0.1:{second.server.port}":
                     assert facts.type != b"string"
             assert facts.type == b"string"
-            (row,) = await session.row_facts([key])
+            (row,) = await session.keys.row_facts([key])
             assert row.type == b"string"
         finally:
             second.server.admin.delete(key)
@@ -183,7 +183,7 @@ async def test_a_key_on_its_way_is_said_to_be(cluster: TestCluster, tmp_path: Pa
     first.server.admin.execute_command("CLUSTER SETSLOT", key_slot(key), "MIGRATING", second.id)
     try:
         async with browsing(target_of(first.server), tmp_path) as session:
-            (row,) = await session.row_facts([key])
+            (row,) = await session.keys.row_facts([key])
             assert isinstance(row.type, Unknown)
             assert "its slot is being moved" in row.type.detail
             sent = {name for entry in session.log.entries for name in entry.sent}
@@ -207,7 +207,7 @@ async def test_a_node_that_is_down_costs_its_own_rows_and_what_has_to_be_listed_
         ) as session:
             await whole(session)
             last.server.stop()
-            rows = await session.row_facts(KEYS[:30])
+            rows = await session.keys.row_facts(KEYS[:30])
             shop = find(session.store, (Segment(b"shop", b":"),))
             assert shop is not None
             with pytest.raises(RtuiError, match="were not covered"):
@@ -241,7 +241,7 @@ async def test_numbered_databases_of_a_cluster(tmp_path: Path) -> None:
         async with browsing(target_of(cluster.members[0].server, db=3), tmp_path) as session:
             await whole(session)
             assert session.store.keys == 30
-            assert (await session.key_facts(KEYS[0])).type == b"string"
+            assert (await session.keys.key_facts(KEYS[0])).type == b"string"
             assert not await session.deployment.look()
 
 
@@ -282,7 +282,7 @@ async def test_an_overview_before_the_count(cluster: TestCluster, tmp_path: Path
 async def test_an_overview_by_slots_counts_a_loaded_slot_for_what_it_is(
     cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 10_000)
+    monkeypatch.setattr("rtui.server.browsing.first_rows.SLOT_SAMPLE_FROM", 10_000)
     names = {b"shop": 12_000, b"log": 2_000, b"{cart}": 6_000}
     cluster.fill(b"%b:%d" % (name, at) for name, count in names.items() for at in range(count))
     expected: dict[bytes, Estimate] = {}
@@ -304,8 +304,8 @@ async def test_an_overview_by_slots_counts_a_loaded_slot_for_what_it_is(
 async def test_without_the_right_to_ask_sizes_of_slots_one_question_is_denied(
     cluster: TestCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.overview.SLOT_SAMPLE_FROM", 1_000)
-    monkeypatch.setattr("rtui.server.overview.SAMPLE_FROM", 1_000)
+    monkeypatch.setattr("rtui.server.browsing.first_rows.SLOT_SAMPLE_FROM", 1_000)
+    monkeypatch.setattr("rtui.server.browsing.first_rows.SAMPLE_FROM", 1_000)
     cluster.fill(KEYS)
     for member in cluster.members:
         member.server.admin.execute_command(

@@ -11,7 +11,7 @@ import pytest
 
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
@@ -206,7 +206,7 @@ async def test_no_touch_and_rights_are_those_of_the_server_that_answers(redis810
                 assert connection.no_touch is no_touch
                 assert connection.server.version == server.version
                 assert session.capabilities[Feature.PTTL].verdict is Verdict.UNTRIED
-                await session.row_facts([b"k"])
+                await session.keys.row_facts([b"k"])
                 expected = Verdict.DENIED if server is redis62 else Verdict.YES
                 assert session.capabilities[Feature.PTTL].verdict is expected
         finally:

@@ -85,12 +85,12 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
         async with DelayProxy(valkey.port) as proxy:
             async with browsing(target_of(valkey, port=proxy.port), tmp_path) as session:
                 await whole(session)
-                await session.row_facts([b"user:1", b"user:2", b"no such key"])
+                await session.keys.row_facts([b"user:1", b"user:2", b"no such key"])
                 for key in (b"hash", b"user:3", b"stream"):
-                    await session.preview(await session.key_facts(key))
-                assert await session.lookup(b"user:4")
-                facts = await session.key_facts(b"user:3")
-                assert (await session.references(REGISTRY, facts, await session.preview(facts))).outgoing
+                    await session.keys.preview(await session.keys.key_facts(key))
+                assert await session.keys.lookup(b"user:4")
+                facts = await session.keys.key_facts(b"user:3")
+                assert (await session.keys.references(REGISTRY, facts, await session.keys.preview(facts))).outgoing
                 session.health.begin()
                 await eventually(lambda: bool(session.health.nodes and session.health.panels(session.health.nodes[0])))
                 session.health.end()

@@ -9,7 +9,7 @@ import pytest
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.options import AnalysisOptions, BrowseOptions
@@ -31,9 +31,9 @@ async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, 
         session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
         await session.start()
         try:
-            rows = await session.row_facts(DOCUMENTS)
+            rows = await session.keys.row_facts(DOCUMENTS)
             for key in DOCUMENTS:
-                facts = await session.key_facts(key)
+                facts = await session.keys.key_facts(key)
                 assert facts.type == key_type
                 assert isinstance(facts.memory_bytes, Unknown)
                 assert facts.memory_bytes.reason is Reason.NOT_ASKED

@@ -9,7 +9,7 @@ import pytest
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
@@ -43,10 +43,10 @@ def logged(server: Server) -> Counter[str]:
 
 async def look(session: BrowsingSession, keys: list[bytes]) -> None:
     """Let the cursor rest on each of the keys once."""
-    await session.row_facts(keys)
+    await session.keys.row_facts(keys)
     for key in keys:
-        await session.preview(await session.key_facts(key))
-        await session.lookup(key)
+        await session.keys.preview(await session.keys.key_facts(key))
+        await session.keys.lookup(key)
 
 
 async def test_previews_that_are_denied_are_asked_once_a_connection(server: Server) -> None:
@@ -163,12 +163,12 @@ async def test_a_new_connection_tries_again(valkey: Server) -> None:
     session = BrowsingSession(BrowseOptions(target_of(valkey, **POOR), resume=False))
     await session.start()
     try:
-        (before,) = await session.row_facts([b"k"])
+        (before,) = await session.keys.row_facts([b"k"])
         assert isinstance(before.ttl_ms, Unknown)
         let_in(valkey, "+@all")
         valkey.admin.client_kill_filter(_type="normal")
         await eventually(lambda: session.connection.generation > 1 and session.connection.is_online)
-        (after,) = await session.row_facts([b"k"])
+        (after,) = await session.keys.row_facts([b"k"])
         assert not isinstance(after.ttl_ms, Unknown)
     finally:
         await session.close()

@@ -22,9 +22,10 @@ from rtui.analysis.health.sample import Source
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.keys import lfu_settings
 from rtui.server.facts.preview.page import Find, Page
 from rtui.server.facts.values import find_place
 from rtui.server.guard.acl import NOT_OF_SERVERS
@@ -33,7 +34,6 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup
 from rtui.server.health.probe import HealthProbe
 from rtui.server.hot.hotkeys import SessionError, start_session
-from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import key_sizes
 from rtui.server.options import AnalysisOptions, BrowseOptions

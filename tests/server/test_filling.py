@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from tests.server.targets import eventually

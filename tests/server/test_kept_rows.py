@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import key_slot
 from rtui.server.analysis_session import AnalysisSession
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState

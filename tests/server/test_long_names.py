@@ -13,8 +13,8 @@ import pytest
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
+from rtui.server.browsing.passes import KeyspacePass
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.keyspace_pass import KeyspacePass
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.browsing import BrowsingSession
-from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size
+from rtui.server.browsing.session import BrowsingSession
+from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online

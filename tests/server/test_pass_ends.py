@@ -13,8 +13,8 @@ from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
-from rtui.server.keyspace_pass import KeyspacePass
+from rtui.server.browsing.passes import KeyspacePass
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan import node_scan
 from rtui.server.scan.pace import Pace

@@ -12,7 +12,7 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.cluster import ClusterWatch
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.facts.key_facts import key_facts
@@ -108,8 +108,8 @@ async def test_a_session_shows_no_name_of_the_server_s_own(renamed_server: Serve
     await session.start()
     try:
         await eventually(lambda: session.status.progress.state.is_over)
-        facts = await session.key_facts(b"list:short")
-        preview = await session.preview(await session.key_facts(b"string:int"))
+        facts = await session.keys.key_facts(b"list:short")
+        preview = await session.keys.preview(await session.keys.key_facts(b"string:int"))
         (error,) = await session.connection.run(guard.strlen(b"list:short"))
     finally:
         await session.close()

@@ -15,7 +15,7 @@ import pytest
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import ColumnState, CoverageKind
 from rtui.cli.main import run
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.identity import NoTouch
 from tests.server import every_type
@@ -90,8 +90,8 @@ async def _browse(server: Server, service: Service, keys: list[bytes]) -> None:
         await eventually(lambda: session.status.progress.state.is_over)
         assert session.connection.no_touch is service.no_touch
         for key in keys:
-            facts = await session.key_facts(key)
-            preview = await session.preview(facts)
+            facts = await session.keys.key_facts(key)
+            preview = await session.keys.preview(facts)
             assert preview.refusal is None, key
     finally:
         await session.close()

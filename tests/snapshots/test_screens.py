@@ -9,7 +9,8 @@ import pytest
 from textual.pilot import Pilot
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus, NodeStatus, Outdated
+from rtui.server.browsing.status import BrowsingStatus, NodeStatus
+from rtui.server.deployment.stamp import Outdated
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Lost

@@ -13,7 +13,7 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from tests.tui.analyse.fixed_analysis import READY, FixedAnalysis
 from tests.tui.fixed_session import ASKED_AT_S, COMPLETE, FixedSession, keys, kind_of, memory_of, ttl_of
 

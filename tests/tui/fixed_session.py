@@ -20,7 +20,9 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.registry import Registry
 from rtui.server.analysis_session import Analysed, AnalysisSource, FixedAnalysis
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.session import BrowsingSession
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.facts.keys import KeyQuestions
 from rtui.server.facts.preview.page import (
     FIRST,
     Meaning,
@@ -36,6 +38,7 @@ from rtui.server.health.session import Health
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.search.columns import KeyWeights
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
@@ -106,8 +109,16 @@ def keys() -> tuple[bytes, ...]:
     return tuple(found)
 
 
-class FixedSession:
+class FixedSession(BrowsingSession, KeyQuestions):
     """Has all keys from the start and answers from tables."""
+
+    target: Target = Target()
+    store: NamespaceStore = NamespaceStore()
+    status: BrowsingStatus = COMPLETE
+    revision: int = 1
+    keeps_all_keys: bool = True
+    analysis: AnalysisSource = FixedAnalysis(empty_report())  # type: ignore[assignment]
+    control: RunControl = RunControl()
 
     def __init__(self, status: BrowsingStatus = COMPLETE, names: Sequence[bytes] | None = None) -> None:
         self.target = Target(host="10.0.0.5")
@@ -121,12 +132,11 @@ class FixedSession:
         self.store.complete = status.complete
         count = self.store.keys
         self.status = replace(status, total=count, progress=replace(status.progress, keys=count))
-        self.revision = 1
+        self.keys = self
         self.failure: RtuiError | None = None
         self.asked: list[str] = []
-        self.keeps_all_keys = True
-        self.health: Health = FixedHealth(at_s=ASKED_AT_S)
-        self.analysis: AnalysisSource = FixedAnalysis(empty_report())
+        self.health: Health = FixedHealth(at_s=ASKED_AT_S)  # type: ignore[assignment]
+        self.analysis = FixedAnalysis(empty_report())
         self.control = RunControl(status.pace)
         self.control.on_change.append(self._control_changed)
         self.input_yields = 0
@@ -250,15 +260,11 @@ class FixedSession:
         self.status = replace(self.status, pace=control.pace, progress=progress)
 
 
-class FixedWeights:
+class FixedWeights(KeyWeights):
     """Weighs the keys of a namespace by the tables below."""
 
-    failure: SafeText | None = None
-
     def __init__(self, node: Namespace, sort: Sort, holds: asyncio.Event | None) -> None:
-        self.node = node
-        self.of = node.key_total
-        self.weights: dict[bytes, float] = {}
+        super().__init__(node, sort)
         self._sort = sort
         self._holds = holds
 

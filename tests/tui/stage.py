@@ -26,7 +26,7 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from rtui.keyspace.rows.rows import Row
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.key_tree import KeyTree

@@ -17,7 +17,7 @@ from textual.pilot import Pilot
 from textual.theme import Theme
 
 from rtui.analysis.report.document import Report
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost
 from rtui.tui.analyse.screen import AnalyseScreen

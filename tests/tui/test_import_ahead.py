@@ -15,7 +15,7 @@ from tests.servers import Server
 
 FIRST_SCREEN = """
 import json, sys
-import rtui.tui.run, rtui.server.browsing, rtui.tui.browse.screen
+import rtui.tui.run, rtui.server.browsing.session, rtui.tui.browse.screen
 json.dump([*sys.modules], sys.stdout)
 """
 

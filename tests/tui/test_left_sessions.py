@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.recent import RecentServers
 from rtui.server.scan.progress import ScanState

@@ -11,7 +11,8 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import FORMS, write_text
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.deployment.stamp import Outdated
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState

@@ -38,8 +38,8 @@ ALWAYS_ASKED = frozenset(
 def _toured(server: Server, folder: Path, what: str, user: tuple[str, Secret] | None = None) -> Tour:
     """Take a tour in which the keyspace is large enough for a sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rtui.server.overview.SAMPLE_FROM", BYSTANDERS)
-        patch.setattr("rtui.server.overview.SAMPLE_KEYS", 100)
+        patch.setattr("rtui.server.browsing.first_rows.SAMPLE_FROM", BYSTANDERS)
+        patch.setattr("rtui.server.browsing.first_rows.SAMPLE_KEYS", 100)
         return asyncio.run(tour(server, folder, what=what, user=user))
 
 

@@ -19,7 +19,7 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 
 from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp

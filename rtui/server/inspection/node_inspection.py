@@ -19,7 +19,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.nodes import ServerNode
 from rtui.server.engine import is_compiled
-from rtui.server.hot.lfu_settings import lfu_settings
+from rtui.server.facts.keys import lfu_settings
 from rtui.server.inspection.largest import complete_largest, largest_keys
 from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.plan import InspectionPlan

@@ -1,12 +1,16 @@
-"""A search among the rows that a pass has kept, which asks the server nothing: its matches are those of that time."""
+"""A search among the rows that a pass has kept, and facts of keys from these; both ask the server nothing.
+
+What they find is of the time of the pass.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import repeat
-from typing import Final
+from itertools import chain, repeat
+from math import inf
+from typing import Any, Final
 
 import polars as pl
 
@@ -20,15 +24,21 @@ from rtui.analysis.query.places import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.store.held_names import HeldNames
+from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.search.columns import NEVER as NEVER_EXPIRES
+from rtui.server.search.columns import KeyWeights, type_weight
 from rtui.server.search.run import TWICE
 from rtui.server.search.search import LISTED, TOP_LISTED, Search, Stage
 from rtui.server.wire.connection import State
 from rtui.table.questions import find
-from rtui.table.rows import Chunk
-from rtui.table.schema import NEVER, SLICE_ROWS, keys_of
+from rtui.table.rows import Chunk, KeptRows
+from rtui.table.schema import NEVER, SLICE_ROWS, keys_in_slices, keys_of, names_of
 
 FOLLOW_S: Final = 0.25
 """How often it is looked whether an analysis that is under way has seen more keys."""
@@ -37,6 +47,8 @@ _FIELDS: Final = ("type", "memory_bytes", "length", "expires_ms", "idle_s", "fre
 """Columns in the order of the fields of a KeyRecord behind the key."""
 
 _FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
+
+_NAME: Final = ["name", "raw"]
 
 
 class RowsSearch(Search):
@@ -197,3 +209,34 @@ class RowsSearch(Search):
         finally:
             self._portions.close()
             self._is_over = True
+
+
+class KeptColumn(KeyWeights):
+    """Looks for keys in the rows of an analysis, which knows nothing of later ones."""
+
+    def __init__(self, rows: KeptRows, store: NamespaceStore, node: Namespace, sort: Sort) -> None:
+        super().__init__(node, sort)
+        self._rows, self._store = rows, store
+
+    async def run(self) -> None:
+        """Look for all keys."""
+        names = [*chain.from_iterable(HeldNames(self._store, self.node, is_direct=True).pages())]
+        wanted = pl.DataFrame(names_of(names))
+        for chunk in self._rows.chunks():
+            self.weights |= await asyncio.to_thread(self._found, chunk, wanted)
+
+    def _found(self, chunk: Chunk, wanted: pl.DataFrame) -> dict[bytes, float]:
+        column, skipped = COLUMN_OF[self._fact], len(self.node.path())
+        table = chunk.columns((*_NAME, column)).join(wanted, on=_NAME, how="semi", nulls_equal=True)
+        keys = chain.from_iterable(keys_in_slices(table))
+        return {key[skipped:]: self._weight(value) for key, value in zip(keys, table[column], strict=True)}
+
+    def _weight(self, value: Any) -> float:
+        """Return what a key is sorted by, as `columns.weight` does."""
+        if value is None:
+            return inf
+        if self._fact is Fact.TYPE:
+            return type_weight(value.encode())
+        if self._fact is Fact.TTL:
+            return NEVER_EXPIRES if value == NEVER else value / 1000
+        return float(-value)

@@ -16,7 +16,7 @@ from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText
 from rtui.server.analysis_run import ESTIMATE_KEYS
 from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.identity import NoTouch

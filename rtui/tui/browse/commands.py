@@ -6,7 +6,7 @@ from functools import partial
 from typing import Final
 
 from rtui.keyspace.rows.rows import Row, RowKind
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.value_commands import VALUE_COMMANDS

@@ -16,6 +16,7 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
@@ -23,7 +24,6 @@ from rtui.tui.browse.child_counts import FEW_ASKED, ChildCounts, CountedState, c
 from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings, meanings_of
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.document import Document, open_document
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_matches import matches
 from rtui.tui.browse.value_rows import Item
@@ -110,7 +110,7 @@ class DetailFetcher:
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         spawn: Spawn,
         on_change: Callable[[Detail], None],
         row_facts: Callable[[bytes], RowFacts | None],
@@ -271,7 +271,7 @@ class DetailFetcher:
             return
         before, shown = detail.facts, detail.preview
         async with self._showing_progress():
-            facts = await self._session.key_facts(key, self._row_facts(key))
+            facts = await self._session.keys.key_facts(key, self._row_facts(key))
             self._learn(replace(self.detail, facts=facts))
             is_same_type = before is not None and before.type == facts.type
             page = shown.page if is_same_type and shown is not None else FIRST
@@ -287,7 +287,7 @@ class DetailFetcher:
         held = HeldNames(store, node)
         names = [name for page in held.pages() for name in page]
         try:
-            found = await self._session.row_facts(names)
+            found = await self._session.keys.row_facts(names)
         except RtuiError:
             return None
         sized = [one for one in found if not isinstance(one.memory_bytes, Unknown)]
@@ -299,7 +299,7 @@ class DetailFetcher:
         if detail.facts is None or detail.preview is None:
             return
         async with self._showing_progress():
-            found = await self._session.references(registry, detail.facts, detail.preview)
+            found = await self._session.keys.references(registry, detail.facts, detail.preview)
             self.detail = replace(self.detail, references=found)
 
     async def _turn(self, detail: Detail, page: Page) -> None:
@@ -314,7 +314,7 @@ class DetailFetcher:
         """Ask where a place is and fetch the page there."""
         self.detail = replace(detail, is_fetching_page=True, refused_place=None)
         async with self._showing_progress():
-            page = await self._session.find_place(facts, text)
+            page = await self._session.keys.find_place(facts, text)
             if isinstance(page, Unknown):
                 why = REASONS[page.reason].refusal if not page.detail else display_text(page.detail)
                 self.detail = replace(self.detail, is_fetching_page=False, refused_place=why)
@@ -328,12 +328,12 @@ class DetailFetcher:
 
         Where the key has gone since, or another one has its name, that one's facts and first page are shown.
         """
-        preview = await self._session.preview(facts, page)
+        preview = await self._session.keys.preview(facts, page)
         if preview.refusal is not None and preview.refusal.reason is Reason.GONE and not facts.is_gone:
-            facts, page = await self._session.key_facts(facts.key), FIRST
+            facts, page = await self._session.keys.key_facts(facts.key), FIRST
             self._left.clear()
             self.detail = replace(self.detail, facts=facts)
-            preview = await self._session.preview(facts, page)
+            preview = await self._session.keys.preview(facts, page)
         if page.find is not None:
             loop = asyncio.get_running_loop()
             shown_at_s = loop.time()
@@ -365,7 +365,7 @@ class DetailFetcher:
             return None
         data = window.data
         if preview.next_page is not None and preview.page.find is None and may_be_encoded(data):
-            async for part in self._session.string_windows(facts):
+            async for part in self._session.keys.string_windows(facts):
                 data = part if isinstance(part, bytes) else data
                 break
         total_bytes = facts.length if isinstance(facts.length, int) else None

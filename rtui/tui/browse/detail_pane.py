@@ -12,11 +12,11 @@ from textual.containers import Vertical
 from textual.message import Message
 
 from rtui.analysis.facts import RowFacts
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab, head_lines, note_action, read_apart, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.trail import Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_pane import ValuePane
@@ -51,7 +51,7 @@ class DetailPane(Vertical):
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         run: Run,
         totals: Callable[[], Totals],
         row_facts: Callable[[bytes], RowFacts | None],

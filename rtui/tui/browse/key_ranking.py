@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from textual.worker import Worker
 
@@ -17,11 +17,14 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import VisibleRows
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
-from rtui.tui.browse.session import KeyWeights, Session
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.styled_text import literal
+
+if TYPE_CHECKING:  # it is imported with all that finds keys
+    from rtui.server.search.columns import KeyWeights
 
 ASKED_SORTS: Final = frozenset({Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE, Sort.TYPE})
 """Orders of keys that need something asked of each of them."""
@@ -35,7 +38,7 @@ class KeyRanking:
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         weights: RowWeights,
         spawn: Callable[[Work], Worker[None]],
         on_arranged: Callable[[], None],

@@ -20,6 +20,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import HASH
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import Meaning, Page, Unread
 from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
 from rtui.server.facts.values import MAX_VALUE_BYTES
@@ -28,7 +29,6 @@ from rtui.tui.browse.detail_fetcher import Detail, automatic_decoder
 from rtui.tui.browse.detail_lines import Tab, body_rows
 from rtui.tui.browse.document import Document, decode_otherwise, open_document
 from rtui.tui.browse.preview_lines import cell_text
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_value import Opened, ShownValue
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
@@ -59,7 +59,9 @@ class OpenedValue(Vertical):
     class Left(Message):
         """The user goes back to the tree."""
 
-    def __init__(self, session: Session, run: Run, totals: Callable[[], Totals], decoders: ChosenDecoders) -> None:
+    def __init__(
+        self, session: BrowsingSession, run: Run, totals: Callable[[], Totals], decoders: ChosenDecoders
+    ) -> None:
         super().__init__(id="value")
         self._decoders = decoders
         self.body = ValueView(id="detail-body")
@@ -161,7 +163,7 @@ class OpenedValue(Vertical):
         facts = self.value.detail.facts
         if facts is None:
             return
-        found = await self._session.read_field(facts, field, most_bytes)
+        found = await self._session.keys.read_field(facts, field, most_bytes)
         if isinstance(found, Unknown):
             self.say(display_text(found.detail or found.reason.value), title)
         else:

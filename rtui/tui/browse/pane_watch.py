@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Sequence
 
 from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.wire.connection import Online
 from rtui.tui.browse.detail_pane import DetailPane
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.watching import UNCHANGED, Watcher
@@ -17,7 +17,9 @@ from rtui.tui.browse.watching import UNCHANGED, Watcher
 class PaneWatch:
     """Watches the key in the details, or the keys in view of a namespace that is open in the tree."""
 
-    def __init__(self, session: Session, tree_pane: TreePane, detail_pane: DetailPane, status_bar: StatusBar) -> None:
+    def __init__(
+        self, session: BrowsingSession, tree_pane: TreePane, detail_pane: DetailPane, status_bar: StatusBar
+    ) -> None:
         self._session, self._tree_pane, self._detail_pane = session, tree_pane, detail_pane
         self._status_bar = status_bar
         self.watcher = Watcher()

@@ -22,12 +22,12 @@ from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, VisibleRows
 from rtui.keyspace.slices import Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import SORTS, sort_names
 from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.reopening import Reopening
 from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_rows import ShownRows
 from rtui.tui.browse.tree_header import TreeHeader
 from rtui.tui.browse.tree_schema import TreeSchema
@@ -52,7 +52,9 @@ class RowsPane(Vertical):
 
     schema: TreeSchema
 
-    def __init__(self, session: Session, names: ShownRows, weights: RowWeights, tree: KeyTree, id: str | None) -> None:
+    def __init__(
+        self, session: BrowsingSession, names: ShownRows, weights: RowWeights, tree: KeyTree, id: str | None
+    ) -> None:
         """`weights` are what the rows of `names` and `tree` are sorted by."""
         super().__init__(id=id)
         self.names, self.key_tree = names, tree
@@ -183,7 +185,7 @@ class RowsPane(Vertical):
 
     def _ask_before(self, rows: VisibleRows, nodes: Sequence[Namespace], keys: int) -> None:
         """Say what it costs to sort so many keys, and begin if that is wanted."""
-        from rtui.server.key_column import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.columns import cost_sentence  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
         sort = rows.sort_order
 

@@ -16,7 +16,7 @@ from rtui.analysis.aggregate.name_patterns import NamePatterns
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.slices import Steps
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.engine.counters import new_counters
 from rtui.tui.browse.schema import Schema
 from rtui.tui.kit.command_screen import PAUSE_S, Work

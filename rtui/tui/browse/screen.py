@@ -15,7 +15,8 @@ from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.session import BrowsingSession
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import TreeColumn
@@ -26,7 +27,6 @@ from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.pane_watch import PaneWatch
 from rtui.tui.browse.panes import Panes
 from rtui.tui.browse.schema_view import SchemaView
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.status_bar import StatusBar
 from rtui.tui.browse.tree_filter import TreeFilter
 from rtui.tui.browse.tree_pane import TreePane
@@ -78,7 +78,7 @@ class BrowseScreen(TreePlaces):
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         *,
         label: SafeText | None = None,
         is_filling: Callable[[], bool] | None = None,
@@ -227,7 +227,7 @@ class BrowseScreen(TreePlaces):
     @on(TreePane.FactsWanted)
     def _want_facts(self, event: TreePane.FactsWanted) -> None:
         async def fetch() -> None:
-            found = await self.session.row_facts(event.keys, with_more=event.with_more)
+            found = await self.session.keys.row_facts(event.keys, with_more=event.with_more)
             self.tree_pane.put_facts(found)
             self.pane_watch.learn_rows(found)
             shown = self.detail_pane.detail.facts

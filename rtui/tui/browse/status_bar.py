@@ -6,9 +6,9 @@ import asyncio
 from collections.abc import Callable
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
-from rtui.tui.browse.session import Session
 from rtui.tui.kit.bars import LinkedBar
 from rtui.tui.kit.command import Owner
 from rtui.tui.kit.status_lines import run_action_of, status_line
@@ -18,7 +18,7 @@ from rtui.tui.kit.styled_text import joined, literal
 class StatusBar(LinkedBar):
     """Shows the figures of a session's scan and controls the scan."""
 
-    def __init__(self, session: Session, is_filling: Callable[[], bool] | None) -> None:
+    def __init__(self, session: BrowsingSession, is_filling: Callable[[], bool] | None) -> None:
         """`is_filling` returns whether keys are still being added, as while the demo loads; None: they are not."""
         super().__init__(lambda span: run_action_of(span, Owner.SCAN), id="status")
         self._session = session

@@ -13,7 +13,7 @@ from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, verdict
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing_status import BrowsingStatus, NodeStatus
+from rtui.server.browsing.status import BrowsingStatus, NodeStatus
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import MARGIN, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, literal, right, width_of

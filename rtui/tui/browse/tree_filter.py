@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from textual import on
 from textual.worker import Worker
 
-from rtui.tui.browse.session import Session
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.tree_search import TreeSearch
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.command_screen import KeysWanted
@@ -38,7 +38,7 @@ class TreeFilter(QueryLine):
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         search: TreeSearch,
         settings: SettingsFile,
         run: Callable[[Callable[[], Coroutine[Any, Any, object]], str], Worker[Any]],
@@ -88,7 +88,7 @@ class TreeFilter(QueryLine):
 
     async def _look_up_or_mark(self, text: bytes) -> None:
         """Go to the key of exactly this name; where there is none, go to what is wrong with the query."""
-        if await self._session.lookup(text):
+        if await self._session.keys.lookup(text):
             self._leave()
             await self._search.look_up(text)
         elif self.reading.problems:

@@ -15,7 +15,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.scripts import mixed_letters
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, GAP_CELLS, SORT_COLUMNS, SORTS, RowField, RowLayout, TreeColumn
 from rtui.tui.kit.layout import MARGIN, bar, display, prose

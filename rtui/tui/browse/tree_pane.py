@@ -19,13 +19,13 @@ from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache
 from rtui.tui.browse.row_weights import RowWeights
 from rtui.tui.browse.rows_pane import RowsPane
 from rtui.tui.browse.schema_view import SchemaView
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_rows import ShownRows
 from rtui.tui.browse.tree_header import TreeHeader
 from rtui.tui.browse.tree_lines import Totals, notice_lines
@@ -58,7 +58,7 @@ class TreePane(RowsPane):
             self.keys = keys
             self.with_more = with_more
 
-    def __init__(self, session: Session, sort: SortName = "keys", *, id: str | None = None) -> None:
+    def __init__(self, session: BrowsingSession, sort: SortName = "keys", *, id: str | None = None) -> None:
         weights = RowWeights()
         order, is_reversed = Sort(sort.removeprefix("-")), sort.startswith("-")
         names = ShownRows(session.store, order, weights, is_reversed=is_reversed)

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.schema_view import SchemaView
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.shown_rows import ShownRows
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.kit.command_screen import Work
@@ -29,7 +29,7 @@ class TreeSchema:
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         names: ShownRows,
         tree: KeyTree,
         *,

@@ -15,9 +15,9 @@ from textual.worker import Worker
 from rtui.keyspace.rows.rows import Row
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.java_names import raw_forms
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.kit.command_screen import HoldKeypresses, Work
 from rtui.tui.kit.history import TreePlace
@@ -32,7 +32,7 @@ class TreeSearch:
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         tree_pane: TreePane,
         detail_pane: DetailPane,
         run: Callable[[Work, str], Worker[Any]],
@@ -106,9 +106,9 @@ class TreeSearch:
 
         Returns whether there is such a key, None where the server refuses to say.
         """
-        is_there = await self._session.lookup(name)
+        is_there = await self._session.keys.lookup(name)
         for form in raw_forms(name) if is_there is False and not is_glob else ():
-            if form != name and await self._session.lookup(form):
+            if form != name and await self._session.keys.lookup(form):
                 name, is_there = form, True
         if is_there:
             # the row that the tree falls back to is not wanted

@@ -8,8 +8,8 @@ from typing import Final
 
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.types import STRING
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import Preview
-from rtui.tui.browse.session import Session
 
 MOST_FOUND: Final = 100
 """A page of what was found ends with so many matches,"""
@@ -49,10 +49,10 @@ def with_more(found: Preview, more: Preview) -> Preview:
     )
 
 
-async def matches(session: Session, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
+async def matches(session: BrowsingSession, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
     """Yield what was found after a first page, each time with more, until it is enough or there is no more."""
     while preview.next_page is not None and preview.window is None and not is_enough(preview):
-        more = await session.preview(facts, preview.next_page)
+        more = await session.keys.preview(facts, preview.next_page)
         preview = with_more(preview, more)
         yield preview
         if more.refusal is not None:

@@ -16,13 +16,13 @@ from rtui.keyspace.slices import only_while
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
 from rtui.keyspace.types import STRING
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Page
 from rtui.server.facts.preview.places import PLACES
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab
 from rtui.tui.browse.opened_value import OpenedValue
-from rtui.tui.browse.session import Session
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_commands import VALUE_COMMANDS
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
@@ -49,7 +49,7 @@ class ValuePane(OpenedValue):
 
     def __init__(
         self,
-        session: Session,
+        session: BrowsingSession,
         run: Run,
         fetcher: DetailFetcher,
         totals: Callable[[], Totals],
@@ -232,7 +232,7 @@ class ValuePane(OpenedValue):
         """Read all of the string, and copy what is made of it."""
         facts = self.value.detail.facts
         if facts is not None:
-            self._writer.copy(partial(self._session.string_windows, facts), MAX_COPY_BYTES, make)
+            self._writer.copy(partial(self._session.keys.string_windows, facts), MAX_COPY_BYTES, make)
 
     def _outputs(self) -> list[Output]:
         """Return what can be written of what is shown."""
@@ -242,7 +242,7 @@ class ValuePane(OpenedValue):
         document = self.value.innermost
         whole = None
         if facts is not None and facts.type == STRING.name and not self.value.opened:
-            whole = partial(self._session.string_windows, facts)
+            whole = partial(self._session.keys.string_windows, facts)
         return outputs(preview, self.body.item, document, whole)
 
     def action_write(self) -> None:

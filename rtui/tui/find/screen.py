@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, Protocol
+from typing import ClassVar, Final
 
 from textual import events, on
 from textual.app import ComposeResult
@@ -19,11 +19,11 @@ from rtui.analysis.query.matches import Order
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
-from rtui.server.wire.target import Target
 from rtui.tui.find import find_lines
 from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table
@@ -51,25 +51,6 @@ MOST_NOTES: Final = 4
 SUFFIXES: Final = ".txt, .csv, .md, .json"
 
 
-class Searching(Protocol):
-    """What makes searches: a session."""
-
-    @property
-    def target(self) -> Target:
-        """The server and its database."""
-
-    def clock(self) -> float:
-        """Return the time in seconds since the epoch."""
-
-    def search(
-        self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
-    ) -> Search:
-        """A search of all keys, which sends nothing before it is prepared.
-
-        It is one in the rows of the analysis if they can answer, unless with `asks_server`.
-        """
-
-
 def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
     """Return the order of matches that a column stands for; None for those that are found first, and for slots."""
     fact = None if sort is None else SORTS[sort].fact
@@ -79,7 +60,7 @@ def order_of(sort: str | None, *, is_reversed: bool) -> Order | None:
 
 
 def new_rows(
-    session: Searching,
+    session: BrowsingSession,
     query: Query,
     columns: Sequence[str] = USUAL,
     sort: str | None = None,
@@ -107,7 +88,7 @@ class FindScreen(RunScreen[bytes | None]):
 
     def __init__(
         self,
-        session: Searching,
+        session: BrowsingSession,
         rows: FoundRows,
         vocabulary: Callable[[], Vocabulary],
         *,

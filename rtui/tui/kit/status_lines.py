@@ -13,7 +13,8 @@ from typing import Final
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
-from rtui.server.browsing_status import BrowsingStatus, Outdated
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online, State

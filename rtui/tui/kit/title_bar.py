@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from rtui.server.browsing_status import BrowsingStatus
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.health.session import Trouble
 from rtui.tui.kit.bars import LinkedBar
 from rtui.tui.kit.layout import display_text

@@ -22,7 +22,7 @@ from rtui.analysis.columns import parse_columns
 from rtui.keyspace.text.display import display_text
 from rtui.keyspace.text.glob import check_pattern
 from rtui.registry.registry import Registry
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.clock import ReplayClock
@@ -34,7 +34,6 @@ from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Timeouts, Way
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.browse.session import Session
 from rtui.tui.kit.input_recording import MOUSE_EVENTS
 from rtui.tui.kit.settings import Settings, SettingsFile
 from rtui.tui.kit.themes import Palette
@@ -91,7 +90,7 @@ class ReplayApp(RtuiApp):
             self._feed_timer = self.set_interval(0.02, self._feed_due)
             self._line_timer = self.set_interval(LINE_S, self._write_line)
 
-    def _new_session(self) -> Session:
+    def _new_session(self) -> BrowsingSession:
         connection = Connection(self.options.target)
         began_s = self.recording.header.began_ms / 1000
         deployment = Deployment.over(connection)

@@ -127,7 +127,7 @@ async def test_a_cluster_is_scanned_on_its_replicas(cluster: TestCluster, tmp_pa
         assert {one.connection.target.port for one in nodes} == ports
         assert all(one.primary is not None for one in nodes)
         assert session.status.progress.state is ScanState.DONE
-        facts = await session.key_facts(KEYS[0])  # of a single key the primary is asked
+        facts = await session.keys.key_facts(KEYS[0])  # of a single key the primary is asked
         assert int(facts.node.rpartition(":")[2]) not in ports
 
 

@@ -21,7 +21,7 @@ from typing import Final
 
 from rtui.server import analysis_run
 from rtui.server.analysis_run import AnalysisRun
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name
 from rtui.server.options import AnalysisOptions, BrowseOptions

@@ -8,7 +8,7 @@ import pytest
 
 from rtui.analysis.formats.samples import read_samples
 from rtui.analysis.health.sample import Source
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.health.session import HealthSession, Trouble
 from rtui.server.wire.capability import Capabilities

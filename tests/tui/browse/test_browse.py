@@ -11,7 +11,7 @@ from rtui.keyspace.rows.rows import RowKind
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.natural import natural
-from rtui.server.browsing_status import Outdated
+from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost

@@ -15,7 +15,8 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Segment
-from rtui.server.browsing_status import BrowsingStatus, NodeStatus, Outdated
+from rtui.server.browsing.status import BrowsingStatus, NodeStatus
+from rtui.server.deployment.stamp import Outdated
 from rtui.server.facts.preview.page import FIRST, Meaning, Preview, PreviewColumn, PreviewKind, StringWindow, Unread
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Closed, Lost, Online

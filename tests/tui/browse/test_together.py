@@ -9,7 +9,7 @@ import pytest
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing_status import BrowsingStatus, NodeStatus
+from rtui.server.browsing.status import BrowsingStatus, NodeStatus
 from rtui.tui.browse.key_tree import MOST_MARKED
 from rtui.tui.browse.together import ONE_KEY, TogetherScreen, TogetherTexts
 from rtui.tui.browse.tree_lines import MARKED

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import KeyFacts, RowFacts, gone_key
-from rtui.server.browsing import BrowsingSession
+from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Meaning, Page, Preview, PreviewColumn, PreviewKind
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost, Online

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.server.browsing.first_rows import Overviews
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.overview import Overviews
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.facts import LfuSettings
-from rtui.server.hot.lfu_settings import lfu_settings, parse_setting
+from rtui.server.facts.keys import lfu_settings, parse_setting
 from rtui.server.wire.capability import Capabilities, Verdict
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.secret import Secret

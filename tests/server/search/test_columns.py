@@ -15,10 +15,10 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
 from rtui.server.analysis_run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.kept_column import KeptColumn
-from rtui.server.key_column import NEVER, KeyColumn, cost_sentence
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.search.columns import NEVER, KeyColumn, cost_sentence
+from rtui.server.search.rows import KeptColumn
 from rtui.server.wire.connection import Connection
 from tests.server.targets import target_of
 from tests.servers import Server

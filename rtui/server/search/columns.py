@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from math import ceil, inf
@@ -60,8 +61,27 @@ def type_weight(name: bytes) -> float:
     return float(int.from_bytes(name[:6].ljust(6, b"\0"), "big"))  # exact
 
 
-class KeyColumn:
-    """The weights of keys by their names in the namespace, as far as they are known; `run` it once."""
+class KeyWeights(ABC):
+    """Finds the fact of all keys directly in a namespace that they are to be sorted by; `run` it once."""
+
+    failure: SafeText | None = None
+    """Why not all could be asked."""
+
+    def __init__(self, node: Namespace, sort: Sort) -> None:
+        self.node = node
+        self.of = node.key_total
+        """Keys that are asked about, or looked for."""
+        self.weights: dict[bytes, float] = {}
+        """By the last segment of the name, as far as they are known; infinite where nobody says."""
+        self._fact = FACTS[sort]
+
+    @abstractmethod
+    async def run(self) -> None:
+        """Ask about all keys, or look for them in the rows of the analysis."""
+
+
+class KeyColumn(KeyWeights):
+    """Asks the server, or each key's node."""
 
     def __init__(
         self,
@@ -75,20 +95,10 @@ class KeyColumn:
         clock: Callable[[], float] = time.time,
     ) -> None:
         """`suspended` suspends other work while it runs, so that both together keep to the pace."""
-        self.node = node
-        self.of = node.key_total
-        """Keys that are asked about."""
-        self.weights: dict[bytes, float] = {}
-        """By the last segment of the name; infinite where the server did not say."""
-        self._fact = FACTS[sort]
+        super().__init__(node, sort)
         self._suspended = suspended
         options = FindOptions(store.separators.values, columns=(self._fact,), limit=2 * self.of + 1_000, pace=pace)
         self._run = KeySearch(deployment, EVERYTHING, options, held=HeldNames(store, node, is_direct=True), clock=clock)
-
-    @property
-    def failure(self) -> SafeText | None:
-        """Why not all could be asked."""
-        return None if self._run.failure is None else self._run.failure.happened
 
     async def run(self) -> None:
         """Ask about all keys; when cancelled, nothing more is sent."""
@@ -101,6 +111,7 @@ class KeyColumn:
             finally:
                 self._run.control.stop()
                 await end_task(finding)
+                self.failure = None if self._run.failure is None else self._run.failure.happened
 
     def _take(self) -> None:
         """Keep the answers so far, and nothing else of them."""

@@ -3,7 +3,8 @@
 In a cluster that is the primary of the key's slot. Rows are asked side by side at their nodes, and a node that can't be
 reached costs its own rows only. An answer that says that a slot is elsewhere has the topology looked at again, and the
 question is asked once more, there. ASKING is never sent: what is on its way from one node to another stays unknown, and
-is said to be.
+is said to be. Beside it are the settings of a server that such questions need: those by which access counters grow and
+fall, without which a counter tells no rate.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rtui.analysis.facts import NOT_ASKED, KeyFacts, LfuSettings, Reason, RowFacts, Unknown
 from rtui.server import guard
@@ -22,19 +23,50 @@ from rtui.server.facts.known_key import KnownKey
 from rtui.server.facts.presence import Presence, are_there
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.facts.values import find_place, read_field, string_windows
-from rtui.server.hot.lfu_settings import lfu_settings
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import Capabilities, Querier
+from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
-from rtui.server.wire.replies import ServerError
+from rtui.server.wire.replies import Reply, ServerError
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.server.facts.references import KeyReferences
 
 T = TypeVar("T")
+
+
+_HIGHEST: Final = (1 << 31) - 1
+"""The largest value that servers take for either."""
+
+
+async def lfu_settings(connection: CommandRunner, capabilities: Capabilities) -> LfuSettings:
+    """Read both settings of a server that keeps counters; defaults where that is refused. Raises ConnectionLost."""
+    if connection.server.is_lfu is False:
+        return LfuSettings()
+    querier = Querier(connection, capabilities)
+    factor, decay = await querier.run(guard.config_get("lfu-log-factor"), guard.config_get("lfu-decay-time"))
+    log_factor, decay_minutes = parse_setting(factor), parse_setting(decay)
+    return LfuSettings(
+        LfuSettings().log_factor if log_factor is None else log_factor,
+        LfuSettings().decay_minutes if decay_minutes is None else decay_minutes,
+        assumed=log_factor is None or decay_minutes is None,
+    )
+
+
+async def database_count(connection: CommandRunner, capabilities: Capabilities) -> int | None:
+    """Read how many databases the server has; None where that is refused. Raises ConnectionLost."""
+    (reply,) = await Querier(connection, capabilities).run(guard.config_get("databases"))
+    return parse_setting(reply)
+
+
+def parse_setting(reply: Reply) -> int | None:
+    """Return the number in a reply of name and value; None for an error or anything else."""
+    match reply:
+        case [bytes(), bytes(text)] if text.isdigit() and len(text) <= len(str(_HIGHEST)) and int(text) <= _HIGHEST:
+            return int(text)
+    return None
 
 
 @dataclass(slots=True)

@@ -1,7 +1,11 @@
-"""An overview before the count: the shares of the largest namespaces by a sample, written into the store as estimates.
+"""The first rows of a keyspace: a first page after one round trip, then the shares of namespaces by a sample.
 
-Random cursors sample a hash table; where cursors go slot by slot, as on nodes of a cluster, every slot gives keys by
-its size. Of a cluster every node gives its share, so that every key is as likely as any other.
+The page is asked for on the interactive lane, which is open already, in one write with what tells the size of the
+database. A server that answers SCAN only by itself is asked once more, by single commands on the lane for bulk work.
+
+The sample's estimated counts are written into the store. Random cursors sample a hash table; where cursors go slot by
+slot, as on nodes of a cluster, every slot gives keys by its size. Of a cluster every node gives its share, so that
+every key is as likely as any other.
 """
 
 from __future__ import annotations
@@ -10,24 +14,112 @@ import asyncio
 import contextlib
 from collections.abc import Sequence
 from functools import partial
+from random import Random
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, NamespaceTally
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.store import NamespaceStore
+from rtui.keyspace.text.display import SafeText
+from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.cursor_proof import as_proven, prove_cursors
-from rtui.server.scan.node import ScanNode
-from rtui.server.scan.page import ScanFilter
+from rtui.server.scan.node import Primary, ScanNode
+from rtui.server.scan.node_scan import MAX_LOSSES
+from rtui.server.scan.page import BeginAgainError, ScanFilter, SizeSnapshot, read_snapshot, scan_page, snapshot_commands
 from rtui.server.scan.progress import Cost
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.sampling import CALL_US, SAMPLE_KEYS, Sample, can_sample, contradiction, sample
 from rtui.server.scan.slot_sampling import sample_slots
+from rtui.server.wire.backoff import backoff_s
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectionLost, ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.supervised_tasks import for_each
+
+FIRST_COUNT: Final = 20
+"""COUNT of the page that brings the first rows, on the interactive lane, where names may be of any length."""
+
+
+class FirstPage:
+    """Asks for the first page until it comes; `read` it once, the rest may be read at any time."""
+
+    def __init__(self, only: ScanFilter) -> None:
+        self.waits_for: SafeText | None = None
+        """Why it does not come yet."""
+        self.keys: Sequence[bytes] = ()
+        """All that the server has sent, also what the filter does not let through."""
+        self.before: SizeSnapshot | None = None
+        """The database when it came; None before that."""
+        self.cost = Cost()
+        self.revision = 0
+        """Raised by every change of `waits_for`."""
+        self._only = only
+
+    @property
+    def is_uncounted(self) -> bool:
+        """Whether the server counts its keys only now and then: DBSIZE was 0 beside keys."""
+        return bool(self.keys) and self.before is not None and self.before.size == 0
+
+    @property
+    def size(self) -> int | None:
+        """Keys of the database when it came, if that is known."""
+        return None if self.before is None or self.is_uncounted else self.before.size
+
+    async def read(self, connection: Connection, primary: Primary | None, store: NamespaceStore) -> ScanNode | None:
+        """Put the first rows into the store; return what is left to scan, None if that was all.
+
+        `primary` is that of a replica. Raises a ScanRefusedError, or ConnectionLost after MAX_LOSSES of them.
+        """
+        only, is_alone = self._only, False
+        attempt = losses = 0
+        while True:
+            await connection.online()
+            server = connection.server
+            match, passes = only.sent_to(server)
+            command = guard.scan(0, count=FIRST_COUNT, match=match, key_type=only.key_type)
+            asked = (command, *snapshot_commands(connection))
+            try:
+                if is_alone:  # on the interactive lane others may ask something at the same time
+                    lane = await connection.bulk()
+                    replies = [*await lane.run(command), *await lane.run(*asked[1:])]
+                else:
+                    replies = await connection.run(*asked)
+                cursor, keys = scan_page(replies[0])
+                break
+            except BeginAgainError:
+                if is_alone:
+                    raise
+                is_alone = True
+            except (ConnectionLost, ServerBusyError) as trouble:
+                attempt += 1
+                losses += isinstance(trouble, ConnectionLost)
+                if losses >= MAX_LOSSES:
+                    raise
+                self._wait_for(trouble.happened)
+                await asyncio.sleep(backoff_s(attempt, Random()))
+        self._wait_for(None)
+        self.keys, self.before = keys, read_snapshot(connection, replies[1:])
+        self.cost = Cost(commands=len(asked), keys=len(keys))
+        store.add(keys if passes is None else [*filter(passes, keys)])
+        if not cursor:
+            return None
+        return ScanNode(
+            connection,
+            dialect_of(server),
+            first_cursor=cursor,
+            first_keys=keys,
+            size=self.size,
+            run_id=server.run_id,
+            primary=primary,
+        )
+
+    def _wait_for(self, why: SafeText | None) -> None:
+        self.waits_for = why
+        self.revision += 1
+
 
 MAX_EXPECTED: Final = 400
 """Namespaces that are listed from a sample at most; of smaller ones it tells hardly anything."""

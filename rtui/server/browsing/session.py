@@ -1,32 +1,27 @@
-"""The session behind the browse screen: the server or cluster, the namespace store, and the pass that fills it."""
+"""The session behind the screens: the server or cluster, the store of its names with the passes that fill it."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from rtui.analysis.facts import KeyFacts, RowFacts, Unknown
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
-from rtui.server.browsing_status import BrowsingStatus, NodeStatuses
+from rtui.server.browsing.passes import KeyspacePass, Passes
+from rtui.server.browsing.status import BrowsingStatus, NodeStatuses
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.facts.preview.page import Page, Preview
+from rtui.server.facts.keys import KeyQuestions, database_count
+from rtui.server.files import rows_folder
 from rtui.server.health.session import HealthSession
-from rtui.server.hot.lfu_settings import database_count
-from rtui.server.key_questions import KeyQuestions
-from rtui.server.keyspace_pass import KeyspacePass
-from rtui.server.keyspace_questions import KeyspaceQuestions
-from rtui.server.options import BrowseOptions
-from rtui.server.passes import Passes
+from rtui.server.options import KEPT_ROWS, AnalysisOptions, BrowseOptions, FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import ScanState
@@ -40,22 +35,27 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
+    from rtui.analysis.query.kept import PassRows
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
-    from rtui.registry.registry import Registry
+    from rtui.analysis.report.document import Report
     from rtui.server.analysis_session import Analysed, AnalysisSession
     from rtui.server.command_log_file import CommandLogFile
-    from rtui.server.facts.references import KeyReferences
-    from rtui.server.kept_column import KeptColumn
-    from rtui.server.key_column import KeyColumn
+    from rtui.server.search.columns import KeyWeights
     from rtui.server.search.search import Search
 
 
-class BrowsingSession:
-    """What the screen reads: `revision` grows with every change, `status` and `store` hold the data.
+NEARLY_SAME: Final = 0.01
+"""Names that are held are searched, and how old they are is said, where the database has grown or shrunk by less."""
 
-    Everything runs on one event loop. Only `start` raises for a server that can't be reached.
+
+class BrowsingSession:
+    """A keyspace being browsed: screens read `revision`, `status` and `store`, and await what takes a round trip.
+
+    Everything runs on one event loop. Only `start` raises for a server that can't be reached. The analysis and a search
+    are made when they are wanted first, and what they need is imported then. The scan is suspended while one of them
+    runs, and an analysis while keys are searched.
     """
 
     def __init__(
@@ -83,20 +83,24 @@ class BrowsingSession:
         """Asks about single keys."""
         store = NamespaceStore(Separators(options.separators), budget_bytes=options.memory_budget_bytes)
         only = ScanFilter(options.match, options.key_type)
-        self._resume = options.resume
         file = SaveFile(target.label, target.db, state_folder)
         is_filling = options.is_filling or (lambda: False)
-        new_pass = partial(KeyspacePass, self.deployment, file=file, is_filling=is_filling, clock=clock)
+
+        def new_pass(store: NamespaceStore, control: RunControl, only: ScanFilter) -> KeyspacePass:
+            return KeyspacePass(
+                *(self.deployment, store, file), control=control, only=only, is_filling=is_filling, clock=clock
+            )
+
         self._revision = 0
         self.passes = Passes(store, new_pass, only, Pace(options.pace), self._failed)
-        self.questions = KeyspaceQuestions(self.deployment, self.passes, options, state_folder, clock)
-        """Asks about all keys."""
-        report = self.questions.latest_report
+        self._options, self._state_folder = options, state_folder
+        self._analysis: AnalysisSession | None = None
+        self._search: Search | None = None
         self.health = HealthSession(
-            *(self.deployment, self.capabilities), clock=clock, report=report, registry=options.registry
+            *(self.deployment, self.capabilities), clock=clock, report=self._latest_report, registry=options.registry
         )
         """How the server is."""
-        self._nodes = NodeStatuses(self.deployment)
+        self._node_statuses = NodeStatuses(self.deployment)
         self._size: int | None = None
         """Keys of the database by the servers' own count; None where one does not tell."""
         self._rescans = 0
@@ -161,8 +165,8 @@ class BrowsingSession:
             seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),
             outdated=now.outdated(now_s),
             complete=self.store.complete,
-            analysis=self.questions.analysis_under_way,
-            nodes=self._nodes.now(now.scan, self.health.sizes),
+            analysis=None if self._analysis is None else self._analysis.under_way,
+            nodes=self._node_statuses.now(now.scan, self.health.sizes),
             trouble=self.health.trouble,
             notes=(*self._failures, *self.deployment.notes, *self.connection.notes, *now.notes),
         )
@@ -175,23 +179,125 @@ class BrowsingSession:
     @property
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
-        return self.questions.analysis
+        if self._analysis is None:
+            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
+            from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+
+            def options() -> AnalysisOptions:
+                passes, given = self.passes, self._options
+                filters = (passes.store.separators.values, passes.only.match, passes.only.key_type)
+                pace = passes.control.pace
+                return AnalysisOptions(
+                    *filters,
+                    pace=pace,
+                    columns=given.columns,
+                    registry=given.registry,
+                    keep_rows=KEPT_ROWS if given.keep_rows is None else given.keep_rows,
+                    rows_folder=rows_folder() if given.rows_in_files else None,
+                )
+
+            home = self.deployment.home
+            self._analysis = AnalysisSession(
+                *(home, options, self.passes.suspended, self.clock),
+                KeptReports(home.target.label, home.target.db, self._state_folder) if self._options.keep else None,
+                deployment=self.deployment,
+            )
+        return self._analysis
 
     @property
     def analysed(self) -> Analysed | None:
         """The latest figures of the analysis; None before there are any."""
-        return self.questions.analysed
+        return None if self._analysis is None else self._analysis.analysed
+
+    def _latest_report(self) -> Report | None:
+        """Return the report of these figures; None before there is one."""
+        return None if self.analysed is None else self.analysed.report
 
     def search(
         self, query: Query, columns: Sequence[Fact] = (), order: Order | None = None, *, asks_server: bool = False
     ) -> Search:
-        """Return a search of all keys, which sends nothing before it is prepared; see `KeyspaceQuestions.search`."""
-        return self.questions.search(query, columns, order, size=self._size, asks_server=asks_server)
+        """Return a search of all keys, which sends nothing before it is prepared: in the rows of the analysis.
+
+        Where there are none that can answer, or with `asks_server`, the server is asked, and everything else suspended
+        while it is; names that are held already are not scanned again.
+        """
+        rows = None if self._analysis is None or asks_server else self._analysis.rows
+        why_not = None if rows is None else rows.why_not(query, order)
+        if rows is not None and why_not is None:
+            from rtui.analysis.query.places import PlaceError  # noqa: PLC0415 - when it is wanted
+            from rtui.server.search.preparation import shards_of  # noqa: PLC0415
+            from rtui.server.search.rows import RowsSearch  # noqa: PLC0415 - imports Polars, as the analysis did
+
+            separators, link = self.passes.store.separators, self.deployment.home
+            with contextlib.suppress(PlaceError):  # a search of the server says what is wrong
+                self._search = RowsSearch(
+                    *(rows, query, separators, lambda: link.link),
+                    shards=shards_of(self.deployment),
+                    columns=columns,
+                    order=order,
+                    clock=self.clock,
+                )
+                return self._search
+        from rtui.keyspace.store.held_names import HeldNames  # noqa: PLC0415 - when it is wanted
+        from rtui.server.search.run import KeySearch  # noqa: PLC0415
+        from rtui.server.search.search import LISTED, TOP_LISTED  # noqa: PLC0415
+
+        all_keys = self.passes.over_all_keys
+        store, stamp = all_keys.store, all_keys.stamp
+        is_held = all_keys.only.is_open and store.complete and not store.memory.dropped
+        is_held = is_held and stamp is not None and all_keys.outdated(self.clock()) is None
+        is_held = is_held and not self._has_newer_figures(all_keys)
+        options = FindOptions(
+            self.passes.store.separators.values,
+            columns=tuple(columns),
+            limit=LISTED if order is None else TOP_LISTED,
+            order=order,
+            pace=self.passes.control.pace,
+        )
+        held, at_s = (HeldNames(store), stamp.at_s) if is_held and stamp is not None else (None, None)
+        self._search = KeySearch(
+            *(self.deployment, query, options),
+            held=held,
+            held_at_s=at_s,
+            suspended=self._suspended_by_search,
+            note=why_not,
+            clock=self.clock,
+        )
+        return self._search
+
+    def rows_with(self, fact: Fact) -> PassRows | None:
+        """Return the rows of the analysis, if they are of all keys and it has asked this of each."""
+        from rtui.analysis.query.matches import Order  # noqa: PLC0415 - when it is wanted
+        from rtui.analysis.query.query import EVERYTHING  # noqa: PLC0415
+
+        rows = None if self._analysis is None else self._analysis.rows
+        return None if rows is None or rows.why_not(EVERYTHING, Order(fact)) is not None else rows
+
+    def _has_newer_figures(self, names: KeyspacePass) -> bool:
+        """Whether an analysis has asked keys that are not among these names, read before it."""
+        analysed, stamp, size = self.analysed, names.stamp, self._size
+        if analysed is None or stamp is None or size is None:
+            return False
+        is_later = analysed.report.head.made_at_s > stamp.at_s
+        return is_later and abs(size - names.store.keys) > NEARLY_SAME * names.store.keys
+
+    @contextlib.contextmanager
+    def _suspended_by_search(self) -> Iterator[None]:
+        """Suspend the scan and an analysis while keys are searched."""
+        control = None if self._analysis is None else self._analysis.control
+        with self.passes.suspended():
+            if control is not None:
+                control.suspend()
+            try:
+                yield
+            finally:
+                if control is not None:
+                    control.unsuspend()
 
     @property
     def lost_by_leaving(self) -> SafeText | None:
         """What is lost when rtui ends now; a scan is not, since it goes on from where it is saved."""
-        return self.questions.lost_by_leaving
+        return None if self._analysis is None else self._analysis.status.lost_by_leaving
 
     def on_change(self, call: Callable[[], object]) -> None:
         """Have `call` called when the connection is lost or comes back, or the cluster has changed."""
@@ -204,12 +310,14 @@ class BrowsingSession:
         self.deployment.require_replicas()
         self.keys.home.forget_if_new()
         self.connection.on_change.append(self._connection_changed)
-        self.passes.shown.begin(resume=self._resume)
+        self.passes.shown.begin(resume=self._options.resume)
         self._refreshing = start_supervised(self._refresh(), name="rtui server facts", failed=self._failed)
 
     async def close(self) -> None:
         """Save where the scan stands and end everything."""
-        await self.questions.close()
+        for work in (self._analysis, self._search):
+            if work is not None:
+                await work.close()
         await end_task(self._refreshing)
         await self.health.close()
         await self.passes.end()
@@ -220,7 +328,9 @@ class BrowsingSession:
     def yield_to_input(self) -> None:
         """Leave the event loop to what the user does just now; may be called from any thread."""
         self.control.yield_to_input()
-        self.questions.yield_to_input()
+        for work in (self._analysis, self._search):
+            if work is not None:
+                work.control.yield_to_input()
 
     async def filter(self, match: bytes | None, key_type: bytes | None = None) -> None:
         """Show keys of other names or types only; raises PatternError or GuardError for a filter beyond the bounds.
@@ -228,7 +338,7 @@ class BrowsingSession:
         They are scanned into a store of their own, so `store` is another object then. The pass over all keys is
         suspended meanwhile; without a filter it is shown again and goes on.
         """
-        await self.passes.replace(ScanFilter(match, key_type), resume=self._resume)
+        await self.passes.replace(ScanFilter(match, key_type), resume=self._options.resume)
 
     async def rescan(self) -> None:
         """Begin again with the same filter, from the beginning; what was denied is tried once more."""
@@ -257,53 +367,21 @@ class BrowsingSession:
 
     def knows_column(self, sort: Sort) -> bool:
         """Whether the rows of the analysis tell by what keys are to be sorted."""
-        from rtui.server.key_column import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.columns import FACTS  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
-        return self.questions.rows_with(FACTS[sort]) is not None
+        return self.rows_with(FACTS[sort]) is not None
 
-    def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyColumn | KeptColumn:
+    def key_column(self, node: Namespace, sort: Sort, *, asks_server: bool = False) -> KeyWeights:
         """Return what finds the fact by which the keys directly in a namespace are to be sorted."""
-        from rtui.server.key_column import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
+        from rtui.server.search.columns import FACTS, KeyColumn  # noqa: PLC0415 - when it is wanted, with all that finds keys
 
-        kept = None if asks_server else self.questions.rows_with(FACTS[sort])
+        kept = None if asks_server else self.rows_with(FACTS[sort])
         if kept is not None:
-            from rtui.server.kept_column import KeptColumn  # noqa: PLC0415 - imports Polars, as the analysis did
+            from rtui.server.search.rows import KeptColumn  # noqa: PLC0415 - imports Polars, as the analysis did
 
             return KeptColumn(kept.rows, self.store, node, sort)
         pace, suspended = self.control.pace, self.passes.suspended
         return KeyColumn(self.deployment, self.store, node, sort, pace=pace, suspended=suspended, clock=self.clock)
-
-    async def lookup(self, name: bytes) -> bool | None:
-        """Whether a key of exactly this name exists; None when that is refused. Raises GuardError, ConnectionLost."""
-        return await self.keys.lookup(name)
-
-    async def row_facts(self, keys: Sequence[bytes], *, with_more: bool = False) -> list[RowFacts]:
-        """What the listed keys show, see `facts.key_facts.row_facts`."""
-        return await self.keys.row_facts(keys, with_more=with_more)
-
-    async def key_facts(self, key: bytes, row: RowFacts | None = None) -> KeyFacts:
-        """What the key under the cursor shows, see `facts.key_facts.key_facts`; a `row` of it spares round trips."""
-        return await self.keys.key_facts(key, row)
-
-    async def preview(self, facts: KeyFacts, page: Page | None = None) -> Preview:
-        """Read one page of a key's value."""
-        return await self.keys.preview(facts, page)
-
-    async def find_place(self, facts: KeyFacts, text: str) -> Page | Unknown:
-        """Return the page that begins at a typed place in a value, or why there is none."""
-        return await self.keys.find_place(facts, text)
-
-    async def read_field(self, facts: KeyFacts, field: bytes, most_bytes: int) -> bytes | Unknown:
-        """Return the whole value of one field of a hash, or why it is not read."""
-        return await self.keys.read_field(facts, field, most_bytes)
-
-    async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
-        """Return what a key points to and who should point to it."""
-        return await self.keys.references(registry, facts, preview)
-
-    def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
-        """Yield a whole string piece by piece."""
-        return self.keys.string_windows(facts)
 
     @for_purpose(Purpose.SERVER)
     async def _refresh(self) -> None:

@@ -7,6 +7,9 @@ broken off, and its exact counts take the place of the estimates.
 Of a cluster the first page is of one node, while the others are being connected to; then all are scanned side by side.
 Such a scan is never saved: a later run could not tell which keys the slots had that have moved since, and the cursors
 of each node hold for one run of it, so that little could be gone on with as a rule.
+
+One pass runs at a time: with a filter, without one, or again. A filter of names or types has its keys scanned into a
+store of their own; the pass over all keys waits meanwhile, and goes on when the filter is cleared.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -23,20 +26,14 @@ from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import namespace_pattern
 from rtui.server import guard
-from rtui.server.browsing_status import Outdated, ServerStamp, outdated_by_size, stamp_now
+from rtui.server.browsing.first_rows import FirstPage, Overviews
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
-from rtui.server.first_page import FirstPage
-from rtui.server.overview import Overviews
+from rtui.server.deployment.stamp import Outdated, ServerStamp, outdated_by_size, stamp_now
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import Primary, ScanNode, SplitSink, with_slots
-from rtui.server.scan.page import (
-    ScanFilter,
-    SizeSnapshot,
-    disagreement,
-    key_count,
-    take_snapshot,
-)
+from rtui.server.scan.pace import Pace
+from rtui.server.scan.page import ScanFilter, SizeSnapshot, disagreement, key_count, take_snapshot
 from rtui.server.scan.progress import Cost, Progress, ScanNote, ScanState
 from rtui.server.scan.run_control import YIELD_S, RunControl
 from rtui.server.scan.savepoint import SavedPosition, SaveFile
@@ -44,7 +41,7 @@ from rtui.server.scan.scan import Scan
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost, RtuiError
-from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each
+from rtui.server.wire.supervised_tasks import end_task, failure_of, for_each, start_supervised
 
 FILL_POLL_S: Final = 0.2
 """How often a server that is being filled is asked for its size."""
@@ -339,3 +336,128 @@ class KeyspacePass:
         self.overviews.forget()
         self._has_repeats = False
         self._stamp()
+
+
+class Passes:
+    """The pass that is shown, and the one over all keys where that waits."""
+
+    def __init__(
+        self,
+        store: NamespaceStore,
+        new_pass: Callable[[NamespaceStore, RunControl, ScanFilter], KeyspacePass],
+        only: ScanFilter,
+        pace: Pace,
+        failed: Callable[[RtuiError], None],
+    ) -> None:
+        """`new_pass` returns a pass that has not begun; `failed` is called with why another one could not begin."""
+        self.store = store
+        """What the pass that is shown fills; that of a filter is another one."""
+        self.only = only
+        """The filter that was chosen last."""
+        self._new_pass, self._failed = new_pass, failed
+        self.shown = new_pass(store, RunControl(pace), only)
+        """The pass whose keys are shown."""
+        self._unfiltered: KeyspacePass | None = None
+        """The pass over all keys, suspended while a filter shows some of them; None while no filter does."""
+        self._revision = 0
+        self._spent = Cost()
+        """Of passes that have ended."""
+        self._suspensions = 0
+        """How many tasks run that the scan is suspended for."""
+        self._replacing: asyncio.Task[None] | None = None
+        self._is_rescan = False
+        self._next_resumes: bool | None = None
+        """Whether the next pass goes on from a saved one; None when no other pass is wanted."""
+
+    @property
+    def revision(self) -> int:
+        """Grows with every change of a pass or its store."""
+        return self._revision + self._spent.commands + self.store.revision + self.shown.revision
+
+    @property
+    def cost(self) -> Cost:
+        """What all passes have cost so far."""
+        return self._spent + self.shown.cost + (Cost() if self._unfiltered is None else self._unfiltered.cost)
+
+    @property
+    def control(self) -> RunControl:
+        """Pauses, resumes and paces the scan; another pass, such as of a filter, has another one."""
+        return self.shown.control
+
+    @property
+    def over_all_keys(self) -> KeyspacePass:
+        """The pass that waits for a filter to be cleared, else the one that is shown, filtered or not."""
+        return self.shown if self._unfiltered is None else self._unfiltered
+
+    @property
+    def keeps_all_keys(self) -> bool:
+        """Whether the pass over all keys waits while a filter shows some: without the filter it goes on, not anew."""
+        return self._unfiltered is not None
+
+    @contextlib.contextmanager
+    def suspended(self) -> Iterator[None]:
+        """Suspend the scan while something else takes the server's time, also one that begins meanwhile."""
+        self._suspensions += 1
+        self.control.suspend()
+        try:
+            yield
+        finally:
+            self._suspensions -= 1
+            if not self._suspensions:
+                self.control.unsuspend()
+
+    async def replace(self, only: ScanFilter, *, resume: bool, is_rescan: bool = False) -> None:
+        """Replace the pass by another one into the emptied store; of several calls the last one counts.
+
+        It is done in a task of its own, since the caller may be cancelled; one pass runs at a time.
+        """
+        self.only = only
+        self._is_rescan = is_rescan
+        self._next_resumes = resume
+        if self._replacing is None or self._replacing.done():
+            self._replacing = start_supervised(self._replace(), name="rtui new pass", failed=self._failed)
+        await asyncio.shield(self._replacing)
+
+    async def _replace(self) -> None:
+        """End the pass that runs, and begin the one that was wanted last.
+
+        The pass over all keys is suspended while a filter shows some of them from an empty store, then goes on.
+        """
+        while self._next_resumes is not None:
+            if self._unfiltered is None and self.shown.only.is_open and not self.only.is_open:
+                self.control.suspend()
+                self._unfiltered = self.shown
+                self._revision += self.shown.revision + self.store.revision
+                self.store = NamespaceStore(self.store.separators, budget_bytes=self.store.budget_bytes)
+            else:
+                await self.shown.end()
+                self._spent += self.shown.cost
+                self._revision += self.shown.revision
+            resume, self._next_resumes = self._next_resumes, None
+            pace = self.control.pace
+            if self._unfiltered is not None and self.only.is_open and not self._is_rescan:
+                self._show_unfiltered(self._unfiltered, pace)
+                continue
+            self.store.reset()
+            self.shown = self._new_pass(self.store, RunControl(pace), self.only)
+            if self._suspensions:
+                self.control.suspend()
+            self.shown.begin(resume=resume)
+            self._revision += 1
+
+    def _show_unfiltered(self, unfiltered: KeyspacePass, pace: Pace) -> None:
+        """Show the pass over all keys again, which goes on."""
+        self._revision += self.store.revision + 1
+        self.shown, self._unfiltered = unfiltered, None
+        self.store = unfiltered.store
+        self.control.pace = pace
+        if not self._suspensions:
+            self.control.unsuspend()
+
+    async def end(self) -> None:
+        """End all passes, saving where they stand."""
+        self._next_resumes = None
+        await end_task(self._replacing)
+        await self.shown.end()
+        if self._unfiltered is not None:
+            await self._unfiltered.end()
