@@ -6,10 +6,8 @@ import asyncio
 import contextlib
 from collections import deque
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
-from tests.wire import Requests
+from tests.wire import Listener, Requests, array, bulk
 
 Words = tuple[bytes, ...]
 """The words of a command in the closed list: the command itself, and its subcommand where it has one."""
@@ -29,16 +27,6 @@ class Fault:
     def concerns(self, words: Words) -> bool:
         """Whether it says more in the place of this command's reply than the other faults do."""
         return not self.is_page or words[-1].endswith(b"SCAN")
-
-
-def bulk(text: bytes) -> bytes:
-    """A bulk string on the wire."""
-    return b"$%d\r\n%b\r\n" % (len(text), text)
-
-
-def array(*items: bytes) -> bytes:
-    """An array on the wire."""
-    return b"*%d\r\n%b" % (len(items), b"".join(items))
 
 
 class Replies:
@@ -76,11 +64,11 @@ class Replies:
         return end
 
 
-class FaultProxy:
-    """Listens on a free loopback port; passes everything on but the replies to one command."""
+class FaultProxy(Listener):
+    """Passes everything on to a server but the replies to one command."""
 
     def __init__(self, upstream_port: int) -> None:
-        self.port = 0
+        super().__init__()
         self.fault: tuple[Words, Fault] | None = None
         """Which command is answered with what; None changes nothing."""
         self.seen: set[bytes] = set()
@@ -88,22 +76,6 @@ class FaultProxy:
         self.struck = 0
         """Replies that were replaced."""
         self._upstream_port = upstream_port
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        assert self._server is not None
-        self._server.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def strike(self, words: Words, fault: Fault) -> None:
         """From now on answer this command so."""
@@ -113,29 +85,22 @@ class FaultProxy:
         """Pass everything on again."""
         self.fault = None
 
-    @property
-    def tasks(self) -> set[asyncio.Task[None]]:
-        """The tasks of the connections that are open."""
-        return set(self._tasks)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what comes from both sides until one of them has closed."""
         upstream, to_server = await asyncio.open_connection("127.0.0.1", self._upstream_port)
         asked: deque[Words] = deque()
-        back = asyncio.ensure_future(self._answer(upstream, writer, asked))
-        ahead = asyncio.ensure_future(self._ask(reader, to_server, asked))
+        halves = [
+            asyncio.ensure_future(self._answer(upstream, writer, asked)),
+            asyncio.ensure_future(self._ask(reader, to_server, asked)),
+        ]
         try:
-            with contextlib.suppress(asyncio.CancelledError):  # the stream that runs this would log it
-                await asyncio.wait([ahead, back], return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(halves, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for half in (ahead, back):
+            for half in halves:
                 half.cancel()
-            await asyncio.gather(ahead, back, return_exceptions=True)
+            await asyncio.gather(*halves, return_exceptions=True)
             for one in (writer, to_server):
                 one.transport.abort()
-            self._tasks.discard(task)
 
     async def _ask(self, reader: asyncio.StreamReader, to_server: asyncio.StreamWriter, asked: deque[Words]) -> None:
         requests = Requests()

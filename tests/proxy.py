@@ -8,19 +8,8 @@ import sys
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
-from tests.wire import Requests
-
-CHUNK_BYTES = 256 * 1024
-"""How much is read at once; a delay costs no throughput, as chunks travel side by side."""
-
-
-def _current_task() -> asyncio.Task[None]:
-    task = asyncio.current_task()
-    assert task is not None
-    return task
+from tests.wire import CHUNK_BYTES, Listener, Requests
 
 
 @dataclass
@@ -97,8 +86,8 @@ class _Pipe:
                     return
 
 
-class DelayProxy:
-    """Listens on a free loopback port and passes everything on to a server; an async context manager.
+class DelayProxy(Listener):
+    """Passes everything on to a server.
 
     `delay_s` is added in each direction, so a round trip takes twice that. `requests` holds every command that
     clients sent, by connection, in the order in which the connections came, unless nobody `records` it.
@@ -107,8 +96,7 @@ class DelayProxy:
     def __init__(
         self, upstream_port: int, delay_s: float = 0.0, *, host: str = "127.0.0.1", records: bool = True
     ) -> None:
-        self.port = 0
-        self.accepted = 0
+        super().__init__()
         self.requests: list[Requests] = []
         self.round_trips: list[RoundTrips] = []
         """Of each connection, in the order in which they came, where requests are recorded."""
@@ -116,10 +104,6 @@ class DelayProxy:
         self._upstream = (host, upstream_port)
         self._delay_s = delay_s
         self._records = records
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._changed = asyncio.Condition()
         self.most_bytes: int | None = None
         """Each connection is cut before it would have passed on more bytes of replies than this; None for no bound."""
         self._left_bytes: int | None = None
@@ -130,32 +114,18 @@ class DelayProxy:
         self._flow = asyncio.Event()
         self._flow.set()
 
-    async def __aenter__(self) -> Self:
-        await self.resume()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.refuse()
-        self.cut()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
-
     @property
     def connections(self) -> int:
         """How many clients are connected now."""
-        return len(self._tasks)
+        return len(self.tasks)
 
     def commands(self) -> list[list[bytes]]:
         """Every command of every connection so far."""
         return [argv for requests in self.requests for argv in requests.commands]
 
     def cut(self) -> None:
-        """Drop all connections now, with a reset and whatever was under way."""
-        for writer in self._writers:
-            writer.transport.abort()
-        for task in self._tasks:
-            task.cancel()
+        """Drop all connections now, also where replies are held back."""
+        super().cut()
         self._flow.set()
 
     def lead_to(self, port: int) -> None:
@@ -164,9 +134,9 @@ class DelayProxy:
 
     def cut_softly(self) -> None:
         """Drop all connections after what has been passed on has left."""
-        for writer in self._writers:
+        for writer in self.writers:
             writer.close()
-        for task in self._tasks:
+        for task in self.tasks:
             task.cancel()
 
     def cut_for_good(self) -> None:
@@ -215,54 +185,18 @@ class DelayProxy:
         async with self._changed:
             await self._changed.wait_for(lambda: self.held >= count)
 
-    async def refuse(self) -> None:
-        """Refuse new connections; those that are open go on."""
-        if self._server is not None:
-            self._server.close()
-            self._server = None
-            await asyncio.sleep(0)
-
-    async def resume(self) -> None:
-        """Accept connections, on the same port as before."""
-        if self._server is None:
-            self._server = await asyncio.start_server(self._accept, "127.0.0.1", self.port, limit=CHUNK_BYTES)
-            self.port = self._server.sockets[0].getsockname()[1]
-
-    async def wait_accepted(self, count: int) -> None:
-        """Wait until this many connections have been accepted in all."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.accepted >= count)
-
-    async def wait_connections(self, count: int) -> None:
-        """Wait until exactly this many clients are connected."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self.connections == count)
-
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.accepted += 1
-        self._writers.add(writer)
-        task = asyncio.create_task(self._serve(reader, writer))
-        self._tasks.add(task)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._tell()
-        pair = {writer}
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Connect to the server, and pass on what comes from both sides."""
+        up_reader, up_writer = await asyncio.open_connection(*self._upstream, limit=CHUNK_BYTES)
+        self.writers.add(up_writer)
+        trips = RoundTrips()
+        self.round_trips.append(trips)
         try:
-            up_reader, up_writer = await asyncio.open_connection(*self._upstream, limit=CHUNK_BYTES)
-            pair.add(up_writer)
-            self._writers |= pair
-            trips = RoundTrips()
-            self.round_trips.append(trips)
             ahead = _Pipe(reader, up_writer, self._delay_s, trips)
             await self._pass_on(ahead, _Pipe(up_reader, writer, self._delay_s, trips))
-        except OSError:  # also that a socket is not connected any more
-            pass
         finally:
-            for one in pair:
-                one.close()
-            self._writers -= pair
-            self._tasks.remove(_current_task())
-            await self._tell()
+            up_writer.close()
+            self.writers.discard(up_writer)
 
     async def _pass_on(self, ahead: _Pipe, back: _Pipe) -> None:
         """Carry one connection until both sides have closed it or one of them is cut."""
@@ -281,10 +215,6 @@ class DelayProxy:
         finally:
             for task in tasks:
                 task.cancel()
-
-    async def _tell(self) -> None:
-        async with self._changed:
-            self._changed.notify_all()
 
 
 async def _serve_for_ever(upstream_port: int, delay_s: float) -> None:

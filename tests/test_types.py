@@ -23,7 +23,7 @@ from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
 from rtui.tui.kit.styled_text import Role, type_role
-from tests.module_server import LENGTH, ModuleServer
+from tests.fakes.servers import MODULE_LENGTH, ModuleServer
 from tests.server.targets import connected
 
 ROARING = b"roaring"
@@ -49,7 +49,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("declared")
 async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_path: Path) -> None:
     async with ModuleServer(KEYS, ROARING) as server:
-        session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
+        session = BrowsingSession(BrowseOptions(server.target, pace="full"), state_folder=tmp_path)
         await session.start()
         try:
             rows = await session.keys.row_facts(KEYS)
@@ -58,8 +58,8 @@ async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_pa
         finally:
             await session.close()
     assert [row.memory_bytes for row in rows] == [7, 7]
-    assert (facts.length, facts.memory_bytes) == (LENGTH, 7)
-    assert (shown.kind, shown.total) == (PreviewKind.DESCRIPTION, LENGTH)
+    assert (facts.length, facts.memory_bytes) == (MODULE_LENGTH, 7)
+    assert (shown.kind, shown.total) == (PreviewKind.DESCRIPTION, MODULE_LENGTH)
     assert isinstance(shown.refusal, Unknown)
     assert shown.refusal.reason is Reason.UNSUPPORTED
     head = [span for line in fact_lines(facts, 100) for span in line]
@@ -70,28 +70,28 @@ async def test_a_declared_type_has_a_length_a_size_a_colour_and_a_command(tmp_pa
 
 @pytest.mark.usefixtures("declared")
 async def test_a_report_counts_a_declared_type_in_its_unit() -> None:
-    async with ModuleServer(KEYS, ROARING) as server, connected(Target(port=server.port)) as connection:
+    async with ModuleServer(KEYS, ROARING) as server, connected(server.target) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
     assert analysis.report is not None
     (of_type,) = analysis.report.summary.types
     assert (of_type.name, of_type.unit) == (ROARING, "containers")
     assert of_type.length is not None
-    assert of_type.length.max == LENGTH
-    assert {line[2] for line in server.named(b"MEMORY", b"USAGE")} >= set(KEYS)
+    assert of_type.length.max == MODULE_LENGTH
+    assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} >= set(KEYS)
 
 
 async def test_a_type_that_is_not_declared_has_elements_and_no_colour_and_nothing_of_it_is_measured() -> None:
     assert type_of(ROARING) == type_of(None)
     assert type_of(ROARING).units == "elements"
     assert type_role(ROARING) is type_role(None) is Role.OTHER
-    async with ModuleServer(KEYS, ROARING) as server, connected(Target(port=server.port)) as connection:
+    async with ModuleServer(KEYS, ROARING) as server, connected(server.target) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
     assert analysis.report is not None
     (of_type,) = analysis.report.summary.types
     assert (of_type.unit, of_type.length) == ("elements", None)
-    assert {line[2] for line in server.named(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
+    assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
 
 
 def test_every_declared_type_has_its_queries_and_a_colour_that_themes_know() -> None:

@@ -6,18 +6,16 @@ A subclass is one compatible server or service: what differs from the plain serv
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import TracebackType
-from typing import ClassVar, Self
+from typing import ClassVar
 from zlib import crc32
 
 from rtui.keyspace.text.glob import Matcher
 from rtui.server.recording.player import packed
 from rtui.server.wire.replies import Reply, ServerError
-from rtui.server.wire.target import Target
-from tests.wire import Requests
+from tests.wire import Listener, batches
 
 Argv = Sequence[bytes]
 
@@ -40,8 +38,8 @@ class NotAllowedError(Exception):
     """A command that must not be sent to this server; it ends the test."""
 
 
-class FakeServer:
-    """Answers on a free loopback port; an async context manager, which raises NotAllowedError at its end.
+class FakeServer(Listener):
+    """Answers commands; raises NotAllowedError at its end.
 
     Cursors are numbers of keys so far: the ones that it has given out, and only those, may be sent.
     """
@@ -63,54 +61,29 @@ class FakeServer:
     """Whether a cursor that it has not given out may be sent with COUNT 1, to find out what comes of it."""
 
     def __init__(self, keys: Mapping[bytes, FakeKey]) -> None:
+        super().__init__()
         self.keys = dict(keys)
-        self.port = 0
         self.asked: list[Argv] = []
         """Every command line of every client."""
         self.not_allowed: list[Argv] = []
         self._order = sorted(self.keys, key=crc32)
         self._given: set[int] = {0}
-        self._server: asyncio.Server | None = None
-        self._writers: set[asyncio.StreamWriter] = set()
-
-    @property
-    def target(self) -> Target:
-        """Where it is."""
-        return Target(port=self.port)
 
     def sent(self, *words: bytes) -> list[Argv]:
         """The command lines that begin with these words."""
         return [argv for argv in self.asked if tuple(argv[: len(words)]) == words]
 
-    async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._server is not None
-        self._server.close()
-        self.hang_up()
+        await super().__aexit__(kind, error, trace)
         if self.not_allowed:
             raise NotAllowedError(b" ".join(self.not_allowed[0]))
 
-    def hang_up(self) -> None:
-        """Close all connections."""
-        for writer in self._writers:
-            writer.transport.abort()
-        self._writers.clear()
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        requests = Requests()
-        self._writers.add(writer)
-        with contextlib.suppress(ConnectionError):
-            while data := await reader.read(1 << 16):
-                requests.feed(data)
-                lines, requests.commands = requests.commands, []
-                writer.write(b"".join([packed(self._checked(argv, len(lines)), 2) for argv in lines]))
-        writer.close()
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Answer all commands of a client."""
+        async for lines in batches(reader):
+            writer.write(b"".join([packed(self._checked(argv, len(lines)), 2) for argv in lines]))
 
     def _checked(self, argv: Argv, together: int) -> Reply:
         """Answer one of so many commands that came together."""

@@ -24,8 +24,9 @@ import hiredis
 
 from rtui.keyspace.slots import SLOTS
 from rtui.server.wire.target import Target
-from tests.fakes.cluster_node import Keyspace, Node, bulk
+from tests.fakes.cluster_node import Keyspace, Node
 from tests.servers import CHECKOUT, _die_with_parent
+from tests.wire import bulk
 
 LOOPBACK: Final = "127.0.0.1"
 

@@ -16,28 +16,18 @@ from zlib import crc32
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.keyspace.text.glob import Matcher
+from tests.fakes.base import LENGTHS, Argv
 from tests.grammar import Grammar
+from tests.wire import bulk
 
 if TYPE_CHECKING:
     from tests.fakes.cluster import Cluster
-
-Argv = Sequence[bytes]
 
 SLOT_BITS: Final = 14
 """Low bits of a cursor that hold the slot, where there is a table for each slot."""
 
 MOST_STEPS: Final = 10
 """A SCAN looks at so many buckets for each key of its COUNT at most."""
-
-LENGTHS: Final = {
-    b"STRLEN": b"string",
-    b"HLEN": b"hash",
-    b"LLEN": b"list",
-    b"SCARD": b"set",
-    b"ZCARD": b"zset",
-    b"XLEN": b"stream",
-}
-"""The commands for lengths, and the types that they are for."""
 
 OK: Final = b"+OK\r\n"
 GONE: Final = b"$-1\r\n"
@@ -71,11 +61,6 @@ class Keyspace:
             length = size if pattern.key_type == "string" else 1 + size // 20
             self.facts[name] = KeyFacts(slot, pattern.key_type.encode(), ttl_ms, 56 + size, length)
             self.of_slot[slot].append(name)
-
-
-def bulk(text: bytes) -> bytes:
-    """Return a bulk string."""
-    return b"$%d\r\n%b\r\n" % (len(text), text)
 
 
 def following_bucket(bucket: int, bits: int) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from rtui.server.wire.replies import Reply, ServerError
@@ -203,3 +203,21 @@ ALL = (
     *(Dragonfly, Garnet, Kvrocks, Pika, KeyDB, RedisEnterprise, TencentProxy, HuaweiProxy, ElastiCacheServerless),
     Upstash,
 )
+
+
+MODULE_LENGTH = 3
+"""What HLEN answers for each key of a ModuleServer, for tests that declare it as the command for their length."""
+
+
+class ModuleServer(FakeServer):
+    """A server whose keys are all of a type that a module brings."""
+
+    name = "modules"
+    info: ClassVar[Mapping[str, str]] = {"redis_version": "8.6.3", "run_id": "one", "redis_mode": "standalone"}
+
+    def __init__(self, keys: Sequence[bytes], key_type: bytes = b"ReJSON-RL") -> None:
+        super().__init__(dict.fromkeys(keys, FakeKey(key_type, MODULE_LENGTH, size_bytes=7)))
+
+    def reply(self, argv: Argv) -> Reply:
+        """Tell lengths by HLEN, whatever the type."""
+        return (MODULE_LENGTH if argv[1] in self.keys else 0) if argv[0] == b"HLEN" else super().reply(argv)

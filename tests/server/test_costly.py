@@ -15,8 +15,7 @@ from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY, CostWatch
-from rtui.server.wire.target import Target
-from tests.module_server import ModuleServer
+from tests.fakes.servers import ModuleServer
 from tests.monitor import Recorder
 from tests.server.targets import connected, target_of
 from tests.server.watched import Watched
@@ -28,7 +27,7 @@ DOCUMENTS = [b"doc:%02d" % number for number in range(40)]
 @pytest.mark.parametrize("key_type", [b"ReJSON-RL", b"MBbloom--", b"TSDB-TYPE", b"unheard-of"])
 async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, key_type: bytes) -> None:
     async with ModuleServer(DOCUMENTS, key_type) as server:
-        session = BrowsingSession(BrowseOptions(Target(port=server.port), pace="full"), state_folder=tmp_path)
+        session = BrowsingSession(BrowseOptions(server.target, pace="full"), state_folder=tmp_path)
         await session.start()
         try:
             rows = await session.keys.row_facts(DOCUMENTS)
@@ -43,17 +42,17 @@ async def test_no_size_of_a_module_type_is_asked_while_browsing(tmp_path: Path, 
             await session.close()
         assert {row.type for row in rows} == {key_type}
         assert {row.memory_bytes for row in rows} == {facts.memory_bytes}
-        assert {line[2] for line in server.named(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
-        assert server.named(b"TYPE")
+        assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
+        assert server.sent(b"TYPE")
 
 
 async def test_no_size_of_a_module_type_is_asked_by_a_report() -> None:
-    async with ModuleServer(DOCUMENTS) as server, connected(Target(port=server.port)) as connection:
+    async with ModuleServer(DOCUMENTS) as server, connected(server.target) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
         await analysis.run()
         assert analysis.report is not None
         assert analysis.report.head.coverage.keys == len(DOCUMENTS)
-        assert {line[2] for line in server.named(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
+        assert {line[2] for line in server.sent(b"MEMORY", b"USAGE")} <= {PROBE_KEY}
 
 
 def plant_streams(server: Server) -> list[bytes]:

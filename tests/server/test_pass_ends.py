@@ -22,10 +22,11 @@ from rtui.server.scan.page import SizeSnapshot, disagreement, too_many_gone
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
-from tests.faults import Fault, FaultProxy, bulk
+from tests.faults import Fault, FaultProxy
 from tests.server.scanned import numbered, plant
 from tests.server.targets import PASS_SENDS, connected, eventually, target_of
 from tests.servers import Server
+from tests.wire import bulk
 
 MANY = 20_000
 DENIED = Fault("denied", b"-NOPERM User default has no permissions to run the 'scan' command\r\n")

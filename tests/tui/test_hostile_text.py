@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
@@ -22,7 +21,7 @@ from rtui.tui.kit.selectable import SelectScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import Visitor, check_text, visiting
-from tests.wire import Requests
+from tests.wire import Listener, answering
 
 PAYLOADS: Final = (
     b"a[/]b",
@@ -223,20 +222,8 @@ async def hostile_server(at_once: bytes | None = None) -> AsyncIterator[Target]:
         b"CLIENT": b"+OK\r\n",
     }
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        requests = Requests()
-        answered = 0
-        with suppress(ConnectionError):
-            while data := await reader.read(65_536):
-                requests.feed(data)
-                for argv in requests.commands[answered:]:
-                    writer.write(at_once or known.get(argv[0], b"-ERR " + ONE_LINE + b"\r\n"))
-                answered = len(requests.commands)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield Target(port=server.sockets[0].getsockname()[1])
+    async with Listener(answering(lambda argv: at_once or known.get(argv[0], b"-ERR " + ONE_LINE + b"\r\n"))) as server:
+        yield server.target
 
 
 async def test_what_a_server_says_of_itself_and_in_errors(tmp_path: Path) -> None:

@@ -17,13 +17,14 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.server_time import COSTLY_S, MAX_COSTLY
 from rtui.server.wire.secret import Secret
 from rtui.table.schema import keys_of
-from tests.faults import Fault, FaultProxy, bulk
+from tests.faults import Fault, FaultProxy
 from tests.grammar import Grammar, load
 from tests.server import every_type
 from tests.server.scanned import numbered, plant, uproot
 from tests.server.source.kept import Kept, expiries_agree, reading, said, told
 from tests.server.targets import connected, eventually, target_of
 from tests.servers import Server
+from tests.wire import bulk
 
 KEYS = 3_000
 

@@ -6,8 +6,7 @@ import asyncio
 import errno
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from tests.certificates import certificates
 from tests.conftest import require
 from tests.server.targets import connected, impatient, target_of
 from tests.servers import Server, free_port
+from tests.wire import Listener
 
 KEY_OF_NOBODY = "/nowhere/key.pem"
 
@@ -45,28 +45,6 @@ async def failing(target: Target, within_s: float = 5.0) -> ConnectFailure:
     assert failed.happened
     assert failed.remedy
     return failed
-
-
-@asynccontextmanager
-async def listener(serve: Serve) -> AsyncIterator[Target]:
-    """Something that is not a Redis server."""
-
-    writers: list[asyncio.StreamWriter] = []
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        writers.append(writer)
-        with suppress(ConnectionError):
-            await serve(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(accept, "127.0.0.1", 0)
-    try:
-        yield Target(port=server.sockets[0].getsockname()[1])
-    finally:
-        server.close()
-        for writer in writers:
-            writer.transport.abort()
-        await asyncio.sleep(0)
 
 
 async def test_a_name_without_address() -> None:
@@ -112,8 +90,8 @@ async def test_a_server_that_says_nothing() -> None:
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
 
-    async with listener(silent) as target:
-        failed = await failing(target, within_s=0.2)
+    async with Listener(silent) as server:
+        failed = await failing(server.target, within_s=0.2)
     assert failed.kind is FailureKind.TIMEOUT
     assert "--tls" in failed.remedy
 
@@ -130,8 +108,8 @@ async def test_a_web_server() -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
         await writer.drain()
 
-    async with listener(web) as target:
-        failed = await failing(target)
+    async with Listener(web) as server:
+        failed = await failing(server.target)
     assert failed.kind is FailureKind.PROTOCOL
 
 
@@ -144,8 +122,8 @@ async def test_servers_that_speak_first(greeting: bytes) -> None:
         await writer.drain()
         await reader.read(1)
 
-    async with listener(other) as target:
-        failed = await failing(target)
+    async with Listener(other) as server:
+        failed = await failing(server.target)
     assert failed.kind in {FailureKind.PROTOCOL, FailureKind.CLOSED}
 
 
@@ -153,8 +131,8 @@ async def test_a_server_that_hangs_up() -> None:
     async def rude(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.transport.abort()
 
-    async with listener(rude) as target:
-        failed = await failing(target)
+    async with Listener(rude) as server:
+        failed = await failing(server.target)
     assert failed.kind is FailureKind.CLOSED
 
 
@@ -174,8 +152,8 @@ async def test_what_is_said_before_hanging_up(said: bytes, kind: FailureKind, ea
         writer.write(said)
         await writer.drain()
 
-    async with listener(refusing) as target:
-        failed = await failing(target)
+    async with Listener(refusing) as server:
+        failed = await failing(server.target)
     assert failed.kind is kind
 
 
@@ -283,9 +261,8 @@ async def test_tls_by_an_address_that_is_not_in_the_certificate() -> None:
     made = certificates("subjectAltName=DNS:redis.example")
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(made.cert, made.key)
-    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=served)
-    async with server:
-        found = Target(port=server.sockets[0].getsockname()[1], tls=Tls(cacert=str(made.ca)))
+    async with Listener(tls=served) as server:
+        found = Target(port=server.port, tls=Tls(cacert=str(made.ca)))
         failed = await failing(found)
         assert "Connect by a name" in failed.remedy
         assert "--sni" in failed.remedy
@@ -430,9 +407,9 @@ async def test_a_server_that_quotes_what_it_does_not_know() -> None:
             count = requests.count(b"\r\n*") + 1
             writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * count)
 
-    async with listener(quoting) as target:
+    async with Listener(quoting) as server:
         for protocol in PROTOCOLS:
-            login = replace(target, user="app", password=Secret("pa55word"), protocol=protocol)
+            login = replace(server.target, user="app", password=Secret("pa55word"), protocol=protocol)
             failed = await failing(login)
             assert failed.kind is FailureKind.WRONGPASS
             assert "pa55word" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
@@ -444,9 +421,9 @@ async def test_an_error_of_its_own_accord_is_not_repeated() -> None:
         writer.write(b"-ERR unknown command 'X', with args beginning with: 'app' 'pa55word'\r\n" * 20)
         await reader.read()
 
-    async with listener(babbling) as target:
+    async with Listener(babbling) as server:
         for protocol in PROTOCOLS:
-            failed = await failing(replace(target, user="app", password=Secret("pa55word"), protocol=protocol))
+            failed = await failing(replace(server.target, user="app", password=Secret("pa55word"), protocol=protocol))
             assert "pa55word" not in f"{failed!r}{failed}{failed.args}{failed.remedy}"
 
 

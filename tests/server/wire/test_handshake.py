@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 
@@ -18,6 +17,7 @@ from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, connected, lane_to, target_of
 from tests.servers import Server
+from tests.wire import Listener, answering
 
 HOSTILE_PASSWORDS = ["pass word", "a'\"b", "p\r\nFLUSHALL\r\n", "п@ß:w/ö?rd#", "\udcff\udc80\x00", "$8\r\n", "x" * 500]
 
@@ -112,29 +112,17 @@ async def test_protocol_3_is_spoken_when_asked_for(server: Server) -> None:
 
 
 @asynccontextmanager
-async def old_server() -> AsyncIterator[tuple[int, list[list[bytes]]]]:
+async def old_server() -> AsyncIterator[tuple[int, list[Sequence[bytes]]]]:
     """A server that knows PING and AUTH only, as a proxy might; its port, and what it was asked."""
-    asked: list[list[bytes]] = []
+    asked: list[Sequence[bytes]] = []
+    known = {b"PING": b"+PONG\r\n", b"AUTH": b"+OK\r\n"}
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while True:
-            count = int((await reader.readuntil(b"\r\n"))[1:])
-            argv = []
-            for _ in range(count):
-                size = int((await reader.readuntil(b"\r\n"))[1:])
-                argv.append((await reader.readexactly(size + 2))[:-2])
-            asked.append(argv)
-            known = {b"PING": b"+PONG\r\n", b"AUTH": b"+OK\r\n"}
-            writer.write(known.get(argv[0], b"-ERR unknown command `" + argv[0] + b"`\r\n"))
+    def reply(argv: Sequence[bytes]) -> bytes:
+        asked.append(argv)
+        return known.get(argv[0], b"-ERR unknown command `" + argv[0] + b"`\r\n")
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(asyncio.IncompleteReadError):
-            await answer(reader, writer)
-        writer.close()
-
-    server = await asyncio.start_server(serve, "127.0.0.1", 0)
-    async with server:
-        yield server.sockets[0].getsockname()[1], asked
+    async with Listener(answering(reply)) as server:
+        yield server.port, asked
 
 
 async def test_without_hello_protocol_2_will_do() -> None:

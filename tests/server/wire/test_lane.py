@@ -17,6 +17,7 @@ from rtui.server.wire.target import Target
 from tests.proxy import DelayProxy
 from tests.server.targets import ask, lane_to, target_of
 from tests.servers import Server
+from tests.wire import Listener
 
 
 async def test_replies_come_in_order(server: Server) -> None:
@@ -126,11 +127,8 @@ async def test_a_slow_answer_in_pieces_is_not_silence() -> None:
         for byte in b"+PONG\r\n":
             await asyncio.sleep(0.03)
             writer.write(bytes([byte]))
-        writer.close()
 
-    server = await asyncio.start_server(dribbling, "127.0.0.1", 0)
-    target = Target(port=server.sockets[0].getsockname()[1])
-    async with server, lane_to(target, reply_timeout_s=0.15) as lane:
+    async with Listener(dribbling) as server, lane_to(server.target, reply_timeout_s=0.15) as lane:
         assert await ask(lane, guard.ping()) == b"PONG"
 
 
@@ -195,10 +193,8 @@ async def test_replies_that_nobody_asked_for() -> None:
     async def babbling(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"+OK\r\n")
         await reader.read()
-        writer.close()
 
-    server = await asyncio.start_server(babbling, "127.0.0.1", 0)
-    async with server, lane_to(Target(port=server.sockets[0].getsockname()[1])) as lane:
+    async with Listener(babbling) as server, lane_to(server.target) as lane:
         assert (await lane.closed).kind is FailureKind.PROTOCOL
 
 

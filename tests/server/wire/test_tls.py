@@ -18,6 +18,7 @@ from rtui.server.wire.target import Target, Tls
 from tests.certificates import Certificates, certificates
 from tests.server.targets import connected, target_of
 from tests.servers import Server
+from tests.wire import Listener
 
 PASSPHRASE = "Schl\u00fcssel mit # / : @ %41"  # noqa: S105 - of keys that are made here
 
@@ -65,11 +66,9 @@ async def test_an_expired_certificate(tmp_path: Path) -> None:
     await asyncio.to_thread(make_expired, tmp_path)
     served = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     served.load_cert_chain(tmp_path / "old.crt", tmp_path / "old.key")
-    server = await asyncio.start_server(lambda reader, writer: writer.close(), "127.0.0.1", 0, ssl=served)
-    async with server:
-        port = server.sockets[0].getsockname()[1]
+    async with Listener(tls=served) as server:
         with pytest.raises(ConnectFailure) as caught:
-            await open_lane(Target(port=port, tls=Tls(cacert=str(tmp_path / "ca.crt"))))
+            await open_lane(Target(port=server.port, tls=Tls(cacert=str(tmp_path / "ca.crt"))))
     assert caught.value.kind is FailureKind.TLS
     assert "expired" in caught.value.happened
     assert "clock" in caught.value.remedy
