@@ -10,7 +10,7 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.keyspace.types import TYPES, MemoryUsage, RedisType, type_of
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.key_facts import key_preview
 from rtui.server.facts.preview.page import PreviewKind
@@ -18,8 +18,8 @@ from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.types import QUERIES, TypeQueries
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.options import AnalysisOptions, BrowseOptions
-from rtui.server.redis_cli_commands import copied_commands
 from rtui.server.scan.pace import Pace
+from rtui.server.user.copying import copied_commands
 from rtui.server.wire.target import Target
 from rtui.tui.browse.fact_lines import fact_lines
 from rtui.tui.kit.styled_text import Role, type_role

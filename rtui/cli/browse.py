@@ -46,8 +46,7 @@ def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int:
 
 def _has_places() -> bool:
     """Return whether there is a profile or a recent server to choose from."""
-    from rtui.server.profiles import Profiles  # noqa: PLC0415 - only without a TARGET
-    from rtui.server.recent import RecentServers  # noqa: PLC0415
+    from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
 
     return bool(Profiles().names() or RecentServers().servers())
 

@@ -25,7 +25,7 @@ from rtui.cli.options import (
 )
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
-from rtui.server.ending_signals import EndedBySignal
+from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 

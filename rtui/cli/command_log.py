@@ -21,7 +21,7 @@ def command_log(path: Path | None) -> Iterator[CommandLog]:
     if path is None:
         yield log
         return
-    from rtui.server.command_log_file import CommandLogFile  # noqa: PLC0415 - few want it
+    from rtui.server.user.log_file import CommandLogFile  # noqa: PLC0415 - few want it
 
     file = CommandLogFile(log, path)
     try:

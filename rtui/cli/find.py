@@ -25,7 +25,7 @@ from rtui.cli.options import (
     separator_option,
 )
 from rtui.keyspace.text.display import SafeText
-from rtui.server.ending_signals import exit_status
+from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import SCHEMES, Target
 

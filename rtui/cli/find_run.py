@@ -19,10 +19,10 @@ from rtui.cli.find_output import FoundKeys
 from rtui.cli.report_run import ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
 from rtui.keyspace.text.display import SafeText
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.ending_signals import EndedBySignal
 from rtui.server.options import FindOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.run import LIMIT_REACHED, KeySearch
+from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target

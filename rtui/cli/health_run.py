@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from rtui.registry.rules import RuleLevels, Severity
-from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
@@ -213,7 +213,7 @@ def keys_report(name: str | None, label: str, db: int, at_s: float | None = None
     """
     from rtui.analysis.formats.json import ReportFormatError  # noqa: PLC0415 - as above
     from rtui.cli.report_file import read_report  # noqa: PLC0415
-    from rtui.server.kept_reports import KeptReports, read_kept  # noqa: PLC0415
+    from rtui.server.analysis.kept_reports import KeptReports, read_kept  # noqa: PLC0415
 
     if name == NO_REPORT:
         return None

@@ -15,7 +15,7 @@ from rtui.cli.options import ConnectionOptions, appearance_options, connection_o
 from rtui.server.options import BrowseOptions
 
 if TYPE_CHECKING:
-    from rtui.server.kept_reports import KeptReport, KeptReports
+    from rtui.server.analysis.kept_reports import KeptReport, KeptReports
 
 _EPILOG: Final = """\
 Each analysis that ends, on screen or by rtui report, is kept unless --no-keep is given: up to 30 reports and 64 MiB
@@ -43,7 +43,7 @@ def command(connection: ConnectionOptions, form: str, number: int | None, ascii_
     """
     from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
-    from rtui.server.kept_reports import KeptReports, NotKeptError, all_kept  # noqa: PLC0415
+    from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, all_kept  # noqa: PLC0415
 
     if connection.names_server() or connection.db is not None:
         target = connection.target()

@@ -18,7 +18,7 @@ from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, Colu
 from rtui.cli.arguments import Number, WholeNumber, check_host, check_place
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
-from rtui.server.registries import RegistryChoice
+from rtui.server.user.registries import RegistryChoice
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
@@ -267,7 +267,7 @@ class ConnectionOptions:
                 raise click.UsageError("--url is empty: is a variable not set?")
             return parse_target(self.url)
         if self.profile is not None:
-            from rtui.server.profiles import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
+            from rtui.server.user.known_servers import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
 
             return Profiles().target(self.profile)
         if self.socket is not None:

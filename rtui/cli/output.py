@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
 
 import click
 
-from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
 
 if TYPE_CHECKING:

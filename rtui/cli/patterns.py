@@ -20,7 +20,7 @@ from rtui.cli.options import (
     output_option,
     scope_options,
 )
-from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.user.ending_signals import EndedBySignal, exit_status
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report

@@ -14,10 +14,10 @@ from rtui.cli.report_run import ConnectionWatch, Interrupts
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.registry import Registry
 from rtui.registry.rules import Severity
+from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.ending_signals import EndedBySignal
-from rtui.server.reference_check import ReferenceCheck, ReferenceOptions
 from rtui.server.scan.pace import Pace
+from rtui.server.user.ending_signals import EndedBySignal
 
 if TYPE_CHECKING:
     from rtui.server.wire.command_log import CommandLog

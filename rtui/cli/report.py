@@ -27,7 +27,7 @@ from rtui.cli.options import (
     scope_options,
     take_separators,
 )
-from rtui.server.ending_signals import EndedBySignal, exit_status
+from rtui.server.user.ending_signals import EndedBySignal, exit_status
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -183,8 +183,8 @@ def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, k
 
 def _keep(report: Report, target: Target) -> None:
     """Keep the report for later comparison; why that fails is said on standard error."""
+    from rtui.server.analysis.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - as above
     from rtui.server.files import remove_saved_analyses  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.kept_reports import KeptReports, NotKeptError  # noqa: PLC0415 - as above
 
     remove_saved_analyses()
     try:

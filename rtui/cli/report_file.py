@@ -27,7 +27,7 @@ def kept_path(name: str, now_s: float) -> str:
 
     Raises UnreadableReportError, and TargetError.
     """
-    from rtui.server.kept_reports import KeptReports, NotKeptError, split_reference  # noqa: PLC0415 - few names are one
+    from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, split_reference  # noqa: PLC0415 - few names are one
 
     reference = None if Path(name).exists() else split_reference(name)
     if reference is None:

@@ -17,13 +17,13 @@ from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import AnalysisRun, analysis_bill
+from rtui.server.analysis.run import AnalysisRun, analysis_bill
+from rtui.server.analysis.table_import import import_ahead
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.ending_signals import hang_up, heeded, raise_at_once
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.table_import import import_ahead
+from rtui.server.user.ending_signals import hang_up, heeded, raise_at_once
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind

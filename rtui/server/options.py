@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from rtui.analysis.columns import Columns
-from rtui.server.registries import RegistryChoice
 from rtui.server.scan.pace import Pace
+from rtui.server.user.registries import RegistryChoice
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:

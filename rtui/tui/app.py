@@ -19,8 +19,8 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
-from rtui.server.ending_signals import exit_status, hang_up, heeded, raise_at_once
 from rtui.server.options import BrowseOptions
+from rtui.server.user.ending_signals import exit_status, hang_up, heeded, raise_at_once
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.contents import CSS_FILE, all_commands
@@ -43,8 +43,8 @@ from rtui.tui.navigation import Navigation
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.server.browsing.session import BrowsingSession
-    from rtui.server.recent import RecentServers
     from rtui.server.recording.recorder import Recorder
+    from rtui.server.user.known_servers import RecentServers
     from rtui.server.wire.target import Target
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
@@ -300,8 +300,7 @@ class RtuiApp(Navigation):
 
     def action_servers(self) -> None:
         """Choose another server to browse."""
-        from rtui.server.profiles import Profiles  # noqa: PLC0415 - when it is wanted
-        from rtui.server.recent import RecentServers  # noqa: PLC0415
+        from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
         from rtui.tui.connect.places import ServersScreen, known_places, of_report_first  # noqa: PLC0415
 
         def chosen(target: Target | None) -> None:

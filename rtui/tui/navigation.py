@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rtui.analysis.report.document import ServerReport
     from rtui.server.browsing.session import BrowsingSession
     from rtui.server.browsing.status import BrowsingStatus
-    from rtui.server.recent import RecentServers
+    from rtui.server.user.known_servers import RecentServers
     from rtui.tui.analyse.panel import PanelStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.finding import Finding
@@ -272,8 +272,7 @@ class Navigation(TerminalApp):
 
     async def _offer_servers(self, goto: GotoScreen) -> None:
         """Offer profiles and recent servers, whose files are read in a thread."""
-        from rtui.server.profiles import Profiles  # noqa: PLC0415 - when it is wanted
-        from rtui.server.recent import RecentServers  # noqa: PLC0415
+        from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
         from rtui.tui.connect.places import known_places  # noqa: PLC0415
 
         recent = self.recent

@@ -60,8 +60,8 @@ class ReportApp(FileApp):
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the report."""
-        from rtui.server.analysis_session import FixedAnalysis  # noqa: PLC0415 - not for browsing
-        from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+        from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+        from rtui.server.analysis.session import FixedAnalysis  # noqa: PLC0415 - not for browsing
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
 
         report, server = self._report, self._report.head.server
@@ -96,7 +96,7 @@ class SamplesApp(FileApp):
 
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    from rtui.server.recent import RecentServers  # noqa: PLC0415 - not for reports
+    from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415 - not for reports
 
     settings = SettingsFile.opened(settings_path())
     if options.record_file is not None:
@@ -109,8 +109,8 @@ def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) ->
     """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
     from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
     from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
-    from rtui.server.recent import RecentServers  # noqa: PLC0415
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
+    from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415
 
     os.environ[ENVIRONMENT] = "pure"
     recorder = Recorder(path)

@@ -35,7 +35,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rtui.keyspace.store.store import NamespaceStore
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import dialect_of
 from rtui.server.scan.node import ScanNode

@@ -10,7 +10,7 @@ import sys
 
 import pytest
 
-from rtui.server.ending_signals import ENDING
+from rtui.server.user.ending_signals import ENDING
 from tests.servers import CHECKOUT
 
 RUN = "from rtui.cli.main import main; main()"

@@ -26,12 +26,12 @@ from rtui.cli.find import marked, split_target
 from rtui.cli.find_run import Forecast
 from rtui.cli.main import run
 from rtui.keyspace.text.display import display, quoted
-from rtui.server.ending_signals import ENDING
 from rtui.server.options import FindOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.run import KeySearch
+from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
 from rtui.tui.kit.saved_queries import save_query

@@ -14,7 +14,7 @@ from rtui.analysis import humanize
 from rtui.analysis.findings.contents import findings
 from rtui.cli.main import run
 from rtui.registry.rules import Severity
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
 from tests.made_report import estimate_report, made_report, partial_report
 from tests.servers import Server
 

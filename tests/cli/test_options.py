@@ -13,7 +13,6 @@ import pytest
 from click.testing import CliRunner
 
 from rtui.cli.options import ConnectionOptions, connection_options
-from rtui.server import profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Sentinels, Target, Tls
@@ -236,7 +235,7 @@ def test_a_profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "profiles.toml"
     path.write_text('[prod]\nurl = "redis://cache:7000/1"\npassword = "pw"\n')
     path.chmod(0o600)
-    monkeypatch.setattr(profiles, "default_path", lambda: path)
+    monkeypatch.setattr("rtui.server.user.known_servers.default_path", lambda: path)
     environment = {"REDISCLI_AUTH": "env"}
     expected = Target(host="cache", port=7000, db=1, password=Secret("pw"), name="prod")
     assert target_by("--profile", "prod", environment=environment) == expected

@@ -23,12 +23,12 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
-from rtui.server import ending_signals
 from rtui.server.engine import is_built
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
+from rtui.server.user import ending_signals
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target

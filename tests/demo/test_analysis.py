@@ -6,7 +6,7 @@ import pytest
 
 from rtui.analysis.report.document import HotSource, Report
 from rtui.demo.load import demo_server
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from tests.conftest import require

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rtui.analysis.report.document import Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import Target

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from rtui.analysis.report.document import CoverageKind, Node, Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from tests.oracles.analysed import report_on

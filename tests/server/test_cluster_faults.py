@@ -20,9 +20,9 @@ from rtui.server.scan.progress import ScanState
 from tests.cluster_faults import FAULTS, FaultyCluster, faulty_cluster, stable_keys
 from tests.conftest import require
 from tests.examples import examples
+from tests.server.analysis.test_cluster_analysis import analysing
+from tests.server.browsing.test_session import browsing
 from tests.server.targets import eventually
-from tests.server.test_browsing import browsing
-from tests.server.test_cluster_analysis import analysing
 
 KEYS = 8_000
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from rtui.registry.load import read_registry
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.guard.command import find_spec
 from rtui.server.options import AnalysisOptions
@@ -19,9 +19,9 @@ from rtui.server.wire.secret import Secret
 from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
+from tests.server.browsing.test_session import browsing, whole
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, eventually, target_of
-from tests.server.test_browsing import browsing, whole
 from tests.servers import Server
 
 NOT_MONITORED = frozenset(

@@ -14,7 +14,7 @@ from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
 from rtui.cli.report_run import run_analysis
 from rtui.keyspace.store.held_names import HeldNames
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.guard.evidence import PROBE_KEY

@@ -8,7 +8,7 @@ import pytest
 
 from rtui.analysis.facts import Unknown
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.options import AnalysisOptions, BrowseOptions

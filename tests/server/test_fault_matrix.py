@@ -21,7 +21,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.health.sample import Source
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from rtui.analysis.report.document import HotSource, Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.hot.report import READS_COUNT
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE

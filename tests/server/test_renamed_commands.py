@@ -11,7 +11,7 @@ import pytest
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.cluster import ClusterWatch
 from rtui.server.engine import ENVIRONMENT
@@ -31,9 +31,9 @@ from tests.conftest import require
 from tests.monitor import Recorder
 from tests.proxy import DelayProxy
 from tests.server import every_type
+from tests.server.analysis.test_cluster_analysis import report_of
 from tests.server.scanned import numbered
 from tests.server.targets import connected, eventually, target_of
-from tests.server.test_cluster_analysis import report_of
 from tests.servers import Server, binaries, running
 
 RENAMED = {

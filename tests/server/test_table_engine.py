@@ -17,7 +17,7 @@ from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.engine.counters import new_counters
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

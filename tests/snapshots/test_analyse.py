@@ -11,8 +11,8 @@ from textual.pilot import Pilot
 
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
+from rtui.server.analysis.session import AnalysisStatus
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.analyse.screen import AnalyseScreen

@@ -13,7 +13,7 @@ from tests.tui.fixed_session import FixedSession
 @pytest.fixture(autouse=True)
 def nobody(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nobody's profiles and recent servers."""
-    monkeypatch.setattr("rtui.server.profiles.default_path", lambda: tmp_path / "profiles.toml")
+    monkeypatch.setattr("rtui.server.user.known_servers.default_path", lambda: tmp_path / "profiles.toml")
     monkeypatch.setattr("platformdirs.user_state_path", lambda *_names, **_options: tmp_path)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.screen import AnalyseScreen
@@ -52,7 +52,7 @@ def known(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     path.parent.mkdir()
     path.write_text(PROFILES, encoding="utf-8")
     path.chmod(0o600)
-    monkeypatch.setattr("rtui.server.profiles.default_path", lambda: path)
+    monkeypatch.setattr("rtui.server.user.known_servers.default_path", lambda: path)
     monkeypatch.setattr("platformdirs.user_state_path", lambda *_names, **_options: tmp_path)
 
 

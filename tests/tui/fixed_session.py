@@ -19,7 +19,7 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Segment
 from rtui.registry.registry import Registry
-from rtui.server.analysis_session import Analysed, AnalysisSource, FixedAnalysis
+from rtui.server.analysis.session import Analysed, AnalysisSource, FixedAnalysis
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.facts.keys import KeyQuestions

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.report.document import Coverage, CoverageKind
-from rtui.server.ending_signals import ENDING
-from rtui.server.kept_reports import all_kept
+from rtui.server.analysis.kept_reports import all_kept
+from rtui.server.user.ending_signals import ENDING
 from tests.servers import Server
 from tests.window import SilentError, Window, window
 
@@ -26,8 +26,8 @@ MANY = 150_000
 BROWSE = """
 import fcntl, termios
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-import rtui.server.analysis_session
-rtui.server.analysis_session.ASK_FROM_S = 0.0
+import rtui.server.analysis.session
+rtui.server.analysis.session.ASK_FROM_S = 0.0
 from rtui.cli.main import main
 main()
 """
@@ -126,7 +126,7 @@ def test_a_signal_while_it_connects_leaves_the_terminal_as_before() -> None:
 PAGED = """
 import os, signal, sys
 from pathlib import Path
-from rtui.server.ending_signals import raise_at_once
+from rtui.server.user.ending_signals import raise_at_once
 from rtui.tui.browse.value_files import run_pager
 raise_at_once(signal.SIGINT, signal.SIGQUIT)
 print(run_pager(Path("file"), {**os.environ, "PAGER": sys.argv[1]}))

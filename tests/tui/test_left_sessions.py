@@ -10,8 +10,8 @@ import pytest
 
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
-from rtui.server.recent import RecentServers
 from rtui.server.scan.progress import ScanState
+from rtui.server.user.known_servers import RecentServers
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect.leaving import LeaveScreen
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def asks_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have an analysis that has just begun count as one that has run for long."""
-    monkeypatch.setattr("rtui.server.analysis_session.ASK_FROM_S", 0.0)
+    monkeypatch.setattr("rtui.server.analysis.session.ASK_FROM_S", 0.0)
 
 
 @asynccontextmanager
@@ -133,9 +133,9 @@ async def test_a_session_of_the_same_server_waits(valkey: Server, redis70: Serve
 async def test_ending_it_keeps_a_partial_report(
     valkey: Server, redis70: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.analysis_run.FIRST_REPORT_S", 0.01)
-    monkeypatch.setattr("rtui.server.analysis_run.REPORT_EVERY_S", 0.01)
-    monkeypatch.setattr("rtui.server.analysis_run.REPORT_SHARE", 1.0)
+    monkeypatch.setattr("rtui.server.analysis.run.FIRST_REPORT_S", 0.01)
+    monkeypatch.setattr("rtui.server.analysis.run.REPORT_EVERY_S", 0.01)
+    monkeypatch.setattr("rtui.server.analysis.run.REPORT_SHARE", 1.0)
     async with amid_an_analysis(valkey, tmp_path) as (visitor, session):
         session.analysis.control.unsuspend()
         await visitor.until(lambda: seen_keys(session), "figures")

@@ -10,7 +10,7 @@ import pytest
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import FORMS, write_text
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.deployment.stamp import Outdated
 from rtui.server.options import AnalysisOptions
@@ -20,9 +20,9 @@ from rtui.server.wire.identity import parse_identity
 from rtui.tui.analyse import screen_lines
 from rtui.tui.kit.status_lines import status_line, title_line
 from rtui.tui.kit.styled_text import Line
+from tests.server.browsing.test_session import browsing, whole
 from tests.server.scanned import numbered, plant
 from tests.server.targets import connected, target_of
-from tests.server.test_browsing import browsing, whole
 from tests.servers import Server
 from tests.tui.analyse.fixed_analysis import RUNNING as ANALYSED
 from tests.tui.fixed_session import COMPLETE

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.analysis.session import AnalysisStatus
 from rtui.server.scan.progress import ScanState
 from rtui.tui.kit.choice import QuitScreen
 from tests.made_report import made_report

@@ -17,8 +17,8 @@ import pytest
 from msgspec import structs
 
 from rtui.keyspace.slots import key_slot
+from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.facts.preview.page import Meaning
-from rtui.server.kept_reports import KeptReports
 from rtui.server.search.search import Stage
 from rtui.server.wire.target import parse_target
 from rtui.tui.analyse.screen import AnalyseScreen

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact
     from rtui.analysis.report.document import Report
-    from rtui.server.analysis_session import Analysed, AnalysisSession
-    from rtui.server.command_log_file import CommandLogFile
+    from rtui.server.analysis.session import Analysed, AnalysisSession
     from rtui.server.search.columns import KeyWeights
     from rtui.server.search.search import Search
+    from rtui.server.user.log_file import CommandLogFile
 
 
 NEARLY_SAME: Final = 0.01
@@ -76,7 +76,7 @@ class BrowsingSession:
         self.log = self.deployment.log
         self._log_file: CommandLogFile | None = None
         if options.log_file is not None:
-            from rtui.server.command_log_file import CommandLogFile  # noqa: PLC0415 - few want it
+            from rtui.server.user.log_file import CommandLogFile  # noqa: PLC0415 - few want it
 
             self._log_file = CommandLogFile(self.log, options.log_file)
         self.keys = KeyQuestions(self.deployment, clock)
@@ -180,8 +180,8 @@ class BrowsingSession:
     def analysis(self) -> AnalysisSession:
         """What the keyspace holds, once it is asked for; the scan is suspended while every key is asked."""
         if self._analysis is None:
-            from rtui.server.analysis_session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
-            from rtui.server.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+            from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - likewise
+            from rtui.server.analysis.session import AnalysisSession  # noqa: PLC0415 - when it is wanted, with all that adds up
 
             def options() -> AnalysisOptions:
                 passes, given = self.passes, self._options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from rtui.server.analysis_run import ESTIMATE_KEYS
+from rtui.server.analysis.run import ESTIMATE_KEYS
 from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.expiry_panel import ExpiryPanel
 from rtui.tui.analyse.findings_panel import FindingsPanel

@@ -21,9 +21,9 @@ from rtui.analysis.report.tables.changes import total_change
 from rtui.analysis.report.tables.contents import coverage_text
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Unit, change_text
 from rtui.keyspace.text.display import SafeText, display
-from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
+from rtui.server.analysis.kept_reports import KeptReport, KeptReports, read_kept
+from rtui.server.analysis.session import AnalysisSource, AnalysisStatus
 from rtui.server.hot.report import HOT_EVERY_S
-from rtui.server.kept_reports import KeptReport, KeptReports, read_kept
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
 from rtui.tui.analyse.findings_panel import FindingsPanel

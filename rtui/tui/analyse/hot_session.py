@@ -16,7 +16,7 @@ from textual.screen import Screen
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_session import AnalysisSource, AnalysisStatus
+from rtui.server.analysis.session import AnalysisSource, AnalysisStatus
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.wire.connection import Online

@@ -14,7 +14,7 @@ from textual.dom import DOMNode
 from rtui.analysis.humanize import keys
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_session import AnalysisSource
+from rtui.server.analysis.session import AnalysisSource
 from rtui.server.guard.evidence import Consent
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl

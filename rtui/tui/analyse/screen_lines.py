@@ -14,8 +14,8 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, NodeKind, R
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_run import ESTIMATE_KEYS
-from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.analysis.run import ESTIMATE_KEYS
+from rtui.server.analysis.session import AnalysisStatus
 from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost

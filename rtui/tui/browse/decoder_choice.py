@@ -22,7 +22,7 @@ from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.identifiers import Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.segments import Separators
-from rtui.server.redis_cli_commands import key_as_text
+from rtui.server.user.copying import key_as_text
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.choice import ListScreen

@@ -17,7 +17,7 @@ from rtui.keyspace import types
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.server.facts.preview.page import Meaning, Preview, StringWindow
 from rtui.server.facts.preview.vectors import VECTOR
-from rtui.server.redis_cli_commands import command_line, key_as_text
+from rtui.server.user.copying import command_line, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.browse.document import Document, branch_text
 from rtui.tui.browse.preview_lines import cell_text

@@ -23,9 +23,9 @@ from typing import Final
 from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText, is_usual
-from rtui.server.ending_signals import keys_for_others
 from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
 from rtui.server.files import create_part_file
+from rtui.server.user.ending_signals import keys_for_others
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.layout import TERMINAL, value_pieces

@@ -12,7 +12,7 @@ from rtui.tui.kit.choice import AnswerScreen
 from rtui.tui.kit.styled_text import literal
 
 if TYPE_CHECKING:
-    from rtui.server.analysis_session import AnalysisStatus
+    from rtui.server.analysis.session import AnalysisStatus
 
 
 class Answer(Enum):

@@ -13,8 +13,7 @@ from textual.widgets import OptionList
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.profiles import Profiles
-from rtui.server.recent import RecentServers
+from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target, parse_target
 from rtui.tui.kit.choice import AnswerScreen, ListScreen

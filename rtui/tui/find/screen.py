@@ -20,10 +20,10 @@ from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.redis_cli_commands import key_as_text
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
+from rtui.server.user.copying import key_as_text
 from rtui.tui.find import find_lines
 from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table

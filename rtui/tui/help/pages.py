@@ -242,7 +242,7 @@ _BACK: Final = (
 
 
 def _servers() -> Iterator[Entry]:
-    from rtui.server.profiles import default_path  # noqa: PLC0415 - when it is wanted
+    from rtui.server.user.known_servers import default_path  # noqa: PLC0415 - when it is wanted
     from rtui.tui.kit.layout import display_text  # noqa: PLC0415
 
     yield Entry(literal(

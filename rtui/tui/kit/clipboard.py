@@ -16,7 +16,7 @@ from textual.worker import Worker
 from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli_commands import copied_commands, key_as_text
+from rtui.server.user.copying import copied_commands, key_as_text
 from rtui.server.wire.target import Target
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard_ways import NOTHING_SAID, Delivery, deliver

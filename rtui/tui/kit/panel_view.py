@@ -13,7 +13,7 @@ from textual.widget import Widget
 from rtui.analysis.report.tables.table import Subject, label
 from rtui.keyspace.text.display import SafeText, quoted
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.server.redis_cli_commands import key_as_text
+from rtui.server.user.copying import key_as_text
 from rtui.tui.kit.bars import TabBar
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.layout import MARGIN, display_text, prose, tab_line

@@ -13,7 +13,7 @@ from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.guard.command import unpack_requests
-from rtui.server.redis_cli_commands import sent_line
+from rtui.server.user.copying import sent_line
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput

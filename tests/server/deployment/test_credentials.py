@@ -24,7 +24,7 @@ from redis.credentials import StreamingCredentialProvider
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment import credentials
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login

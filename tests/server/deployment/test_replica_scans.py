@@ -13,7 +13,7 @@ import pytest
 from rtui.analysis.report.document import CoverageKind
 from rtui.cli.main import run
 from rtui.keyspace.slots import key_slot
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment, ServerNode
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.facts.first_answers import REPLICA_NOTE
@@ -27,11 +27,11 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from tests.clusters import Member, TestCluster
 from tests.proxy import DelayProxy
+from tests.server.browsing.test_session import browsing, whole
 from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import KEYS, KINDS, Counted, asked_for, busiest, delivered, fill, interrupted
 from tests.server.scanned import numbered, plant
 from tests.server.targets import eventually, target_of
-from tests.server.test_browsing import browsing, whole
 from tests.servers import Server, binaries, running
 
 VERSIONS = ["redis-7.0", "redis-8.10", "valkey-9.1"]

@@ -20,9 +20,9 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, Fa
 from rtui.server.wire.identity import ServerIdentity, parse_identity
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster
+from tests.server.browsing.test_session import browsing, whole
 from tests.server.deployment.test_nodes import KEYS, deployed
 from tests.server.targets import eventually, target_of
-from tests.server.test_browsing import browsing, whole
 from tests.servers import Server, free_port
 
 ONE_VERSION = pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import pytest
 
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.connect import connection_to
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.options import AnalysisOptions

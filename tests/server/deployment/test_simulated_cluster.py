@@ -13,7 +13,7 @@ import pytest
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.slots import SLOTS, key_slot
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.deployment.scanned import ScannedCluster
 from rtui.server.options import AnalysisOptions

@@ -19,8 +19,8 @@ from pathlib import Path
 from random import Random, SystemRandom
 from typing import Final
 
-from rtui.server import analysis_run
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis import run as analysis_run
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name

@@ -18,7 +18,7 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import ParameterValue, RuleLevels
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.health.probe import HealthProbe
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

@@ -10,8 +10,8 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.health.panel import Panel, State
 from tests.fakes.base import FakeKey, FakeServer
 from tests.fakes.servers import ALL
+from tests.server.browsing.test_session import browsing
 from tests.server.targets import eventually
-from tests.server.test_browsing import browsing
 
 KEYS = {b"shop:product:%d" % at: FakeKey() for at in range(20)}
 

@@ -16,8 +16,8 @@ from rtui.server.wire.command_log import Purpose
 from rtui.server.wire.secret import Secret
 from tests.clusters import TestCluster
 from tests.proxy import DelayProxy
+from tests.server.browsing.test_session import browsing
 from tests.server.targets import eventually, target_of
-from tests.server.test_browsing import browsing
 from tests.servers import Server, running
 
 

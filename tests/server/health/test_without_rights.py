@@ -12,10 +12,10 @@ from rtui.analysis.health.sample import Source
 from rtui.server.guard.acl import acl_line, parse_release
 from rtui.server.guard.spec import CommandGroup
 from rtui.tui.server.panels import NODES, OVERVIEW, PANELS, content_of
+from tests.server.browsing.test_session import browsing
 from tests.server.health.driven import Looking, looking
 from tests.server.raw_commands import raw
 from tests.server.targets import eventually, target_of
-from tests.server.test_browsing import browsing
 from tests.server.test_denied import POOR, let_in
 from tests.servers import Server
 

@@ -14,7 +14,7 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, HotSource, 
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.keys import of_sample
 from rtui.keyspace.types import HASH, LIST, SET, SHORT_LENGTH, STRING, TYPES, ZSET
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.inspection.plan import LEFT_OUT
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

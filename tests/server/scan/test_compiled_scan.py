@@ -18,7 +18,7 @@ import pytest
 from rtui.analysis.columns import Asked, Columns
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace

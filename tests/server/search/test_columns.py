@@ -13,7 +13,7 @@ from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace

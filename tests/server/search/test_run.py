@@ -22,7 +22,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.inspection.key_rights import MOST_TOUCHED
 from rtui.server.options import AnalysisOptions, FindOptions

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtui.server import guard
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection, why_lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError

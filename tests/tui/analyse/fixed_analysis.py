@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from rtui.analysis.columns import Columns
 from rtui.analysis.report.document import Report, ServerReport
-from rtui.server.analysis_session import AnalysisStatus
-from rtui.server.analysis_session import FixedAnalysis as AnalysisFromFile
+from rtui.server.analysis.kept_reports import KeptReports
+from rtui.server.analysis.session import AnalysisStatus
+from rtui.server.analysis.session import FixedAnalysis as AnalysisFromFile
 from rtui.server.guard.evidence import Consent
-from rtui.server.kept_reports import KeptReports
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl

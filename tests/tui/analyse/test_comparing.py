@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from rtui.analysis.report.document import Node, Report
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import ChoiceScreen

@@ -17,7 +17,7 @@ from rtui.analysis.findings.finding import Found
 from rtui.analysis.findings.table import COLUMNS, findings_table
 from rtui.analysis.report.document import Report
 from rtui.registry.rules import RULES, RuleLevels, Severity
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
 from rtui.tui.analyse.latest_findings import LatestFindings

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.kept_reports import KeptReports
+from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.scan.progress import Cost, ScanState
 from rtui.tui.analyse import comparing
 from rtui.tui.analyse.comparing import FLASH_S, LEAST_S, WATCH_SHARE, PanelWatch

@@ -40,7 +40,7 @@ def toured(
 ) -> AnalysisTour:
     """Take a tour in which the keyspace is large enough for a sample."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rtui.server.analysis_session.ESTIMATE_KEYS", 60)
+        patch.setattr("rtui.server.analysis.session.ESTIMATE_KEYS", 60)
         return asyncio.run(analysis_tour(server, folder, what=what, user=user, consents=consents))
 
 

@@ -11,7 +11,7 @@ from textual.geometry import Size
 
 from rtui.analysis.columns import ALL_COLUMNS, parse_columns
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
-from rtui.server.analysis_session import AnalysisStatus
+from rtui.server.analysis.session import AnalysisStatus
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import PanelTable

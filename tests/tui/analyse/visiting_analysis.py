@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rtui.analysis.report.document import Report
-from rtui.server.analysis_session import AnalysisSession
+from rtui.server.analysis.session import AnalysisSession
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.commands import PANELS

@@ -9,8 +9,7 @@ import pytest
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
-from rtui.server.profiles import Profiles
-from rtui.server.recent import RecentServers
+from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect.places import Place, ServersScreen, databases_text, known_places, of_report_first

@@ -11,7 +11,7 @@ import pytest
 
 from rtui.analysis.query.parsing import parse
 from rtui.keyspace.slots import key_slot
-from rtui.server.analysis_session import AnalysisSession
+from rtui.server.analysis.session import AnalysisSession
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.pace import Pace
@@ -105,7 +105,7 @@ async def test_rows_are_those_before_until_the_same_was_asked_again(valkey: Serv
 
 
 async def test_a_sample_keeps_no_rows(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.analysis_session.ESTIMATE_KEYS", 200)
+    monkeypatch.setattr("rtui.server.analysis.session.ESTIMATE_KEYS", 200)
     async with analysed(valkey, tmp_path) as session:
         session.analysis.begin(estimate=True)
         await ended(session.analysis)

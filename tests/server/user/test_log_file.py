@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rtui.server import guard
-from rtui.server.command_log_file import CommandLogFile
+from rtui.server.user.log_file import CommandLogFile
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
 from rtui.server.wire.secret import Secret
 
@@ -97,7 +97,7 @@ def test_a_full_disk_is_said_and_the_log_goes_on() -> None:
 
 
 def test_what_a_file_does_not_take_is_left_out_and_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.server.command_log_file.MOST_WAITING_BYTES", 100_000)
+    monkeypatch.setattr("rtui.server.user.log_file.MOST_WAITING_BYTES", 100_000)
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
@@ -122,7 +122,7 @@ def test_what_a_file_does_not_take_is_left_out_and_counted(tmp_path: Path, monke
 CRASH = """
 import sys
 from pathlib import Path
-from tests.server.test_command_log_file import CommandLog, CommandLogFile, Purpose, exchange, guard
+from tests.server.user.test_log_file import CommandLog, CommandLogFile, Purpose, exchange, guard
 log = CommandLog()
 file = CommandLogFile(log, Path(sys.argv[1]))
 lane = log.open_lane("interactive")

@@ -15,14 +15,14 @@ from rtui.analysis.columns import Columns
 from rtui.analysis.humanize import counted, duration, share
 from rtui.analysis.report.document import CoverageKind, Report, ServerReport
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.server.analysis_run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
+from rtui.server.analysis.kept_reports import KeptReports, NotKeptError
+from rtui.server.analysis.run import ESTIMATE_KEYS, AnalysisRun, analysis_bill
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.deployment.stamp import Outdated, ServerStamp, stamp_now
 from rtui.server.files import reason_of
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import reports_hot_keys, start_session, too_old
 from rtui.server.inspection.report_head import WHOLE_CLUSTER, server_report
-from rtui.server.kept_reports import KeptReports, NotKeptError
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState

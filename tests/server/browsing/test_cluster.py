@@ -31,10 +31,10 @@ from tests.clusters import TestCluster, cluster_of
 from tests.conftest import require
 from tests.keyspace.naive import find
 from tests.monitor import Recorder
+from tests.server.browsing.test_session import browsing, until, whole
 from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import disturb, fill
 from tests.server.targets import eventually, target_of
-from tests.server.test_browsing import browsing, until, whole
 
 KEYS = [b"shop:user:%d" % number for number in range(3_000)]
 

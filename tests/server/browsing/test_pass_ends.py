@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.columns import EVERYTHING
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import CoverageKind
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.passes import KeyspacePass
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions

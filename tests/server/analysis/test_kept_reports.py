@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.server import kept_reports
-from rtui.server.analysis_session import LEFT, AnalysisSession
-from rtui.server.kept_reports import KeptReports, NotKeptError, all_kept, read_kept, split_reference, thinned
+from rtui.server.analysis import kept_reports
+from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, all_kept, read_kept, split_reference, thinned
+from rtui.server.analysis.session import LEFT, AnalysisSession
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection
 from tests.made_report import made_report
@@ -178,7 +178,7 @@ async def test_each_analysis_is_kept(server: Server, tmp_path: Path) -> None:
 async def test_what_a_long_analysis_has_found_is_kept_when_it_is_left(
     valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.server.analysis_session.ASK_FROM_S", 0.0)
+    monkeypatch.setattr("rtui.server.analysis.session.ASK_FROM_S", 0.0)
     plant(valkey, numbered(150_000))
     connection = Connection(target_of(valkey))
     await connection.open()

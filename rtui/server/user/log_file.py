@@ -21,7 +21,7 @@ import msgspec
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
 from rtui.server.guard.command import unpack_requests
-from rtui.server.redis_cli_commands import prompt_line
+from rtui.server.user.copying import prompt_line
 from rtui.server.wire.command_log import CommandLog, LogEntry, Outcome
 
 MOST_WAITING_BYTES: Final = 4 << 20

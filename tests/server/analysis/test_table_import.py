@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from rtui.server.table_import import MOST_THREADS, NOT_THIS_PROCESSOR
+from rtui.server.analysis.table_import import MOST_THREADS, NOT_THIS_PROCESSOR
 from tests.servers import Server
 
 OLD_PROCESSOR = """

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.node import ScanNode

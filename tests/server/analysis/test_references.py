@@ -14,8 +14,8 @@ from rtui.analysis.report.members import CheckedReference, ReferenceChecks
 from rtui.cli.main import run
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
+from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.reference_check import ReferenceCheck, ReferenceOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.target import ReplicaPolicy
 from tests.clusters import TestCluster

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.registry.find import SHIPPED
 from rtui.server.guard.names import CommandNames
-from rtui.server.profiles import Profiles
+from rtui.server.user.known_servers import Profiles
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Sentinels, Target, Tls

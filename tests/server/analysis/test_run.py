@@ -14,8 +14,8 @@ from rtui.analysis.report.document import ColumnState, CoverageKind, HotReport, 
 from rtui.keyspace.slices import Slicer
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import PatternError
-from rtui.server.analysis_pass import SLOT_BY_SLOT
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.key_pass import SLOT_BY_SLOT
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.hot.report import hot_report
 from rtui.server.inspection.report_head import SAMPLED_NOTE
 from rtui.server.options import AnalysisOptions
@@ -107,8 +107,8 @@ async def test_the_biggest_keys_are_complete_whenever_the_last_report_before_was
 ) -> None:
     """Also those that came while that report was added up."""
     for name in ("FIRST_REPORT_S", "REPORT_EVERY_S"):
-        monkeypatch.setattr(f"rtui.server.analysis_run.{name}", 0.0)
-    monkeypatch.setattr("rtui.server.analysis_run.REPORT_SHARE", 1e9)
+        monkeypatch.setattr(f"rtui.server.analysis.run.{name}", 0.0)
+    monkeypatch.setattr("rtui.server.analysis.run.REPORT_SHARE", 1e9)
     monkeypatch.setattr("rtui.analysis.aggregate.aggregates.Slicer", partial(Slicer, slice_s=0.0))
     random = Random(3)
     names = [b"namespace-%d:%b" % (index % 500, name) for index, name in enumerate(numbered(MANY))]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtui.keyspace.text.display import display_text
-from rtui.server.recent import KEPT, RecentServers
+from rtui.server.user.known_servers import KEPT, RecentServers
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Sentinels, Target, Tls, parse_target
 from rtui.server.wire.ways import AddressMap, Way

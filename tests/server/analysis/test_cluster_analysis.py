@@ -17,8 +17,8 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.keyspace.slots import SLOTS, each_slot, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.load import read_registry
-from rtui.server.analysis_pass import SLOT_BY_SLOT
-from rtui.server.analysis_run import AnalysisRun
+from rtui.server.analysis.key_pass import SLOT_BY_SLOT
+from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -277,7 +277,7 @@ async def test_a_part_of_the_keys_says_which_slots_are_listed(
     cluster: TestCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in (("FIRST_REPORT_S", 0.02), ("REPORT_EVERY_S", 0.02), ("REPORT_SHARE", 1.0)):
-        monkeypatch.setattr(f"rtui.server.analysis_run.{name}", value)
+        monkeypatch.setattr(f"rtui.server.analysis.run.{name}", value)
     names = [b"key:%d" % number for number in range(90_000)]  # of each node more than may be out of order, twice
     cluster.fill(names)
     held = Counter(map(key_slot, names))

@@ -16,7 +16,8 @@ from msgspec import structs
 from rtui.analysis.columns import columns_for
 from rtui.analysis.report.document import ColumnState, Report
 from rtui.keyspace.text.display import SafeText
-from rtui.server.analysis_pass import AnalysisPass, in_slices
+from rtui.server.analysis.key_pass import AnalysisPass, in_slices
+from rtui.server.analysis.table_import import import_counting
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.hot.report import HotKeyReporter
 from rtui.server.inspection.cluster_report import cluster_report, covered
@@ -28,7 +29,6 @@ from rtui.server.scan.page import ScanFilter
 from rtui.server.scan.progress import Cost, Progress, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.table_import import import_counting
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
