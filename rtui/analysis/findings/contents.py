@@ -44,7 +44,7 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
     Finder(keys.BIG, keys.big_keys, keys.sizes_unknown),
     Finder(names.SKEW, names.skewed_tags, names.shares_unknown),
     Finder(names.CROSS, names.scattered, applies=names.is_cluster),
-    Finder(names.JAVA, names.java_names, applies=names.has_java_names),
+    Finder(names.JAVA, names.java_names, applies=lambda basis: bool(names.java_namespaces(basis))),
     Finder(
         keys.GROWING,
         keys.growing_queues,

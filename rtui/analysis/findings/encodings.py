@@ -27,14 +27,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import groupby
 from math import ceil, log2
 from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
-from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, of_namespace
+from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.keys import total
 from rtui.analysis.findings.places import below, is_one_pattern, label, type_line
 from rtui.analysis.query.behind import Behind
@@ -126,7 +125,7 @@ def string_lengths_unknown(basis: Basis) -> str:
     return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
 
 
-def strings_as_hash(basis: Basis) -> Iterator[Draft]:
+def strings_as_hash(basis: Basis) -> Iterator[Finding]:
     """Find identifiers, such as `user:{id}:`, below which there are several small strings.
 
     Told is the memory that hashes would save at least. Nothing is told where a figure is missing that it rests on:
@@ -145,7 +144,7 @@ def strings_as_hash(basis: Basis) -> Iterator[Draft]:
         for _, alike in groupby(fields, key=_life):
             found = _saving(basis, node, list(alike), has_small_entries=has_small)
             if found is not None and found.saved >= least:
-                yield Draft(found.keys, found.memory, partial(_as_hash, basis, path, found))
+                yield _as_hash(basis, path, found)
 
 
 def has_small_entries(server: ServerReport) -> bool | None:
@@ -224,7 +223,7 @@ def _as_hash(basis: Basis, path: Sequence[Node], found: _Saving) -> Finding:
     )
 
 
-def tiny_strings(basis: Basis) -> Iterator[Draft]:
+def tiny_strings(basis: Basis) -> Iterator[Finding]:
     """Find patterns of strings, most of which expire, with tiny ones among large ones that live long."""
     left_ms, fewest = basis.number(NULL, "left"), basis.number(NULL, "keys")
     first = tiny_border(left_ms)
@@ -242,11 +241,7 @@ def tiny_strings(basis: Basis) -> Iterator[Draft]:
         long = found.tiny_ttl[0] + sum(found.tiny_ttl[first + 2 :])
         keys = _extrapolated(long, found, stats)
         if long and plain(keys) >= fewest:
-            yield Draft(
-                Amount(keys, at_least=is_later or basis.cells.is_partial),
-                None,
-                partial(_tiny, basis, path, keys, others, is_bound=is_later or basis.cells.is_partial),
-            )
+            yield _tiny(basis, path, keys, others, is_bound=is_later or basis.cells.is_partial)
 
 
 def tiny_border(left_ms: float) -> int | None:
@@ -331,7 +326,7 @@ def lengths_unknown(basis: Basis) -> str:
     return why or (f"the report does not have lengths of type {', '.join(names)}" if names else "")
 
 
-def lengths_over(basis: Basis) -> Iterator[Draft]:
+def lengths_over(basis: Basis) -> Iterator[Finding]:
     """Find the types of which many keys have little more elements than the compact encoding may have.
 
     Counted are lengths that are certainly over the limit. A type of which no key in the sample has the large encoding
@@ -349,7 +344,7 @@ def lengths_over(basis: Basis) -> Iterator[Draft]:
         if plain(found) >= fewest:
             is_bound = not isinstance(found, Estimate)
             keys = Amount(found, at_least=is_bound)
-            yield Draft(keys, None, partial(_over, basis, one, keys, LENGTH_EDGES[last], _share(one.name, asked)))
+            yield _over(basis, one, keys, LENGTH_EDGES[last], _share(one.name, asked))
 
 
 def _limits(basis: Basis, one: TypeReport) -> tuple[int, int]:

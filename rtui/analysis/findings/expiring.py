@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
+from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
 from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line, such_as
 from rtui.analysis.query.behind import cliff_keys, expiring, without_ttl
 from rtui.analysis.report.document import Node, NodeKind
@@ -26,7 +26,7 @@ LOCK_LONG: Final = "lock-long"
 _WORD: Final = re.compile(rb"[A-Z]?[a-z]+|[A-Z]+")
 
 
-def cliffs(basis: Basis) -> Iterator[Draft]:
+def cliffs(basis: Basis) -> Iterator[Finding]:
     """Find the stretches of time in which a large share of a namespace expires.
 
     Of a namespace and one in it with the same cliff, the inner one is told.
@@ -40,9 +40,9 @@ def cliffs(basis: Basis) -> Iterator[Draft]:
     ]
     for one in found:
         if not any(_is_same_within(inner, one) for inner in found):
-            count = amount(basis.cells.amount(one.keys)) or Amount(0)
+            count = basis.keys(one.keys)
             memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
-            yield Draft(count, memory, partial(_cliff, basis, one, count, memory))
+            yield _cliff(basis, one, count, memory)
 
 
 def _is_same_within(inner: Cliff, outer: Cliff) -> bool:
@@ -85,7 +85,7 @@ def _times(one: Cliff, made_at_s: float) -> str:
     return f"{start}–{end}" if len(end) == len("00:00") else f"{start} – {end}"
 
 
-def mixed(basis: Basis) -> Iterator[Draft]:
+def mixed(basis: Basis) -> Iterator[Finding]:
     """Find patterns whose keys expire but for some.
 
     Only single patterns are looked at: that settings stay and sessions beside them expire is as it should be.
@@ -100,40 +100,30 @@ def mixed(basis: Basis) -> Iterator[Draft]:
             continue
         lasting, memory = map(amount, basis.cells.lasting(stats))
         if lasting is not None:
-            yield Draft(lasting, memory, partial(_forgotten, basis, path, lasting, memory))
+            portion = humanize.written(stats.no_ttl_share, humanize.share)
+            title = f"{lasting.keys()} of {label(path)} never expire ({portion}); all others do"
+            yield of_namespace(basis, MIXED, path, title=title, keys=lasting, memory=memory, narrowed=without_ttl)
 
 
-def _forgotten(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None) -> Finding:
-    portion = humanize.written(path[-1].stats.no_ttl_share or 0, humanize.share)
-    title = f"{keys.keys()} of {label(path)} never expire ({portion}); all others do"
-    return of_namespace(basis, MIXED, path, title=title, keys=keys, memory=memory, narrowed=without_ttl)
-
-
-def locks_without_ttl(basis: Basis) -> Iterator[Draft]:
+def locks_without_ttl(basis: Basis) -> Iterator[Finding]:
     """Find namespaces of locks with keys that never expire."""
     for path in _locks(basis):
         lasting, memory = map(amount, basis.cells.lasting(path[-1].stats))
         if lasting is not None and least(lasting.figure) > 0:
-            yield Draft(lasting, memory, partial(_endless_locks, basis, path, lasting, memory))
+            has = "has" if lasting.figure == 1 else "have"
+            yield of_namespace(
+                basis,
+                LOCK_WITHOUT_TTL,
+                path,
+                title=f"{lasting.keys('lock')} of {label(path)} {has} no TTL",
+                keys=lasting,
+                memory=memory,
+                narrowed=without_ttl,
+                evidence=list(such_as(path, lambda node: node.stats.no_ttl_keys == node.stats.keys)),
+            )
 
 
-def _endless_locks(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None) -> Finding:
-    has = "has" if keys.figure == 1 else "have"
-    title = f"{keys.keys('lock')} of {label(path)} {has} no TTL"
-    evidence = list(such_as(path, lambda node: node.stats.no_ttl_keys == node.stats.keys))
-    return of_namespace(
-        basis,
-        LOCK_WITHOUT_TTL,
-        path,
-        title=title,
-        keys=keys,
-        memory=memory,
-        narrowed=without_ttl,
-        evidence=evidence,
-    )
-
-
-def long_locks(basis: Basis) -> Iterator[Draft]:
+def long_locks(basis: Basis) -> Iterator[Finding]:
     """Find namespaces of locks with keys that live longer than a lock should."""
     longest_s = basis.number(LOCK_LONG, "longest") / 1000
     first = next((at for at, edge_s in enumerate(TTL_EDGES_S) if edge_s >= longest_s), None)
@@ -147,7 +137,7 @@ def long_locks(basis: Basis) -> Iterator[Draft]:
             continue
         known = plain(stats.no_ttl_keys or 0) + sum(map(plain, stats.ttl))
         keys = Amount(long, at_least=basis.may_lack or is_later or known < plain(stats.keys))
-        yield Draft(keys, None, partial(_long_locks, basis, path, keys, longest_s, first))
+        yield _long_locks(basis, path, keys, longest_s, first)
 
 
 def long_unknown(basis: Basis) -> str:

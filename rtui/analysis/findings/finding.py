@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import nsmallest
-from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 from msgspec import Struct
 
@@ -17,7 +17,7 @@ from rtui.analysis.findings.places import example_keys, glob_of, label, scan_lin
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.behind import Behind, keys_of
 from rtui.analysis.report.document import ColumnState, Node, Report
-from rtui.analysis.report.members import Figure, ReferenceChecks
+from rtui.analysis.report.members import EntryReport, Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells
 from rtui.analysis.report.tables.table import AtLeast, Cell, cell_reason
 from rtui.keyspace.text.display import SafeText
@@ -213,14 +213,6 @@ _UNKNOWN: Final = {
 """The states of columns of which nothing is known, in words."""
 
 
-class Draft(NamedTuple):
-    """A finding that is made when it is among the most costly of its rule."""
-
-    keys: Amount
-    memory: Amount | None
-    make: Callable[[], Finding]
-
-
 @dataclass(frozen=True)
 class Basis:
     """What rules go by."""
@@ -241,6 +233,16 @@ class Basis:
     def may_lack(self) -> bool:
         """Whether there may be more keys of a sort than the report has."""
         return self.cells.is_partial or self.cells.is_estimate
+
+    @property
+    def entries(self) -> Sequence[EntryReport]:
+        """The registered patterns; none where the report was made without a registry."""
+        registry = self.report.summary.registry
+        return () if registry is None else registry.entries
+
+    def keys(self, figure: Figure) -> Amount:
+        """Return a number of keys, at least so many where the report is partial."""
+        return amount(self.cells.amount(figure)) or Amount(0)
 
     @property
     def is_of_replicas(self) -> bool:
@@ -357,7 +359,7 @@ class Finder(Generic[B]):
     """Looks for what breaks one rule."""
 
     rule: str
-    look: Callable[[B], Iterable[Draft | Finding]]
+    look: Callable[[B], Iterable[Finding]]
     doubt: Callable[[B], str] = lambda _basis: ""
     """Why the rule can't be judged, or not in full, without a full stop; empty where it can."""
     applies: Callable[[B], bool] = lambda _basis: True
@@ -392,15 +394,15 @@ def judge(
             unjudged.append(Unjudged(finder.rule, severity, SafeText(doubt)))
             if not in_doubt:
                 continue
-        drafts = list(finder.look(basis))
-        if most_places is not None and len(drafts) > most_places:
-            unlisted.append(Unlisted(finder.rule, severity, len(drafts) - most_places))
-            drafts = nsmallest(most_places, drafts, key=cost)
-        findings += [one.make() if isinstance(one, Draft) else one for one in drafts]
+        found = list(finder.look(basis))
+        if most_places is not None and len(found) > most_places:
+            unlisted.append(Unlisted(finder.rule, severity, len(found) - most_places))
+            found = nsmallest(most_places, found, key=cost)
+        findings += found
     return Found(tuple(findings), tuple(unlisted), tuple(unjudged), tuple(checked))
 
 
-def cost(one: Finding | Draft) -> tuple[bool, float, float]:
+def cost(one: Finding) -> tuple[bool, float, float]:
     """Return what findings are sorted by: most bytes first, then without bytes, most keys first."""
     return one.memory is None, -(one.memory.value if one.memory else 0), -(one.keys.value if one.keys else 0)
 

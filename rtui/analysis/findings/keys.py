@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
-from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, of_namespace
+from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.places import key_line, label, least, memory_line, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above
 from rtui.analysis.query.query import one_of, query_of
@@ -28,7 +27,7 @@ MOST_EXAMPLES: Final = 3
 """Keys that are named in a finding."""
 
 
-def big_keys(basis: Basis) -> Iterator[Draft]:
+def big_keys(basis: Basis) -> Iterator[Finding]:
     """Find the keys of each type above the limits of the rule, of those that the report lists.
 
     A list that ends with a key above the limit goes on after it, so there are at least as many. Where lengths are not
@@ -58,9 +57,7 @@ def big_keys(basis: Basis) -> Iterator[Draft]:
         limit = humanize.size(length if is_string else size)
         if not is_string and by_length:
             limit = SafeText(f"{length:,} elements or {limit}")
-        yield Draft(
-            keys, memory, partial(_big, basis, kind, limit, keys=keys, memory=memory, largest=largest, behind=behind)
-        )
+        yield _big(basis, kind, limit, keys=keys, memory=memory, largest=largest, behind=behind)
 
 
 def sizes_unknown(basis: Basis) -> str:
@@ -119,7 +116,7 @@ def _record_text(record: KeyRecord) -> SafeText:
     return SafeText(f"{display(record.key, limit=200)}: {', '.join(figures)}")
 
 
-def idle_keys(basis: Basis) -> Iterator[Draft]:
+def idle_keys(basis: Basis) -> Iterator[Finding]:
     """Find the namespaces of the first level with keys that nobody has used for days.
 
     A report has the idle times of a namespace between borders, so more days than the last border can't be told. Bytes
@@ -137,7 +134,7 @@ def idle_keys(basis: Basis) -> Iterator[Draft]:
         is_bound = not isinstance(idle, Estimate) and (basis.cells.is_partial or is_later)
         keys, unused = Amount(idle, at_least=is_bound), _wholly_idle_bytes(node, first)
         memory = Amount(unused, at_least=True) if unused else None
-        yield Draft(keys, memory, partial(_unused, basis, (root, node), keys, memory, IDLE_EDGES_S[first]))
+        yield _unused(basis, (root, node), keys, memory, IDLE_EDGES_S[first])
 
 
 def _unused(basis: Basis, path: Sequence[Node], keys: Amount, memory: Amount | None, edge_s: int) -> Finding:
@@ -202,7 +199,7 @@ HOT: Final = "hot-key-expiring"
 _NAME_LIMIT: Final = 120
 
 
-def growing_queues(basis: Basis) -> Iterator[Draft]:
+def growing_queues(basis: Basis) -> Iterator[Finding]:
     """Find the longest lists of an earlier report that are longer by now."""
     if basis.before is None:
         return
@@ -211,7 +208,7 @@ def growing_queues(basis: Basis) -> Iterator[Draft]:
     for one in basis.report.summary.big.by_type_length.get(LIST.name, ()):
         was, length = earlier.get(one.key), one.length or 0
         if was is not None and was.length is not None and length > was.length and length >= least:
-            yield Draft(Amount(1), _memory(one), partial(_growing, basis, one, was))
+            yield _growing(basis, one, was)
 
 
 def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
@@ -222,7 +219,7 @@ def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
     return _of_key(basis, GROWING, one, title, "LLEN")
 
 
-def expiring_hot_keys(basis: Basis) -> Iterator[Draft]:
+def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
     """Find the hot keys, by the server's own report or by access counters, that expire soon."""
     left_ms, counter = basis.number(HOT, "left"), basis.number(HOT, "counter")
     words = basis.words(LOCK_WITHOUT_TTL, "words")
@@ -232,7 +229,7 @@ def expiring_hot_keys(basis: Basis) -> Iterator[Draft]:
         is_soon = one.ttl_ms is not None and 0 <= one.ttl_ms < left_ms
         if is_hot and is_soon and one.key not in seen and not is_lock(one.key, words):
             seen.add(one.key)
-            yield Draft(Amount(1), _memory(one), partial(_expiring, basis, one))
+            yield _expiring(basis, one)
 
 
 def knows_hot_keys(basis: Basis) -> bool:
@@ -273,18 +270,18 @@ TWIN: Final = "reference-twin"
 ALL_NOTE: Final = SafeText("all keys of the pattern are found, and maybe others: no query follows references")
 
 
-def dangling(basis: Basis) -> Iterator[Draft]:
+def dangling(basis: Basis) -> Iterator[Finding]:
     """Find patterns of which keys point to keys that are gone."""
     for one in () if basis.references is None else basis.references.dangling:
         keys = Amount(one.broken, at_least=_may_be_more(basis, one))
-        yield Draft(keys, None, partial(_dangling, basis, one, keys))
+        yield _dangling(basis, one, keys)
 
 
-def twins(basis: Basis) -> Iterator[Draft]:
+def twins(basis: Basis) -> Iterator[Finding]:
     """Find patterns of which keys don't hold the same as their copy."""
     for one in () if basis.references is None else basis.references.unlike:
         keys = Amount(one.broken, at_least=_may_be_more(basis, one))
-        yield Draft(keys, None, partial(_unlike, basis, one, keys))
+        yield _unlike(basis, one, keys)
 
 
 def references_left(basis: Basis) -> str:

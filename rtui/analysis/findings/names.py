@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
-from rtui.analysis.findings.finding import Amount, Basis, Draft, Finding, amount, of_namespace
+from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
 from rtui.analysis.findings.keys import total
 from rtui.analysis.findings.places import (
     FOLDED,
@@ -32,7 +32,6 @@ from rtui.analysis.query.values import Keyword
 from rtui.analysis.report.document import Node, NodeKind, SlotTag
 from rtui.analysis.report.members import (
     EntryReport,
-    ExpectationReport,
     Figure,
     LongName,
     NamePlace,
@@ -50,26 +49,20 @@ from rtui.registry.rules import RULES, Family
 JAVA: Final = "name-java-serialised"
 
 
-def has_java_names(basis: Basis) -> bool:
-    """Whether there are names that Java has serialised."""
-    return bool(_marked(basis))
-
-
-def _marked(basis: Basis) -> list[Node]:
-    """Return the namespaces that all such names are below: one for each separator that may end the mark."""
+def java_namespaces(basis: Basis) -> list[Node]:
+    """Return the namespaces of names that Java has serialised: one for each separator that may end their mark."""
     top = basis.report.summary.root.children
     return [node for node in top if node.name == MARK and node.kind is NodeKind.LITERAL]
 
 
-def java_names(basis: Basis) -> Iterator[Draft]:
+def java_names(basis: Basis) -> Iterator[Finding]:
     """Find the keys below the mark of names that Java has serialised."""
-    for node in _marked(basis):
+    for node in java_namespaces(basis):
         path, memory = (basis.report.summary.root, node), amount(basis.cells.memory(node.stats))
-        keys = amount(basis.cells.amount(node.stats.keys)) or Amount(0)
+        keys = basis.keys(node.stats.keys)
         title = f"{keys.keys()} have a Java-serialised name: JdkSerializationRedisSerializer wrote it"
         evidence = [f"example: {quoted(key)}" for key in example_keys(path)[:1]]
-        make = partial(of_namespace, basis, JAVA, path, title=title, keys=keys, memory=memory, evidence=evidence)
-        yield Draft(keys, memory, make)
+        yield of_namespace(basis, JAVA, path, title=title, keys=keys, memory=memory, evidence=evidence)
 
 
 SKEW: Final = "tag-skew"
@@ -82,7 +75,7 @@ def shares_unknown(basis: Basis) -> str:
     return "--match or --type leaves keys out, and the rule is about shares of all keys" if is_filtered else ""
 
 
-def skewed_tags(basis: Basis) -> Iterator[Draft]:
+def skewed_tags(basis: Basis) -> Iterator[Finding]:
     """Find hash tags that put a large share of all keys, or of all bytes, on one slot.
 
     What is known of all keys is compared, in an estimate what the tag has at least with what there is at most.
@@ -94,7 +87,7 @@ def skewed_tags(basis: Basis) -> Iterator[Draft]:
         if max(portions) >= share and least(tag.keys) > 1:
             keys = amount(basis.cells.part(tag.keys, not tag.at_least)) or Amount(0)
             memory = amount(basis.cells.part(tag.memory_bytes, not tag.at_least))
-            yield Draft(keys, memory, partial(_skewed, basis, tag, portions, keys, memory))
+            yield _skewed(basis, tag, portions, keys, memory)
 
 
 def _skewed(basis: Basis, tag: SlotTag, portions: tuple[float, float], keys: Amount, memory: Amount | None) -> Finding:
@@ -128,29 +121,23 @@ def is_cluster(basis: Basis) -> bool:
     return basis.report.head.server.cluster_enabled
 
 
-def scattered(basis: Basis) -> Iterator[Draft]:
+def scattered(basis: Basis) -> Iterator[Finding]:
     """Find things, such as `user:{id}:`, of which several keys are kept without a hash tag in a cluster."""
     for path in below(basis.report.summary.root):
         node = path[-1]
         is_thing = node.kind is NodeKind.PATTERN and not node.is_of_names and bool(node.separator)
         parts = [one for one in node.children if one.kind is NodeKind.LITERAL and not one.children]
         if is_thing and len(parts) > 1 and not any(map(_has_brace, (*parts, *path))):
-            keys = amount(basis.cells.amount(node.stats.keys)) or Amount(0)
+            keys = basis.keys(node.stats.keys)
             memory = amount(basis.cells.memory(node.stats))
-            yield Draft(keys, memory, partial(_scattered, basis, path, parts, keys, memory))
+            names = " and ".join(display(one.name, limit=30) for one in parts[:2])
+            title = f"{keys.keys()} of {label(path)} have no hash tag: {names} of one thing lie in different slots"
+            yield of_namespace(basis, CROSS, path, title=title, keys=keys, memory=memory)
 
 
 def _has_brace(node: Node) -> bool:
     """Whether there is a brace in the names of keys here: in `{user:{id}}` there is, in `{id}` there is none."""
     return b"{" in (node.name if node.kind is NodeKind.LITERAL else FOLDED.sub(b"", node.name))
-
-
-def _scattered(
-    basis: Basis, path: Sequence[Node], parts: Sequence[Node], keys: Amount, memory: Amount | None
-) -> Finding:
-    names = " and ".join(display(one.name, limit=30) for one in parts[:2])
-    title = f"{keys.keys()} of {label(path)} have no hash tag: {names} of one thing lie in different slots"
-    return of_namespace(basis, CROSS, path, title=title, keys=keys, memory=memory)
 
 
 EXPECTATIONS: Final = tuple(rule.id for rule in RULES.values() if rule.family is Family.EXPECTATIONS)
@@ -207,28 +194,22 @@ _REST_NOTE: Final = SafeText("the report does not say of every name whether it i
 GLOB_NOTE: Final = SafeText("all keys of the pattern are found, and others whose names are like theirs")
 
 
-def broken(rule: str, basis: Basis) -> Iterator[Draft]:
+def broken(rule: str, basis: Basis) -> Iterator[Finding]:
     """Find the registered patterns of which keys break what one rule is about."""
-    found = basis.report.summary.registry
-    for entry in () if found is None else found.entries:
+    for entry in basis.entries:
         for one in entry.expectations:
             if one.rule == rule and one.keys is not None and as_estimate(one.keys).value > 0:
                 is_whole = one.known_keys >= entry.inspected_keys
                 keys = amount(basis.cells.part(one.keys, is_whole)) or Amount(0)
                 memory = amount(basis.cells.part(one.memory_bytes, is_whole))
-                yield Draft(keys, memory, partial(_broken, basis, entry, one, keys, memory))
-
-
-def _broken(basis: Basis, entry: EntryReport, one: ExpectationReport, keys: Amount, memory: Amount | None) -> Finding:
-    title = _BREAK[one.rule].format(keys=keys.keys(), where=entry.pattern, expected=one.expected, **_verbs(keys.figure))
-    examples = list(_examples(one.examples, one.long_names))
-    return _of_pattern(
-        basis, one.rule, entry, title, keys=keys, memory=memory, examples=examples, expected=one.expected
-    )
-
-
-def _verbs(figure: Figure) -> dict[str, str]:
-    return {"are": "is", "have": "has"} if figure == 1 else {"are": "are", "have": "have"}
+                are, have = ("is", "has") if keys.figure == 1 else ("are", "have")
+                title = _BREAK[rule].format(
+                    keys=keys.keys(), where=entry.pattern, expected=one.expected, are=are, have=have
+                )
+                examples = list(_examples(one.examples, one.long_names))
+                yield _of_pattern(
+                    basis, rule, entry, title, keys=keys, memory=memory, examples=examples, expected=one.expected
+                )
 
 
 def _of_pattern(
@@ -308,33 +289,23 @@ def glob_of_pattern(pattern: str) -> bytes:
     return b"".join(escape_glob(part.text) if isinstance(part, Literal) else b"*" for part in parts)
 
 
-def deprecated(basis: Basis) -> Iterator[Draft]:
+def deprecated(basis: Basis) -> Iterator[Finding]:
     """Find patterns that are to be retired and still have keys."""
-    found = basis.report.summary.registry
-    for entry in () if found is None else found.entries:
+    for entry in basis.entries:
         if entry.deprecated and entry.inspected_keys:
-            keys, memory = _figures(basis, entry)
-            yield Draft(keys, memory, partial(_deprecated, basis, entry, keys, memory))
+            is_whole = isinstance(entry.memory_bytes, Estimate) or entry.memory_known_keys >= entry.inspected_keys
+            keys, memory = basis.keys(entry.keys), amount(basis.cells.part(entry.memory_bytes, is_whole))
+            title = f"{keys.keys()} of {entry.pattern}, which is to be retired: {entry.deprecated}"
+            examples = list(_examples(entry.examples))
+            yield _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=examples)
 
 
-def _figures(basis: Basis, entry: EntryReport) -> tuple[Amount, Amount | None]:
-    is_whole = isinstance(entry.memory_bytes, Estimate) or entry.memory_known_keys >= entry.inspected_keys
-    keys = amount(basis.cells.amount(entry.keys)) or Amount(0)
-    return keys, amount(basis.cells.part(entry.memory_bytes, is_whole))
-
-
-def _deprecated(basis: Basis, entry: EntryReport, keys: Amount, memory: Amount | None) -> Finding:
-    title = f"{keys.keys()} of {entry.pattern}, which is to be retired: {entry.deprecated}"
-    return _of_pattern(basis, DEPRECATED, entry, title, keys=keys, memory=memory, examples=[*_examples(entry.examples)])
-
-
-def unused(basis: Basis) -> Iterator[Draft]:
+def unused(basis: Basis) -> Iterator[Finding]:
     """Find patterns that no key has, where all of their keys were seen."""
     for entry in _without_keys(basis):
         if not _why_unseen(basis, entry):
             title = f"No key has the pattern {entry.pattern}"
-            make = partial(_of_pattern, basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=())
-            yield Draft(Amount(0), None, make)
+            yield _of_pattern(basis, UNUSED, entry, title, keys=Amount(0), memory=None, examples=())
 
 
 def _without_keys(basis: Basis) -> Iterator[EntryReport]:
@@ -342,8 +313,7 @@ def _without_keys(basis: Basis) -> Iterator[EntryReport]:
 
     Those that are to be retired should have none, and of an included registry not everything is used.
     """
-    found = basis.report.summary.registry
-    for entry in () if found is None else found.entries:
+    for entry in basis.entries:
         if not (entry.inspected_keys or entry.deprecated or entry.origin):
             yield entry
 
@@ -369,10 +339,8 @@ def patterns_unseen(basis: Basis) -> str:
 
 def expected_unknown(rule: str, basis: Basis) -> str:
     """Return of which patterns it is not known of every key whether it breaks an expectation; empty where it is."""
-    found, fact = basis.report.summary.registry, _FACTS[rule.partition("-")[0]]
-    expected = (
-        [(entry, one) for entry in found.entries for one in entry.expectations if one.rule == rule] if found else []
-    )
+    fact = _FACTS[rule.partition("-")[0]]
+    expected = [(entry, one) for entry in basis.entries for one in entry.expectations if one.rule == rule]
     if not expected:
         return ""
     lacking = [
@@ -385,7 +353,7 @@ def expected_unknown(rule: str, basis: Basis) -> str:
     return basis.why_unknown(fact) or why
 
 
-def unregistered(basis: Basis) -> Iterator[Draft]:
+def unregistered(basis: Basis) -> Iterator[Finding]:
     """Find the namespaces of which many keys have no registered pattern, and all others together."""
     found = basis.report.summary.registry
     fewest, listed = basis.number(UNREGISTERED, "keys"), [] if found is None else list(found.unregistered)
@@ -394,14 +362,14 @@ def unregistered(basis: Basis) -> Iterator[Draft]:
     if len(others) == 1 and others[0].place:
         single, others = [*single, *others], []
     for one in single:
-        keys = amount(basis.cells.amount(one.keys)) or Amount(0)
+        keys = basis.keys(one.keys)
         memory = amount(basis.cells.amount(one.memory_bytes, "memory"))
-        yield Draft(keys, memory, partial(_unregistered, basis, one, keys, memory))
+        yield _unregistered(basis, one, keys, memory)
     if others:
-        keys = amount(basis.cells.amount(total([one.keys for one in others]))) or Amount(0)
+        keys = basis.keys(total([one.keys for one in others]))
         sizes = [one.memory_bytes for one in others if one.memory_bytes is not None]
         memory = amount(basis.cells.part(total(sizes), len(sizes) == len(others))) if sizes else None
-        yield Draft(keys, memory, partial(_small_unregistered, basis, others, keys, memory))
+        yield _small_unregistered(basis, others, keys, memory)
 
 
 def _unregistered(basis: Basis, one: UnregisteredReport, keys: Amount, memory: Amount | None) -> Finding:
@@ -450,16 +418,16 @@ def _small_unregistered(
     )
 
 
-def against(rule: str, basis: Basis) -> Iterator[Draft]:
+def against(rule: str, basis: Basis) -> Iterator[Finding]:
     """Find the namespaces and registered patterns with keys whose names break one rule."""
     found = basis.report.summary.naming
     for one in () if found is None else found.rules:
         if one.rule != rule:
             continue
         for place in one.places:
-            keys = amount(basis.cells.amount(place.keys)) or Amount(0)
+            keys = basis.keys(place.keys)
             memory = amount(basis.cells.amount(place.memory_bytes, "memory"))
-            yield Draft(keys, memory, partial(_named, basis, one, place, keys, memory))
+            yield _named(basis, one, place, keys, memory)
 
 
 def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, memory: Amount | None) -> Finding:
