@@ -18,7 +18,6 @@ from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import cliff_keys, keys_of
 from rtui.analysis.query.rows_behind import behind_key
 from rtui.analysis.report.document import CoverageKind, HotSource, KeyRecord, Node, Report
-from rtui.analysis.report.members import Cliff
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
@@ -134,7 +133,7 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
     if view.report is None:
         return
     for cliff in view.report.summary.expiry.cliffs[:MOST_PLACES]:
-        inside = [one for one in view.spans if _overlaps(one, cliff)]
+        inside = [one for one in view.spans if cliff.meets(one.before.at_ms / 1000, one.after.at_ms / 1000)]
         outside = [one for one in view.spans if one not in inside]
         for counter, what in (("total_commands_processed", "commands"), ("keyspace_misses", "misses")):
             now, usual = _rate(inside, counter), _rate(outside, counter)
@@ -155,10 +154,6 @@ def cliff_load(view: HealthView) -> Iterator[Finding]:
                 evidence=(f"from {start} UTC on, {Amount(cliff.keys).keys()} expire",),
             )
             break
-
-
-def _overlaps(span: Span, cliff: Cliff) -> bool:
-    return span.before.at_ms / 1000 < cliff.end_s and cliff.start_s < span.after.at_ms / 1000
 
 
 def _rate(spans: list[Span], counter: str) -> float | None:

@@ -13,11 +13,11 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.formats.html_parts import Markup, element
-from rtui.analysis.health.panel import Line, chart_bounds, value_text
+from rtui.analysis.health.panel import Line, chart_bounds, plotted, value_text
 from rtui.analysis.humanize import OTHER
-from rtui.analysis.report.document import Node, NodeKind, Report, Stats
+from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import DAY_S, HOUR_S
-from rtui.analysis.report.tables.cells import KEYS, Cells, plain
+from rtui.analysis.report.tables.cells import KEYS, Cells, parts_of, plain, weight_of
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Column, Unit, cell_text
 from rtui.keyspace.text.display import SafeText, display
 
@@ -55,7 +55,7 @@ class _Box:
 def icicle(report: Report) -> Markup:
     """Return the drawing; nothing where there are no keys."""
     root = report.summary.root
-    boxes = sorted(_boxes(root), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
+    boxes = sorted(_boxes(report), key=lambda box: (-box.width, box.depth))[:MOST_CELLS]
     if len(boxes) < 2:
         return Markup("")
     boxes.sort(key=lambda box: (box.depth, box.left))
@@ -87,26 +87,16 @@ def icicle(report: Report) -> Markup:
     )
 
 
-def _weight(stats: Stats) -> float:
-    """Return what the width of a namespace stands for: bytes, or keys where those are not known."""
-    return plain(stats.keys if stats.memory_bytes is None else stats.memory_bytes)
-
-
-def _boxes(root: Node) -> Iterator[_Box]:
+def _boxes(report: Report) -> Iterator[_Box]:
     """Yield the place of every namespace, each before those below it, down to MOST_LEVELS."""
-    waiting = [_Box(root, 0, 0.0, 1.0, b"")]
+    waiting, weight = [_Box(report.summary.root, 0, 0.0, 1.0, b"")], weight_of(report)
     while waiting:
         box = waiting.pop()
         yield box
-        total = max(_weight(box.node.stats), sum(_weight(child.stats) for child in box.node.children))
-        if box.depth + 1 >= MOST_LEVELS or total <= 0:
-            continue
-        left = box.left
-        for child in box.node.children:
-            width = box.width * _weight(child.stats) / total
+        for child, start, end in parts_of(box.node, weight) if box.depth + 1 < MOST_LEVELS else ():
             label = (box.label + child.name + child.separator)[: 4 * _LABEL_LIMIT]
+            left, width = box.left + box.width * start, box.width * (end - start)
             waiting.append(_Box(child, box.depth + 1, left, width, label))
-            left += width
 
 
 def _drawn(box: _Box, cells: Cells) -> Markup:
@@ -195,14 +185,8 @@ def _chart(report: Report, title: str, start: float, width: float) -> Markup:
     highest = max((one.keys for one in bars), key=plain)
     if plain(whole.keys) < 1:
         return Markup("")
-    steep = [
-        at
-        for at in range(BARS)
-        if any(
-            one.start_s < start + (at + 1) * width / BARS and one.end_s > start + at * width / BARS
-            for one in report.summary.expiry.cliffs
-        )
-    ]
+    cliffs, each = report.summary.expiry.cliffs, width / BARS
+    steep = [at for at in range(BARS) if any(one.meets(start + at * each, start + (at + 1) * each) for one in cliffs)]
     calm = [at for at in range(BARS) if at not in steep]
     noun = humanize.noun(whole.keys, "key")
     keys = f"{humanize.written_keys(whole.keys, COVERAGE_MARKS[report.head.coverage.kind])} {noun}"
@@ -236,25 +220,17 @@ def _path(heights: Sequence[float], columns: Sequence[int], top: float) -> str:
     return "".join(bars)
 
 
-LEAST_VALUES: Final = 2
-"""Of fewer known values there is no chart."""
-
 _SPARK_WIDTH: Final = 144.0
 _SPARK_HEIGHT: Final = 30.0
 _EDGE: Final = 2.0
 """The units of the drawing, and how far the line stays from its edges."""
 
 
-def has_chart(history: Sequence[float | None]) -> bool:
-    """Whether there are values enough for a chart."""
-    return sum(value is not None for value in history) >= LEAST_VALUES
-
-
 def spark(line: Line) -> Markup:
     """Return how a figure went, the newest at the right, with gaps where it was not known; nothing for one value."""
-    if not has_chart(line.history):
+    known = plotted(line.history)
+    if not known:
         return Markup("")
-    known = [value for value in line.history if value is not None]
     low, top = chart_bounds(known)
     span, steps = top - low or 1.0, max(1, len(line.history) - 1)
     path, is_on = "", False

@@ -8,9 +8,10 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.formats import blocks
-from rtui.analysis.formats.charts import has_chart, icicle, spark, timeline
+from rtui.analysis.formats.charts import icicle, spark, timeline
 from rtui.analysis.formats.html_parts import SHARE_STEPS, Markup, document, element
 from rtui.analysis.formats.text import summary
+from rtui.analysis.health.panel import plotted
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_interval, cell_reason, cell_text, sort_key
 
 _MOST_ROWS: Final = 200
@@ -159,7 +160,7 @@ def _finding(one: Finding) -> Markup:
 def _figures(block: blocks.Figures) -> Markup:
     """Return figures as a table, with charts where there is one at least."""
     values = [column.title for column in block.table.columns[1:-3]]
-    has_charts = any(one.now is not None and has_chart(one.now.history) for one in block.lines)
+    has_charts = any(one.now is not None and plotted(one.now.history) for one in block.lines)
     titles = ["figure", *values, "state", *(["session"] if has_charts else []), "normal", "what it means here"]
     head = (element("th", title, scope="col", class_="n" if title in values else None) for title in titles)
     rows = []

@@ -59,6 +59,9 @@ class Line:
     """The same figure in the samples of the session, oldest first; None where it was not known."""
 
 
+LEAST_VALUES: Final = 2
+"""Of fewer known values there is no chart."""
+
 LEAST_SPAN: Final = 0.05
 """The height of a chart is such a share of its highest value at least: what hardly changes looks level."""
 
@@ -66,6 +69,12 @@ LEAST_SPAN: Final = 0.05
 def top_of_chart(low: float, high: float) -> float:
     """Return the value at the top of a chart that begins at `low` and has values up to `high`."""
     return max(high, low + LEAST_SPAN * abs(high))
+
+
+def plotted(history: Sequence[float | None]) -> list[float]:
+    """Return the known values of a history; none where they are too few for a chart."""
+    known = [value for value in history if value is not None]
+    return known if len(known) >= LEAST_VALUES else []
 
 
 def chart_bounds(known: Sequence[float]) -> tuple[float, float]:

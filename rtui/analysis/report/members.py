@@ -169,6 +169,10 @@ class Cliff(Struct, frozen=True, gc=False):
     expected_keys: Figure
     """Keys that would expire in that range if it were like the ranges around it."""
 
+    def meets(self, start_s: float, end_s: float) -> bool:
+        """Whether the range has a moment in common with another one."""
+        return self.start_s < end_s and start_s < self.end_s
+
 
 class ExpiryReport(Struct, frozen=True, gc=False):
     """What expires when. What does not expire is in the stats of the namespaces."""

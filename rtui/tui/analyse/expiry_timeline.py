@@ -152,12 +152,9 @@ def timeline_lines(report: Report, timeline: Timeline, axis: Axis, width: int, h
     most = max(values, default=0.0)
     top = keys_text(round(most), CoverageKind.EXACT if coverage is CoverageKind.PARTIAL else coverage)
     scale = right(top if width_of(top) < GUTTER_CELLS else fmt.short_count(most), GUTTER_CELLS - 1)
-    roles = [Role.BAR] * axis.columns
-    for cliff in report.summary.expiry.cliffs:
-        for at in range(axis.columns):
-            start_s = axis.start_s + at * axis.step_s
-            if start_s < cliff.end_s and cliff.start_s < start_s + axis.step_s:
-                roles[at] = Role.WARN
+    starts = [axis.start_s + at * axis.step_s for at in range(axis.columns)]
+    cliffs = report.summary.expiry.cliffs
+    roles = [Role.WARN if any(one.meets(at, at + axis.step_s) for one in cliffs) else Role.BAR for at in starts]
     column_of_cell = [cell * axis.columns // axis.cells for cell in range(axis.cells)]
     lines: list[Line] = []
     for row, bars in enumerate(standing([values[at] for at in column_of_cell], height)):

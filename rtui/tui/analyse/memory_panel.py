@@ -17,7 +17,7 @@ from textual.geometry import Size
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
-from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.cells import parts_of, weight_of
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Path, find, label, path_of
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import SafeText
@@ -164,13 +164,6 @@ def has_memory(report: Report) -> bool:
     return report.summary.root.stats.memory_bytes is not None
 
 
-def weight_of(report: Report) -> Callable[[Node], float]:
-    """Return what the width of a namespace stands for: its bytes, or its keys where bytes are not known."""
-    if has_memory(report):
-        return lambda node: plain(node.stats.memory_bytes or 0)
-    return lambda node: plain(node.stats.keys)
-
-
 @dataclass(frozen=True, slots=True)
 class Block:
     """A namespace in a row, from column `start` up to `end`.
@@ -216,14 +209,9 @@ def icicle_rows(
         rows.append(row)
         below = []
         for parent in row:
-            node, cells = parent.nodes[-1], parent.end - parent.start
-            weights = list(map(weight, node.children))
-            total = max(weight(node), sum(weights))
-            before, end = 0.0, parent.start
-            for child, part in zip(node.children, weights, strict=True) if total else ():
-                start = end
-                before += part
-                end = parent.start + round(before / total * cells)
+            cells, end = parent.end - parent.start, parent.start
+            for child, _, share in parts_of(parent.nodes[-1], weight):
+                start, end = end, parent.start + round(share * cells)
                 if end > start:
                     below.append(((*parent.nodes, child), start, end))
     while len(rows) > 1 and all(block.end - block.start < MIN_ROW_CELLS for block in rows[-1]):

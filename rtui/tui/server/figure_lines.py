@@ -11,7 +11,7 @@ from textual.geometry import Size
 from rtui.analysis import humanize
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.health.panel import Line as Figure
-from rtui.analysis.health.panel import State, chart_bounds, top_of_chart, value_text
+from rtui.analysis.health.panel import State, chart_bounds, plotted, top_of_chart, value_text
 from rtui.analysis.report.tables.table import cell_reason
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.chart_lines import beside_each_other, labelled, paragraph, standing
@@ -29,9 +29,6 @@ LEAST_PLOT_LINES: Final = 4
 
 LEAST_PLOT_CELLS: Final = 8
 """A plot of fewer cells is left out."""
-
-LEAST_SAMPLES: Final = 2
-"""Of fewer samples there is nothing to plot."""
 
 ROLES: Final = {
     State.PLAIN: Role.TEXT,
@@ -52,8 +49,8 @@ def sparkline(history: Sequence[float | None], cells: int) -> SafeText:
 
     Where it has hardly changed all values are low.
     """
-    known = [value for value in history if value is not None]
-    if len(known) < LEAST_SAMPLES:
+    known = plotted(history)
+    if not known:
         return literal("")
     return _bars(_resampled(history, cells), min(known), top_of_chart(min(known), max(known)), 1)[0]
 
@@ -84,8 +81,8 @@ def plot_lines(figure: Figure, size: Size, span_s: float | None, *, is_over: boo
     `span_s` is how long ago the first sample
     was taken, in seconds; `is_over` is whether the last one was taken long ago, too, and it is how long before that.
     """
-    known = [value for value in figure.history if value is not None]
-    if len(known) < LEAST_SAMPLES or size.height < LEAST_PLOT_LINES:
+    known = plotted(figure.history)
+    if not known or size.height < LEAST_PLOT_LINES:
         return []
     low, high = chart_bounds(known)
     ends = [value_text(figure, value, TERMINAL) for value in (high, low)]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from textual.geometry import Size
 
 from rtui.analysis.report.document import Node, NodeKind, Stats
-from rtui.analysis.report.tables.cells import plain
+from rtui.analysis.report.tables.cells import plain, weight_of
 from rtui.analysis.report.tables.table import path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse import memory_panel as memory
@@ -80,19 +80,19 @@ def test_every_cell_of_a_tile_finds_it(root: Node, width: int, height: int) -> N
 
 def test_width_is_bytes_to_the_cell() -> None:
     report = made_report()
-    rows = icicle_rows((report.summary.root,), 174, 2, memory.weight_of(report))
+    rows = icicle_rows((report.summary.root,), 174, 2, weight_of(report))
     assert [block.end - block.start for block in rows[1]][:2] == [137, 18]
 
 
 def test_width_is_keys_where_bytes_are_not_known() -> None:
     report = denied_report()
-    rows = icicle_rows((report.summary.root,), 100, 2, memory.weight_of(report))
+    rows = icicle_rows((report.summary.root,), 100, 2, weight_of(report))
     assert [block.end - block.start for block in rows[1]] == [75, 4, 15, 5, 1]
 
 
 def test_a_namespace_with_nothing_beside_it_is_one_tile() -> None:
     report = made_report()
-    rows = icicle_rows((report.summary.root,), 120, 6, memory.weight_of(report))
+    rows = icicle_rows((report.summary.root,), 120, 6, weight_of(report))
     assert [block.levels for block in rows[2]] == [3, 2, 4]
 
 

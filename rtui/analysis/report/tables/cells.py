@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from math import isinf
 from typing import Final
 
@@ -9,7 +10,7 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.facts import NO_EXPIRY, NO_TTL, Reason, Unknown
 from rtui.analysis.humanize import Mark
-from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, KeyRecord, Quantiles, Report, Stats
+from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, KeyRecord, Node, Quantiles, Report, Stats
 from rtui.analysis.report.members import DAY_S, IDLE_EDGES_S, Figure
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Unit
 from rtui.keyspace.slots import SLOTS, key_slot
@@ -181,3 +182,19 @@ def so_far(coverage: Coverage) -> str:
     if coverage.fraction is None:
         return f" so far ({humanize.keys(coverage.counted_keys)} seen)"
     return f" so far ({humanize.share(min(coverage.fraction, 0.99))} of the keys seen)"
+
+
+def weight_of(report: Report) -> Callable[[Node], float]:
+    """Return what the width of a namespace stands for: its bytes, or its keys where bytes are not known."""
+    if report.summary.root.stats.memory_bytes is None:
+        return lambda node: plain(node.stats.keys)
+    return lambda node: plain(node.stats.memory_bytes or 0)
+
+
+def parts_of(node: Node, weight: Callable[[Node], float]) -> Iterator[tuple[Node, float, float]]:
+    """Yield the children of a node with where each begins and ends in its width, 0 … 1; keys of no child come last."""
+    weights = list(map(weight, node.children))
+    total, before = max(weight(node), sum(weights)), 0.0
+    for child, part in zip(node.children, weights, strict=True) if total > 0 else ():
+        yield child, before / total, (before + part) / total
+        before += part
