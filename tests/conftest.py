@@ -297,6 +297,13 @@ def server(request: pytest.FixtureRequest, pool: Pool) -> Server:
     return pool.take(name, name)
 
 
+@pytest.fixture(params=["redis-8.6", "redis-8.10"])
+def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
+    """A Redis with hot-key sessions, empty; each version that has them."""
+    name: str = request.param
+    return pool.take(name, name)
+
+
 @pytest.fixture
 def valkey(pool: Pool) -> Server:
     """Valkey 9.1, empty."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -193,3 +194,15 @@ def find(store: NamespaceStore, path: Iterable[Segment]) -> Namespace | None:
             return None
         node = node.child(name + separator)
     return node
+
+
+def naturally(name: bytes) -> list[tuple[int, int, bytes, int]]:
+    """A number that stands alone is one thing, before any digit that does not; so is any other byte."""
+    found = []
+    for part in re.findall(rb"[0-9A-Za-z\x80-\xff]+|.", name, re.DOTALL):
+        digits = (part.lstrip(b"0") or b"0") if part.isdigit() else b""
+        if digits:
+            found.append((48, len(digits), digits, len(part) - len(digits)))
+        else:
+            found.extend((byte, 0 if byte < 48 else 1 << 30, b"", 0) for byte in part)
+    return found

@@ -8,8 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.errors import ConnectFailure
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.opening import open_lane
 from rtui.server.wire.replies import Reply, ServerError
@@ -60,6 +63,14 @@ async def connected(target: Target, **options: Any) -> AsyncIterator[Connection]
         yield connection
     finally:
         await connection.close()
+
+
+async def failing(connection: Connection) -> ConnectFailure:
+    """How opening it fails."""
+    with pytest.raises(ConnectFailure) as failed:
+        await connection.open()
+    await connection.close()
+    return failed.value
 
 
 async def ask(runner: Connection | Lane, command: Command) -> Reply:

@@ -8,6 +8,7 @@ import pytest
 from textual.css.stylesheet import Stylesheet
 from textual.pilot import Pilot
 
+from tests.servers import Server
 from tests.tui.parsed_sheets import parse_once
 from tests.tui.waiting import wait_for_busy
 
@@ -27,3 +28,10 @@ def with_parsed_sheets(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def with_short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pilot, "_wait_for_screen", wait_for_busy)
+
+
+@pytest.fixture(params=["redis62", "valkey"])
+def some_server(request: pytest.FixtureRequest) -> Server:
+    """The oldest and the newest."""
+    found: Server = request.getfixturevalue(request.param)
+    return found

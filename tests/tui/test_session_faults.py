@@ -20,13 +20,6 @@ from tests.tui.visiting import Visitor, visiting
 MANY = 3_000
 
 
-@pytest.fixture(params=["redis62", "valkey"])
-def some_server(request: pytest.FixtureRequest) -> Server:
-    """The oldest and the newest."""
-    found: Server = request.getfixturevalue(request.param)
-    return found
-
-
 def plant(server: Server, prefix: str = "user") -> None:
     server.admin.mset({f"{prefix}:{number}": "x" for number in range(MANY)})
 

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from math import inf
 from random import Random
@@ -21,7 +20,7 @@ from rtui.keyspace.store.store import NamespaceStore, Refill
 from rtui.keyspace.text.natural import natural
 from rtui.keyspace.text.segments import Segment, Separators
 from tests.examples import examples
-from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided
+from tests.keyspace.naive import KEYS, SEPARATOR_SETS, Guess, Path, Ticking, check_store, divided, naturally
 
 
 def everything(rows: VisibleRows) -> list[Row]:
@@ -270,18 +269,6 @@ def test_what_disappears_leaves_the_others_in_place() -> None:
     assert rows.index_of(anchor) == 3
     assert names(rows) == [b"a", b"c", b"1", b"d", b"e", b"k"]
     assert not rows.is_expanded(store.root.child(b"a:"))
-
-
-def naturally(name: bytes) -> list[tuple[int, int, bytes, int]]:
-    """A number that stands alone is one thing, before any digit that does not; so is any other byte."""
-    found = []
-    for part in re.findall(rb"[0-9A-Za-z\x80-\xff]+|.", name, re.DOTALL):
-        digits = (part.lstrip(b"0") or b"0") if part.isdigit() else b""
-        if digits:
-            found.append((48, len(digits), digits, len(part) - len(digits)))
-        else:
-            found.extend((byte, 0 if byte < 48 else 1 << 30, b"", 0) for byte in part)
-    return found
 
 
 def in_order(order: Sort) -> Callable[[bytes], Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
 
 import pytest
@@ -11,6 +10,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.natural import natural
+from tests.keyspace.naive import naturally
 
 ODD = st.lists(st.sampled_from(b"0019aZ:-_\0\x01\xc3\xff"), max_size=10).map(bytes)
 LONG = st.tuples(st.integers(0, 300), st.integers(0, 10**400)).map(lambda one: b"0" * one[0] + b"%d" % one[1])
@@ -19,20 +19,9 @@ BASE62 = st.text("0123456789ABCDXYZabcdxyz", min_size=6, max_size=22).filter(lam
 HEX = st.text("0123456789abcdef", min_size=8, max_size=40).filter(lambda one: not one.isdigit())
 
 
-def naive(name: bytes) -> list[tuple[int, int, bytes, int]]:
-    found = []
-    for part in re.findall(rb"[0-9A-Za-z\x80-\xff]+|.", name, re.DOTALL):
-        digits = (part.lstrip(b"0") or b"0") if part.isdigit() else b""
-        if digits:
-            found.append((48, len(digits), digits, len(part) - len(digits)))
-        else:
-            found.extend((byte, 0 if byte < 48 else 1 << 30, b"", 0) for byte in part)
-    return found
-
-
 @given(st.lists(ODD | LONG, unique=True))
 def test_order_is_that_of_a_naive_model(names: list[bytes]) -> None:
-    assert sorted(names, key=natural) == sorted(names, key=naive)
+    assert sorted(names, key=natural) == sorted(names, key=naturally)
 
 
 @given(ODD | LONG | st.binary(max_size=12), ODD | LONG | st.binary(max_size=12))

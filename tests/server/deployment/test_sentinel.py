@@ -24,7 +24,7 @@ from rtui.server.wire.ways import AddressMap, Way
 from tests.conftest import require
 from tests.sentinels import SERVICE, sentinel_of, watched
 from tests.server.deployment.test_nodes import deployed
-from tests.server.targets import eventually, impatient
+from tests.server.targets import eventually, failing, impatient
 from tests.servers import Server, free_port
 from tests.ssh_host import SshHost, ssh_children
 
@@ -32,14 +32,6 @@ from tests.ssh_host import SshHost, ssh_children
 async def soon(pause_s: float) -> None:
     assert pause_s >= 0
     await asyncio.sleep(0)
-
-
-async def failing(target: Target) -> ConnectFailure:
-    connection = connection_to(target)
-    with pytest.raises(ConnectFailure) as failed:
-        await connection.open()
-    await connection.close()
-    return failed.value
 
 
 @pytest.mark.slow
@@ -108,10 +100,10 @@ async def test_scans_of_a_service_ask_its_replica_and_the_primary_where_it_was_p
 async def test_a_sentinel_a_wrong_service_and_a_disagreement_explain_themselves() -> None:
     with watched(require("redis-7.0")) as service:
         first = service.ports[0]
-        failed = await failing(Target(port=first))
+        failed = await failing(connection_to(Target(port=first)))
         assert failed.kind is FailureKind.SENTINEL
         assert f"sentinel://127.0.0.1:{first}/{SERVICE}" in failed.remedy
-        failed = await failing(parse_target(service.url + "2"))
+        failed = await failing(connection_to(parse_target(service.url + "2")))
         assert failed.kind is FailureKind.NO_PRIMARY
         assert failed.happened.count("does not know the service") == 3
         assert failed.remedy.startswith(f"They know {SERVICE}: ")
@@ -152,7 +144,7 @@ async def test_sentinels_that_hang_or_are_down_hold_nobody_up(monkeypatch: pytes
 
 async def test_without_a_sentinel_each_says_why() -> None:
     ports = free_port(), free_port()
-    failed = await failing(parse_target(f"sentinel://127.0.0.1:{ports[0]},[::1]:{ports[1]}/{SERVICE}"))
+    failed = await failing(connection_to(parse_target(f"sentinel://127.0.0.1:{ports[0]},[::1]:{ports[1]}/{SERVICE}")))
     assert failed.kind is FailureKind.NO_PRIMARY
     assert f"127.0.0.1:{ports[0]}: Nothing listens on 127.0.0.1:{ports[0]};" in failed.happened
     assert failed.happened.count("..") == 0
@@ -161,7 +153,7 @@ async def test_without_a_sentinel_each_says_why() -> None:
 
 async def test_a_sentinel_that_wants_a_password_says_how_one_is_given(valkey: Server) -> None:
     valkey.admin.execute_command("CONFIG", "SET", "requirepass", "secret")
-    failed = await failing(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}"))
+    failed = await failing(connection_to(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}")))
     assert "--sentinel-askpass" in failed.remedy
 
 
@@ -178,7 +170,7 @@ async def test_sentinels_are_reached_by_the_way_of_the_servers(bastion: SshHost,
 
 
 async def test_a_server_that_is_no_sentinel_says_so(valkey: Server) -> None:
-    failed = await failing(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}"))
+    failed = await failing(connection_to(parse_target(f"sentinel://127.0.0.1:{valkey.port}/{SERVICE}")))
     assert failed.kind is FailureKind.NO_PRIMARY
     assert f"127.0.0.1:{valkey.port}: is no Sentinel" in failed.happened
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -21,26 +20,9 @@ from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind,
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
 from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
-from tests.server.targets import eventually
+from tests.server.targets import eventually, failing
 from tests.servers import Server, free_port
-from tests.ssh_host import SshHost
-
-
-async def failing(target: Target) -> ConnectFailure:
-    connection = Connection(target)
-    with pytest.raises(ConnectFailure) as failed:
-        await connection.open()
-    await connection.close()
-    return failed.value
-
-
-def children() -> dict[int, str]:
-    """The command lines of the ssh processes of this one, by their ids."""
-    found: dict[int, str] = {}
-    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        with contextlib.suppress(OSError):  # it has ended
-            found[int(pid)] = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return {pid: line for pid, line in found.items() if " -W " in line}
+from tests.ssh_host import SshHost, ssh_children
 
 
 def instead_of_ssh(script: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,10 +42,10 @@ async def test_a_whole_analysis_goes_through_ssh_hosts(bastion: SshHost, valkey:
     await run.run()
     assert run.report is not None
     assert run.report.head.coverage.keys == 500
-    assert len(children()) == 2
-    assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in children().values())
+    assert len(ssh_children()) == 2
+    assert all(f"-W 127.0.0.1:{valkey.port} -- {via[-1]}" in line for line in ssh_children().values())
     await connection.close()
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server) -> None:
@@ -84,19 +66,19 @@ async def test_tls_goes_through_ssh_as_well(bastion: SshHost, tls_server: Server
     ],
 )
 async def test_ssh_says_itself_why_it_fails(bastion: SshHost, valkey: Server, host: str, said: str) -> None:
-    failed = await failing(Target(port=valkey.port, way=Way((host,))))
+    failed = await failing(Connection(Target(port=valkey.port, way=Way((host,)))))
     assert failed.kind is FailureKind.SSH
     assert f"ssh {host}: " in failed.happened
     assert said in failed.happened
     assert failed.happened.count("authorised") <= 2  # of the banner only the end is shown
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_ssh_says_itself_why_it_gets_no_further(bastion: SshHost) -> None:
-    dead = await failing(Target(port=free_port(), way=Way(("bastion",))))
+    dead = await failing(Connection(Target(port=free_port(), way=Way(("bastion",)))))
     assert dead.kind is FailureKind.SSH
     assert "Connection refused" in dead.happened
-    await eventually(lambda: not children())
+    await eventually(lambda: not ssh_children())
 
 
 async def test_a_server_that_ends_behind_a_host_with_a_banner_is_not_the_fault_of_ssh(
@@ -146,14 +128,14 @@ async def test_ssh_that_hangs_is_not_said_to_be_a_server_that_does(
 
 async def test_without_ssh_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
-    failed = await failing(Target(way=Way(("bastion",))))
+    failed = await failing(Connection(Target(way=Way(("bastion",)))))
     assert (failed.kind, failed.remedy) == (FailureKind.SSH, "Install the OpenSSH client.")
 
 
 async def test_a_tunnel_that_ends_is_made_again(bastion: SshHost, valkey: Server) -> None:
     connection = Connection(Target(port=valkey.port, way=Way(("bastion",))))
     await connection.open()
-    (child,) = children()
+    (child,) = ssh_children()
     os.kill(child, signal.SIGKILL)
     await eventually(lambda: not connection.is_online)
     with pytest.raises(ConnectionLost):
@@ -172,7 +154,7 @@ async def test_a_socks_proxy(bastion: SshHost, valkey: Server) -> None:
         await connection.open()
         assert await connection.run(guard.ping()) == [b"PONG"]
         await connection.close()
-    failed = await failing(Target(port=valkey.port, way=way))
+    failed = await failing(Connection(Target(port=valkey.port, way=way)))
     assert failed.kind is FailureKind.PROXY
 
 
@@ -255,5 +237,5 @@ def test_a_way_shows_no_password() -> None:
 
 async def test_a_proxy_needs_its_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "python_socks.async_.asyncio", None)
-    failed = await failing(Target(way=Way(proxy=Secret("socks5://127.0.0.1:1"))))
+    failed = await failing(Connection(Target(way=Way(proxy=Secret("socks5://127.0.0.1:1")))))
     assert "redis-rtui[proxy]" in failed.remedy

@@ -55,13 +55,6 @@ MISSING: Final = (
 )
 
 
-@pytest.fixture(params=["redis62", "valkey"])
-def some_server(request: pytest.FixtureRequest) -> Server:
-    """The oldest and the newest of each product."""
-    found: Server = request.getfixturevalue(request.param)
-    return found
-
-
 @pytest.mark.slow
 async def test_each_missing_command_is_named_and_the_rest_is_complete(some_server: Server, tmp_path: Path) -> None:
     fill(some_server, some_server.client())

@@ -7,7 +7,6 @@ import pytest
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.hot_session import HotSessionScreen
-from tests.conftest import Pool
 from tests.server.raw_commands import raw
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -97,13 +96,6 @@ async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path
         await ask(visitor)
         await visitor.until(lambda: "restarted" not in visitor.text(), "figures of now")
         await visitor.until_shown("db0 is empty")
-
-
-@pytest.fixture(params=["redis-8.6", "redis-8.10"])
-def session_server(request: pytest.FixtureRequest, pool: Pool) -> Server:
-    """A Redis with hot-key sessions, empty; each version that has them."""
-    name: str = request.param
-    return pool.take(name, name)
 
 
 async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
