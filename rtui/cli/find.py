@@ -209,8 +209,7 @@ def _with_saved(line: str, connection: ConnectionOptions | None) -> str:
     """Return a line with saved queries in place of their names; a name that is nearly one is said."""
     if "@" not in line or connection is None:
         return line
-    from rtui.tui.kit.saved_queries import expanded, saved_queries, unknown_names  # noqa: PLC0415 - few want it
-    from rtui.tui.kit.settings import SettingsFile, settings_path  # noqa: PLC0415
+    from rtui.tui.kit.settings import SettingsFile, expanded, saved_queries, settings_path, unknown_names  # noqa: PLC0415 - few want it  # noqa: PLC0415
 
     saved = saved_queries(SettingsFile.opened(settings_path()).settings, connection.target())
     for name, near in unknown_names(line, saved).items():

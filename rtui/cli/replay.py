@@ -48,11 +48,11 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
     os.environ[ENVIRONMENT] = "pure"
     recording = read_recording(file.expanduser())
     if picture is None:
-        from rtui.tui.replay.frames import run_replay  # noqa: PLC0415
+        from rtui.tui.replay.app import run_replay  # noqa: PLC0415
 
         confine()
         sys.exit(run_replay(recording, speed=speed, is_paused=step))
-    from rtui.tui.replay.frames import picture_of  # noqa: PLC0415
+    from rtui.tui.replay.app import picture_of  # noqa: PLC0415
 
     until_ms = float("inf") if at_s is None else 1000 * at_s
     if str(picture) == "-":

@@ -23,19 +23,19 @@ def all_css() -> str:
     from textual import app, containers, screen, scroll_view, widget, widgets  # noqa: PLC0415 - for user themes only
     from textual.scrollbar import ScrollBar  # noqa: PLC0415
 
-    from rtui.tui.browse import detail_pane, key_tree, value_pane, value_prompt, value_view  # noqa: PLC0415
+    from rtui.tui.browse import detail_pane, key_tree, value_pane, value_view  # noqa: PLC0415
     from rtui.tui.find import found_view  # noqa: PLC0415
     from rtui.tui.kit import bars, line_view, panel_view, table  # noqa: PLC0415
     from rtui.tui.kit.textual_private import Toast  # noqa: PLC0415
-    from rtui.tui.log import entries  # noqa: PLC0415
+    from rtui.tui.log import screen as log_screen  # noqa: PLC0415
 
     sources: tuple[type, ...] = (
         app.App, screen.Screen, screen.ModalScreen, widget.Widget, scroll_view.ScrollView, containers.Vertical,
         containers.Horizontal, widgets.Input, widgets.OptionList, widgets.SelectionList, Toast, ScrollBar,
         CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView, detail_pane.DetailPane,
-        value_pane.ValuePane, value_prompt.ValuePrompt, value_view.ValueView,
+        value_pane.ValuePane, value_view.ValuePrompt, value_view.ValueView,
         line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView,
-        table.TableBody, table.ReportTable, entries.LogView,
+        table.TableBody, table.ReportTable, log_screen.LogView,
         found_view.FoundBody,
     )  # fmt: skip
     return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
@@ -43,9 +43,12 @@ def all_css() -> str:
 
 def help_topics() -> tuple[HelpPage, ...]:
     """Return the pages of the help about what rtui does."""
-    from rtui.tui.goto.entries import NARROWING  # noqa: PLC0415 - for the help
-    from rtui.tui.help.pages import topics  # noqa: PLC0415
-    from rtui.tui.help.rule_pages import conventions_page, rules_page  # noqa: PLC0415
+    from rtui.tui.goto.screen import NARROWING  # noqa: PLC0415 - for the help
+    from rtui.tui.help.pages import (  # noqa: PLC0415
+        conventions_page,
+        rules_page,
+        topics,
+    )
     from rtui.tui.server.panels import PANELS  # noqa: PLC0415
 
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
@@ -57,9 +60,9 @@ def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands that each screen has, in the order of the help screen, with those of the application."""
     from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
-    from rtui.tui.find.commands import FIND_COMMANDS  # noqa: PLC0415
-    from rtui.tui.log.commands import LOG_COMMANDS  # noqa: PLC0415
-    from rtui.tui.server.commands import SERVER_COMMANDS  # noqa: PLC0415
+    from rtui.tui.find.found_view import FIND_COMMANDS  # noqa: PLC0415
+    from rtui.tui.log.screen import LOG_COMMANDS  # noqa: PLC0415
+    from rtui.tui.server.panels import SERVER_COMMANDS  # noqa: PLC0415
 
     sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, SERVER_COMMANDS, CONNECT_COMMANDS)
     return tuple((*commands, *APP_COMMANDS) for commands in sets)

@@ -13,8 +13,8 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.found_rows import USUAL, FoundRows
 from rtui.tui.find.screen import FindScreen, new_rows
+from rtui.tui.kit.query_hints import vocabulary_of
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.vocabulary import vocabulary_of
 
 if TYPE_CHECKING:
     from rtui.server.browsing.session import BrowsingSession

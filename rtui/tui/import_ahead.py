@@ -15,7 +15,6 @@ from typing import Final
 
 AHEAD: Final = (
     "rtui.tui.kit.query_hints",
-    "rtui.tui.kit.vocabulary",
     "rtui.analysis.query.near_misses",
     "rtui.analysis.aggregate.aggregates",
     "rtui.server.inspection.pipeline",
@@ -31,11 +30,10 @@ AHEAD: Final = (
     "rtui.tui.finding",
     "rtui.tui.browse.tree_figures",
     "rtui.tui.browse.schema_source",
-    "rtui.tui.browse.schema_lines",
     "rtui.tui.browse.level_lines",
     "rtui.tui.log.screen",
     "rtui.tui.help.screen",
-    "rtui.tui.help.rule_pages",
+    "rtui.tui.help.pages",
     "rtui.tui.server.screen",
     "rtui.server.health.info",
     "rtui.analysis.findings.server",

@@ -15,13 +15,12 @@ from textual.screen import Screen
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.text.display import SafeText
 from rtui.server.wire.target import Target
-from rtui.tui.goto.entries import Entry, Kind
-from rtui.tui.goto.screen import GotoScreen, Loaded
+from rtui.tui.goto.screen import Entry, GotoScreen, Kind, Loaded
 from rtui.tui.kit.command import ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
 from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.saved_queries import saved_queries
+from rtui.tui.kit.settings import saved_queries
 from rtui.tui.kit.styled_text import literal
 from rtui.tui.terminal_app import TerminalApp
 

@@ -34,8 +34,7 @@ from rtui.server.search.run import KeySearch
 from rtui.server.user.ending_signals import ENDING
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import parse_target
-from rtui.tui.kit.saved_queries import save_query
-from rtui.tui.kit.settings import SettingsFile
+from rtui.tui.kit.settings import SettingsFile, save_query
 from tests.cli.test_options import given_by
 from tests.servers import Server, free_port
 

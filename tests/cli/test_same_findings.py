@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.formats.json import read_json
 from rtui.cli.main import run
 from rtui.registry.load import load_registry
-from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.findings_panel import LatestFindings
 from tests.servers import Server
 
 REGISTRY = """

@@ -9,7 +9,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rtui.server.recording.document import read_recording
-from rtui.tui.replay.frames import frames
+from rtui.tui.replay.app import frames
 
 TOUR = Path(__file__).parent / "recordings" / "tour.jsonl.gz"
 

@@ -20,7 +20,7 @@ from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.together import TogetherScreen
 from rtui.tui.connect.screen import ConnectScreen
-from rtui.tui.kit.selectable import SelectScreen
+from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browse.test_watching import Growing, refreshed
 from tests.tui.browsing import BrowseUser, is_settled, until

@@ -10,34 +10,30 @@ from textual.actions import parse
 from textual.binding import Binding
 
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS
-from rtui.tui.analyse.hot_session import CHOICES, HotSessionScreen
+from rtui.tui.analyse.hot_panel import CHOICES, HotSessionScreen
 from rtui.tui.analyse.report_panel import ReportPanel
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
-from rtui.tui.browse.commands import BROWSE_COMMANDS
+from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED, VALUE_COMMANDS
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
+from rtui.tui.browse.panes import StatusBar
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.browse.status_bar import StatusBar
-from rtui.tui.browse.value_commands import SHARED, VALUE_COMMANDS
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.connect.screen import ConnectScreen
 from rtui.tui.contents import all_commands, command_sets
-from rtui.tui.find.commands import FIND_COMMANDS
-from rtui.tui.find.found_view import FoundBody
+from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.help.pages import page_lines
 from rtui.tui.help.screen import keys_page
 from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen
+from rtui.tui.kit.clipboard import SelectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.line_view import ScrollingPanel
-from rtui.tui.kit.selectable import SelectScreen
 from rtui.tui.kit.table import TableBody
-from rtui.tui.log.commands import LOG_COMMANDS
-from rtui.tui.log.entries import LogView
-from rtui.tui.log.screen import EntryScreen, LogScreen
-from rtui.tui.server.commands import SERVER_COMMANDS
+from rtui.tui.log.screen import LOG_COMMANDS, EntryScreen, LogScreen, LogView
+from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen
 
 SCREENS = {

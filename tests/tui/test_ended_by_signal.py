@@ -127,7 +127,7 @@ PAGED = """
 import os, signal, sys
 from pathlib import Path
 from rtui.server.user.ending_signals import raise_at_once
-from rtui.tui.browse.value_files import run_pager
+from rtui.tui.browse.value_writer import run_pager
 raise_at_once(signal.SIGINT, signal.SIGQUIT)
 print(run_pager(Path("file"), {**os.environ, "PAGER": sys.argv[1]}))
 """

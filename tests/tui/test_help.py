@@ -12,9 +12,8 @@ from rtui.registry.find import SHIPPED
 from rtui.registry.rules import RULES
 from rtui.server.wire.command_log import Purpose
 from rtui.tui.contents import all_commands, help_topics
-from rtui.tui.goto.entries import NARROWING
-from rtui.tui.help.pages import found_lines, page_lines
-from rtui.tui.help.rule_pages import CONVENTIONS
+from rtui.tui.goto.screen import NARROWING
+from rtui.tui.help.pages import CONVENTIONS, found_lines, page_lines
 from rtui.tui.help.screen import HelpScreen, groups_for, keys_page
 from rtui.tui.kit.command import RULES_PAGE, Group, HelpSubject, Owner
 from rtui.tui.kit.styled_text import Line, line_width

@@ -16,8 +16,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.kit.clipboard_ways import OSC52_BYTES
-from rtui.tui.kit.selectable import SelectScreen
+from rtui.tui.kit.clipboard import OSC52_BYTES, SelectScreen
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.visiting import Visitor, check_text, visiting

@@ -18,8 +18,7 @@ from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
 from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.log.log_lines import header_line, layout_log, row_line, summary_line, whole_lines
-from rtui.tui.log.log_rows import TOGETHER_S, LogRows
+from rtui.tui.log.log_lines import TOGETHER_S, LogRows, header_line, layout_log, row_line, summary_line, whole_lines
 from rtui.tui.log.screen import EntryScreen, LogScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession

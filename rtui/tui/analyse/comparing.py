@@ -26,8 +26,7 @@ from rtui.server.analysis.session import AnalysisSource, AnalysisStatus
 from rtui.server.hot.report import HOT_EVERY_S
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Online
-from rtui.tui.analyse.findings_panel import FindingsPanel
-from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.findings_panel import FindingsPanel, LatestFindings
 from rtui.tui.analyse.report_panel import ReportPanel
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.layout import MARGIN, display_text

@@ -1,16 +1,20 @@
-"""The Findings panel: what is wrong with the keyspace, most costly first, and below the list all about one of it."""
+"""The Findings panel: what rules say of the keyspace, the worst first, looked for whenever there is a newer report."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
+from textual.dom import DOMNode
 from textual.geometry import Size
+from textual.worker import Worker
 
 from rtui.analysis.findings.comparison import FindingFate, FindingsComparison
 from rtui.analysis.findings.finding import Finding, Found
-from rtui.analysis.findings.table import COLUMNS, compared_table, findings_table
+from rtui.analysis.findings.table import COLUMNS, compared_table, findings_table, gone
 from rtui.analysis.formats.changes import change_words
 from rtui.analysis.humanize import counted
 from rtui.analysis.query.behind import Behind
@@ -18,12 +22,70 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.registry.rules import RULES, Severity
-from rtui.tui.analyse.latest_findings import LatestFindings
 from rtui.tui.analyse.panel import HIGH_ROOM, LOW_TABLE_LINES, TABLE_LINES, Panel, PanelState, PanelTable
 from rtui.tui.kit.chart_lines import inset, labelled, paragraph
 from rtui.tui.kit.clipboard import Copy
+from rtui.tui.kit.command_screen import Work
 from rtui.tui.kit.styled_text import Line, Role, Span, gap, joined, literal, wrap
 from rtui.tui.kit.table_rows import Order
+
+if TYPE_CHECKING:
+    from rtui.registry.registry import Registry
+    from rtui.registry.rules import RuleLevels
+
+
+@dataclass(eq=False, slots=True)
+class LatestFindings:
+    """The findings of one Analyse screen. Looking takes up to 100 ms, so a thread does it."""
+
+    levels: RuleLevels | None = None
+    """Severities and parameters of rules; None for the defaults."""
+    registry: Registry | None = None
+    """What is written about the keys."""
+    found: Found | None = None
+    """None until rules have looked at a first report."""
+    compared: FindingsComparison | None = None
+    """What became of findings since the earlier report, if there is one."""
+    revision: int = 0
+    """Grows with each report that rules have looked at."""
+    _listed: tuple[int, dict[str, Finding]] = (-1, {})
+    _report: Report | None = None
+    _before: Report | None = None
+    _looking: Worker[None] | None = None
+
+    @property
+    def listed(self) -> dict[str, Finding]:
+        """The findings that are shown, by what tells each from others, in their order; last those that are gone."""
+        if self._listed[0] != self.revision or self.found is None:
+            shown = {} if self.found is None else dict(zip(self.found.identities, self.found.findings, strict=True))
+            self._listed = self.revision, shown | ({} if self.compared is None else gone(self.compared))
+        return self._listed[1]
+
+    def look(self, screen: DOMNode, report: Report, before: Report | None, then: Callable[[], None]) -> None:
+        """Look at a report in a worker of `screen`, unless that was done, and call `then`.
+
+        `before` is an earlier report to compare with.
+        """
+        if report is self._report and before is self._before:
+            return
+        self._report, self._before = report, before
+        work: Work = partial(self._look, report, before, then)
+        self._looking = screen.run_worker(
+            work, group="findings", exclusive=True, exit_on_error=False, description="findings"
+        )
+
+    async def _look(self, report: Report, before: Report | None, then: Callable[[], None]) -> None:
+        self.found, self.compared = await asyncio.to_thread(self._find, report, before)
+        self.revision += 1
+        then()
+
+    def _find(self, report: Report, before: Report | None) -> tuple[Found, FindingsComparison | None]:
+        from rtui.analysis.findings.comparison import compare_findings  # noqa: PLC0415 - when the panel is shown
+        from rtui.analysis.findings.contents import findings, with_registry  # noqa: PLC0415
+
+        found = with_registry(findings(report, self.levels, before), report, self.registry)
+        return found, None if before is None else compare_findings(before, report, self.levels)
+
 
 MOST_LINES: Final = 15
 """Lines that are said about one finding at most."""

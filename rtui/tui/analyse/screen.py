@@ -21,11 +21,9 @@ from rtui.server.scan.run_control import RunControl
 from rtui.tui.analyse import screen_lines
 from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.comparing import Comparison
-from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
-from rtui.tui.analyse.hot_session import HotKeys, HotSessionScreen
-from rtui.tui.analyse.icicle_colours import Colouring
-from rtui.tui.analyse.latest_findings import LatestFindings
-from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
+from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
+from rtui.tui.analyse.hot_panel import HotKeys, HotSessionScreen
+from rtui.tui.analyse.memory_panel import Colouring, MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import PanelStates
 from rtui.tui.analyse.report_panel import ReportPanel
 from rtui.tui.kit.bars import Bar

@@ -27,6 +27,7 @@ from rtui.tui.analyse.slot_map import (
     GUTTER_CELLS,
     SHADES,
     SlotMap,
+    SlotOwners,
     fitting_map,
     flagged,
     legend,
@@ -34,7 +35,6 @@ from rtui.tui.analyse.slot_map import (
     masked,
     shaded,
 )
-from rtui.tui.analyse.slot_owners import SlotOwners
 from rtui.tui.kit.chart_lines import (
     HorizontalBar,
     bar_lines,

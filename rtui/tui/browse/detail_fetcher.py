@@ -20,12 +20,10 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.browse.child_counts import FEW_ASKED, ChildCounts, CountedState, count_children
-from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings, meanings_of
-from rtui.tui.browse.decoder_choice import ChosenDecoders
+from rtui.tui.browse.decoder_choice import NO_MEANINGS, ChosenDecoders, Meanings, meanings_of
+from rtui.tui.browse.detail_work import FEW_ASKED, ChildCounts, CountedState, count_children, matches
 from rtui.tui.browse.document import Document, open_document
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_matches import matches
 from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import display_text

@@ -12,7 +12,7 @@ from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted, noun
 from rtui.keyspace.text.display import SafeText
 from rtui.server.facts.preview.page import Preview
-from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings
+from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.document import Document, document_rows
 from rtui.tui.browse.fact_lines import (

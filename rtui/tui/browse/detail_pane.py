@@ -1,10 +1,14 @@
-"""The details of what is under the cursor of the tree: facts, and below them tabs with the value and the slot."""
+"""The details of what is under the cursor of the tree: facts, and below them tabs with the value and the slot.
+
+`Trail` holds the keys from which references were followed, one to the next, so that Escape goes back the same way. It
+begins anew when the user goes elsewhere.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from textual import on
 from textual.app import ComposeResult
@@ -17,18 +21,49 @@ from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab, head_lines, note_action, read_apart, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
-from rtui.tui.browse.trail import Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_rows import ValueRow
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.bars import LinkedBar, TabBar
+from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.line_view import LinePanel
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.tui.browse.schema import LevelDetail
+
+LONGEST: Final = 100
+"""So many steps are kept."""
+
+
+class Trail:
+    """Steps from one key to the next."""
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[TreePlace, bytes]] = []
+        """Where each step began, and the key that it led to."""
+
+    def follow(self, origin: TreePlace, key: bytes) -> None:
+        """Take a step from a place in the tree to a key."""
+        if origin.name is None or not self._leads_to(origin.name):
+            self._steps.clear()
+        self._steps.append((origin, key))
+        del self._steps[:-LONGEST]
+
+    def back(self, key: bytes | None) -> TreePlace | None:
+        """Take the step to this key back and return where it began; None where no step led here."""
+        return self._steps.pop()[0] if self._leads_to(key) else None
+
+    def before(self, key: bytes | None) -> list[bytes]:
+        """Return the keys on the way to this one, the first one first; none where no step led here."""
+        if not self._leads_to(key):
+            return []
+        return [origin.name for origin, _ in self._steps if origin.name is not None]
+
+    def _leads_to(self, key: bytes | None) -> bool:
+        return bool(self._steps) and self._steps[-1][1] == key
 
 
 class DetailPane(Vertical):
@@ -137,7 +172,7 @@ class DetailPane(Vertical):
         self.summary.set_line(partial(summary_line, detail, totals, now_s))
 
     def _reference_rows(self, registry: Registry, detail: Detail, width: int) -> Sequence[ValueRow]:
-        from rtui.tui.browse.reference_lines import reference_rows  # noqa: PLC0415 - most keyspaces have no registry
+        from rtui.tui.browse.registry_lines import reference_rows  # noqa: PLC0415 - most keyspaces have no registry
 
         return reference_rows(detail, registry, width, self.trail.before(detail.key))
 

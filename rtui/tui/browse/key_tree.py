@@ -22,10 +22,9 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import ALL_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.commands import BROWSE_COMMANDS
-from rtui.tui.browse.row_facts import RowFactsCache
-from rtui.tui.browse.row_weights import RowWeights
+from rtui.tui.browse.row_facts import RowFactsCache, RowWeights
+from rtui.tui.browse.tree_header import TreeRows
 from rtui.tui.browse.tree_lines import NOTHING_MORE, Totals, name_cells, row_line, sign_cells
-from rtui.tui.browse.tree_rows import TreeRows
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
 from rtui.tui.kit.line_view import RowsView, set_content_height

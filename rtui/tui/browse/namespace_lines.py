@@ -14,8 +14,8 @@ from rtui.analysis.namespace_figures import Known, NamespaceFigures
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.tui.browse.child_counts import ChildCount, ChildCounts
 from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.detail_work import ChildCount, ChildCounts
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow

@@ -34,9 +34,8 @@ from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
 from rtui.tui.browse.value_view import ValueView
 from rtui.tui.browse.value_writer import Run
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.layout import display, display_text
-from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.styled_text import literal
 
 if TYPE_CHECKING:

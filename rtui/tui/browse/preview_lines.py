@@ -23,7 +23,7 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings
+from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
 from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows

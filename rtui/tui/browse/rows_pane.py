@@ -2,13 +2,20 @@
 
 That may take longer than a frame. The first slice is done at once, so that small work needs no iteration of the event
 loop, and the rest in a worker between other things.
+
+`Reopening` opens namespaces again after a scan has begun anew with an empty store. They are opened as soon as they have
+a key, and the cursor comes back when its row is there: a key may be among the last that the scan lists. Each try looks
+for all that has not come yet, so there is one whenever the keyspace has grown by a quarter, and one at the end.
+
+`KeyRanking` sorts the keys of open namespaces by a fact that has to be asked of each first. A few are asked at once; of
+many the cost is said first. Progress stands in the header; Escape ends it, and the keys stay in the order of names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from textual import on
@@ -18,23 +25,172 @@ from textual.worker import Worker
 
 from rtui.analysis import humanize as fmt
 from rtui.keyspace.rows.ordering import Sort
-from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, VisibleRows
+from rtui.keyspace.rows.rows import ALL_BELOW_ROWS, Row, RowKind, VisibleRows
 from rtui.keyspace.slices import Slices, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import SORTS, sort_names
-from rtui.tui.browse.key_ranking import FEW_KEYS, KeyRanking, too_many
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.reopening import Reopening
-from rtui.tui.browse.row_weights import MOST_WEIGHED, RowWeights
-from rtui.tui.browse.shown_rows import ShownRows
+from rtui.tui.browse.row_facts import MOST_WEIGHED, RowWeights, ShownRows
+from rtui.tui.browse.schema_view import TreeSchema
 from rtui.tui.browse.tree_header import TreeHeader
-from rtui.tui.browse.tree_schema import TreeSchema
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.styled_text import literal
+
+if TYPE_CHECKING:
+    from rtui.server.search.columns import KeyWeights
+
+GROWTH: Final = 1.25
+"""A try is worth while when there are so many times the keys of the last one."""
+
+
+class Reopening:
+    """Opens namespaces again, and finds the row of the cursor again."""
+
+    def __init__(self, rows: VisibleRows, prefixes: Iterable[bytes], cursor: Row | None, line: int) -> None:
+        """`cursor` is its row in the store as it was; `line` is where that was on the screen."""
+        self.rows = rows
+        self.line = line
+        self.is_over = False
+        """Whether everything has come, or the scan has ended without it."""
+        self.waiting = list(prefixes)
+        """The prefixes of the namespaces that have not come yet."""
+        self._name = None if cursor is None else cursor.key()
+        self._is_key = cursor is not None and cursor.kind is RowKind.KEY
+        self._is_trying = False
+        self._tried_keys = 0
+
+    def begins(self, *, complete: bool) -> bool:
+        """Return whether to try now, and begin if so; `complete` says that no more names will come."""
+        keys = self.rows.store.keys
+        is_worth_while = complete or keys < self._tried_keys or keys > self._tried_keys * GROWTH
+        if self._is_trying or self.is_over or not is_worth_while:
+            return False
+        self._is_trying, self._tried_keys = True, keys
+        return True
+
+    def work(self, *, complete: bool) -> Slices[Row | None]:
+        """Open what has come, in slices; return the row of the cursor once it is there.
+
+        In the end that is the row of what it was in, if it has not come.
+        """
+        rows = self.rows
+        for prefix in list(self.waiting):
+            row = yield from rows.reveal_namespace(prefix)
+            if row is not None:
+                self.waiting.remove(prefix)
+                if not rows.store.needs_scan(row.namespace):
+                    yield from rows.expand(row.namespace)
+        found = None
+        if self._name is not None:
+            found = yield from (rows.reveal(self._name) if self._is_key else rows.reveal_namespace(self._name))
+            if found is None and complete:
+                found = yield from _around(rows, self._name)
+        if found is not None:
+            self._name = None
+        self.is_over = complete or (self._name is None and not self.waiting)
+        self._is_trying = False
+        return found
+
+
+def _around(rows: VisibleRows, name: bytes) -> Slices[Row | None]:
+    """Return the row of the innermost namespace that a name is in, if there is one."""
+    found, prefix = None, b""
+    for segment, separator in rows.store.separators.segments(rows.store.swapped([name])[0]):
+        prefix += segment + separator
+        row = (yield from rows.reveal_namespace(prefix)) if separator else None
+        if row is None:
+            break
+        found = row
+    return found
+
+
+ASKED_SORTS: Final = frozenset({Sort.MEMORY, Sort.MEAN, Sort.TTL, Sort.IDLE, Sort.TYPE})
+"""Orders of keys that need something asked of each of them."""
+
+FEW_KEYS: Final = 5_000
+"""Up to so many keys are asked without a question: half a second of a gentle pace at most."""
+
+
+class KeyRanking:
+    """Asks what keys are to be sorted by, one namespace after the other."""
+
+    def __init__(
+        self,
+        session: BrowsingSession,
+        weights: RowWeights,
+        spawn: Callable[[Work], Worker[None]],
+        on_arranged: Callable[[], None],
+    ) -> None:
+        """`spawn` starts workers; `on_arranged` is called when the keys of a namespace have been sorted."""
+        self._session = session
+        self._weights = weights
+        self._spawn = spawn
+        self._on_arranged = on_arranged
+        self._worker: Worker[None] | None = None
+        self._asking: KeyWeights | None = None
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether keys are being asked."""
+        return self._worker is not None and not self._worker.is_finished
+
+    @property
+    def note(self) -> SafeText:
+        """How far it is, for the header."""
+        if not self.is_under_way or self._asking is None:
+            return literal("")
+        return SafeText(f"asked {fmt.count(len(self._asking.weights))} of {fmt.keys(self._asking.of)}, esc stops")
+
+    def is_free(self, rows: VisibleRows) -> bool:
+        """Whether the server need not be asked."""
+        return rows.sort_order in ASKED_SORTS and self._session.knows_column(rows.sort_order)
+
+    def missing(self, rows: VisibleRows) -> list[Namespace]:
+        """Return the open namespaces whose keys have to be asked to be sorted."""
+        sort = rows.sort_order
+        if sort not in ASKED_SORTS:
+            return []
+        return [node for node in rows.with_keys() if not self._weights.knows(node, sort)]
+
+    def begin(self, rows: VisibleRows, nodes: Sequence[Namespace], *, asks_server: bool = False) -> None:
+        """Ask the keys of these namespaces and sort them, from the rows of the analysis where those tell it.
+
+        What was under way ends.
+        """
+        self.stop()
+        if nodes:
+            self._worker = self._spawn(partial(self._rank, rows, nodes, rows.sort_order, asks_server))
+
+    def stop(self) -> bool:
+        """End it; returns whether anything was under way."""
+        was_under_way, worker, self._worker = self.is_under_way, self._worker, None
+        if worker is not None:
+            worker.cancel()
+        return was_under_way
+
+    async def _rank(self, rows: VisibleRows, nodes: Sequence[Namespace], sort: Sort, asks_server: bool) -> None:
+        for node in nodes:
+            asking = self._asking = self._session.key_column(node, sort, asks_server=asks_server)
+            await asking.run()
+            if asking.failure is not None:
+                raise RtuiError("Keys are not sorted", asking.failure)
+            self._weights.put(node, sort, asking.weights)
+            if rows.sort_order is sort:
+                await drive(rows.arrange(node))
+                self._on_arranged()
+
+
+def too_many(keys: int) -> SafeText:
+    """Return why so many keys are not asked."""
+    return SafeText(
+        f"{fmt.keys(keys)} are too many to ask each of them: {fmt.count(MOST_WEIGHED)} at most. They stay in the order "
+        "of their names."
+    )
+
 
 _DONE: Final = object()
 

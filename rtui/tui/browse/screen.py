@@ -20,20 +20,16 @@ from rtui.server.browsing.status import BrowsingStatus
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import TreeColumn
-from rtui.tui.browse.commands import BROWSE_COMMANDS, browse_conditions
+from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED, browse_conditions
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.pane_watch import PaneWatch
-from rtui.tui.browse.panes import Panes
+from rtui.tui.browse.panes import Panes, PaneWatch, StatusBar
 from rtui.tui.browse.schema_view import SchemaView
-from rtui.tui.browse.status_bar import StatusBar
-from rtui.tui.browse.tree_filter import TreeFilter
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.browse.tree_places import TreePlaces
-from rtui.tui.browse.tree_search import TreeSearch
-from rtui.tui.browse.value_commands import SHARED
-from rtui.tui.browse.value_prompt import prompt_hint
+from rtui.tui.browse.tree_search import TreeFilter, TreeSearch
+from rtui.tui.browse.value_view import prompt_hint
 from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput
 from rtui.tui.kit.choice import SwitchScreen

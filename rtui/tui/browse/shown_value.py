@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import Preview, StringWindow
-from rtui.tui.browse.decoded_rows import NO_MEANINGS, Meanings, likeness_of, with_places
+from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings, likeness_of, with_places
 from rtui.tui.browse.detail_fetcher import Detail
 from rtui.tui.browse.detail_lines import Tab, ValueState
 from rtui.tui.browse.document import Document

@@ -1,4 +1,7 @@
-"""The line over the tree: the path to the row under the cursor and the titles of the columns, which can be clicked."""
+"""The line over the tree: the path to the row under the cursor and the titles of the columns, which can be clicked.
+
+`TreeRows` is the base of the tree of names and of the schema: it runs keys at once, and takes a name to jump to.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +17,74 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.columns import RowLayout, lay_out_row, sort_at
 from rtui.tui.browse.tree_lines import header_line
 from rtui.tui.kit.layout import MARGIN, display
-from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.line_view import LinePanel, RowsView
 from rtui.tui.kit.styled_text import ELLIPSIS, joined, literal, width_of
+
+
+class TreeRows(RowsView):
+    """Rows that take their keys before these bubble, and the characters of a name while one is typed."""
+
+    class SortRequested(Message):
+        """The rows are to be sorted: so many steps further in the list of orders, or the other way round for none."""
+
+        def __init__(self, step: int = 0) -> None:
+            super().__init__()
+            self.step = step
+
+    class Jumping(Message):
+        """The beginning of a name that the user is typing, None when that has ended."""
+
+        def __init__(self, typed: str | None) -> None:
+            super().__init__()
+            self.typed = typed
+
+    _typed: str | None = None
+
+    def action_sort_step(self, step: int) -> None:
+        """Sort by what is so many places further in the list of orders."""
+        self.post_message(self.SortRequested(step))
+
+    def action_sort_reverse(self) -> None:
+        """Sort the other way round."""
+        self.post_message(self.SortRequested())
+
+    def action_jump(self) -> None:
+        """Take the next characters as the beginning of a name."""
+        self._type("")
+
+    def _type(self, typed: str | None) -> None:
+        """Take what was typed so far as the beginning of a name; None ends that."""
+        self._typed = typed
+        self.post_message(self.Jumping(typed))
+
+    async def on_key(self, event: events.Key) -> None:
+        """Run the action of a key; while a name is being typed, take its characters until another key ends that.
+
+        The action is run at once. Otherwise the key would bubble to the application first, one iteration of the event
+        loop for each ancestor, and while a scan runs each iteration takes a while.
+        """
+        if self._typed is None:
+            for binding in self._bindings.key_to_bindings.get(event.key, ()):
+                await self.run_action(binding.action)
+                event.stop()
+                event.prevent_default()
+            return
+        if event.key == "backspace":
+            self._type(self._typed[:-1])
+        elif event.is_printable and event.character is not None:
+            self._type(self._typed + event.character)
+        else:
+            self._type(None)
+            if event.key not in {"escape", "enter"}:
+                return
+        event.stop()
+        event.prevent_default()
+
+    def on_blur(self) -> None:
+        """Without the keyboard nothing is typed here."""
+        if self._typed is not None:
+            self._type(None)
+
 
 BETWEEN: Final = " › "
 

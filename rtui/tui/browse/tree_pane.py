@@ -22,15 +22,11 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
-from rtui.tui.browse.row_facts import RowFactsCache
-from rtui.tui.browse.row_weights import RowWeights
+from rtui.tui.browse.row_facts import RowFactsCache, RowWeights, ShownRows
 from rtui.tui.browse.rows_pane import RowsPane
-from rtui.tui.browse.schema_view import SchemaView
-from rtui.tui.browse.shown_rows import ShownRows
-from rtui.tui.browse.tree_header import TreeHeader
+from rtui.tui.browse.schema_view import SchemaView, TreeSchema
+from rtui.tui.browse.tree_header import TreeHeader, TreeRows
 from rtui.tui.browse.tree_lines import Totals, notice_lines
-from rtui.tui.browse.tree_rows import TreeRows
-from rtui.tui.browse.tree_schema import TreeSchema
 from rtui.tui.kit.command_screen import HoldKeypresses, drive
 from rtui.tui.kit.layout import MARGIN, ago, prose
 from rtui.tui.kit.line_view import LinePanel

@@ -9,9 +9,8 @@ from textual.widget import Widget
 
 from rtui.keyspace.rows.rows import RowKind
 from rtui.tui.browse.detail_pane import DetailPane
-from rtui.tui.browse.tree_filter import TreeFilter
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.browse.tree_search import TreeSearch
+from rtui.tui.browse.tree_search import TreeFilter, TreeSearch
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted

@@ -19,18 +19,16 @@ from rtui.keyspace.types import STRING
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Page
 from rtui.server.facts.preview.places import PLACES
+from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
 from rtui.tui.browse.detail_lines import Tab
 from rtui.tui.browse.opened_value import OpenedValue
 from rtui.tui.browse.tree_lines import Totals
-from rtui.tui.browse.value_commands import VALUE_COMMANDS
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
-from rtui.tui.browse.value_files import Output, outputs
-from rtui.tui.browse.value_prompt import Purpose, ValuePrompt
 from rtui.tui.browse.value_rows import ELSEWHERE, ItemKind
-from rtui.tui.browse.value_view import ValueView
-from rtui.tui.browse.value_writer import Run, ValueWriter
+from rtui.tui.browse.value_view import Purpose, ValuePrompt, ValueView
+from rtui.tui.browse.value_writer import Output, Run, ValueWriter, outputs
 from rtui.tui.kit.clipboard import choose_copy, copies, copy_text
 from rtui.tui.kit.command import Condition, Owner, bindings
 from rtui.tui.kit.command_screen import drive

@@ -1,10 +1,23 @@
-"""Asks what of a value to write and where to, or what to show in the pager, and does it."""
+"""Asks what of a value to write and where to, or what to show in the pager, and does it.
+
+Values come in pieces, so that a string of many megabytes never is in memory at once. A file is complete, or not there:
+it is written beside its place, readable by its owner only, and put there at the end; one that exists is replaced only
+on demand.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 import os
-from collections.abc import Callable, Sequence
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -15,23 +28,212 @@ from textual.worker import Worker
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.humanize import size
-from rtui.keyspace.text.display import SafeText
-from rtui.server.files import reason_of
+from rtui.keyspace.text.display import SafeText, is_usual
+from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewColumn, Unread
+from rtui.server.files import create_part_file, reason_of
+from rtui.server.user.ending_signals import keys_for_others
+from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_copies import bytes_copy
-from rtui.tui.browse.value_files import (
-    FileExists,
-    Output,
-    Pieces,
-    run_pager,
-    suggested_name,
-    write_file,
-    write_for_pager,
-)
+from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command_screen import Work
-from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.layout import TERMINAL, display_text, value_pieces
 from rtui.tui.kit.styled_text import literal
+
+Pieces = Callable[[], AsyncIterator[bytes | Unknown]]
+"""Begins to yield what is written; an Unknown at the end says why it is not all."""
+
+NAME_CHARACTERS: Final = 60
+LONGEST_LINE_BYTES: Final = 1 << 20
+"""A line of a text without line breaks is broken after so many bytes or a little more."""
+
+FIRST_OF_SEVERAL: Final = 0xC0
+"""The bytes with which characters of several bytes begin, in UTF-8, are no less."""
+
+DEFAULT_PAGER: Final = "less"
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Something that can be written or paged."""
+
+    title: SafeText
+    suffix: str
+    """Of the suggested file name."""
+    pieces: Pieces
+
+
+def _at_once(data: bytes) -> Pieces:
+    async def pieces() -> AsyncIterator[bytes | Unknown]:
+        yield data
+
+    return pieces
+
+
+def outputs(preview: Preview, item: Item | None, document: Document | None, whole: Pieces | None) -> list[Output]:
+    """Return what can be written: what is under the cursor, what is shown, and the `whole` string if it is one."""
+    found: list[Output] = []
+    stored = suffix_of(document) if document is not None and document.found.data == document.data else ".bin"
+    if whole is not None:
+        found.append(Output(literal("the whole value as it is stored"), stored, whole))
+    elif document is not None:
+        found.append(Output(literal("this value as it is stored"), stored, _at_once(document.data)))
+    if document is not None and document.found.data != document.data:
+        is_whole = document.is_whole and document.found.is_data_whole
+        rest = "" if is_whole else f", the first {size(len(document.found.data))}"
+        title = SafeText(f"decoded: {document.title}{rest}")
+        found.append(Output(title, suffix_of(document), _at_once(document.found.data)))
+    if document is None and item is not None and item.data is not None:
+        found.append(Output(literal("the value under the cursor"), ".bin", _at_once(item.data)))
+    if document is None and preview.rows:
+        title = SafeText(f"the {len(preview.rows):,} rows that are loaded, as JSON lines")
+        found.append(Output(title, ".jsonl", _at_once(json_lines_of(preview))))
+    return found
+
+
+def suffix_of(document: Document) -> str:
+    """Return the usual end of the name of a file with these bytes."""
+    last = document.found.chain[-1].casefold()
+    return {"json": ".json", "text": ".txt"}.get(last, ".bin")
+
+
+def json_lines_of(preview: Preview) -> bytes:
+    """Return the rows of a page as JSON objects, a line each; bytes that are no UTF-8 as an object with base64."""
+    return b"".join(
+        json.dumps(_json_row(preview.columns, row), ensure_ascii=False).encode() + b"\n" for row in preview.rows
+    )
+
+
+def _json_row(columns: Sequence[PreviewColumn], row: Sequence[PreviewCell]) -> dict[str, object]:
+    return {column.title: _json_cell(cell) for column, cell in zip(columns, row, strict=False)}
+
+
+def _json_cell(cell: PreviewCell) -> object:
+    if isinstance(cell, bytes):
+        try:
+            return cell.decode("utf-8")
+        except UnicodeDecodeError:
+            return {"base64": base64.b64encode(cell).decode()}
+    if isinstance(cell, Unread):
+        return {"not read": True, "bytes": cell.size_bytes}
+    return None if isinstance(cell, Unknown) else cell
+
+
+def suggested_name(key: bytes, suffix: str) -> str:
+    """Return a harmless file name for a key: letters, digits, dots and dashes."""
+    text = _UNUSUAL.sub("_", key.decode("ascii", "replace")).strip("._-")[:NAME_CHARACTERS]
+    return f"{text or 'value'}{suffix}"
+
+
+class FileExists(Exception):  # noqa: N818 - a question to the user, not an error
+    """There is a file of this name, which may be replaced only if the user says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What has come of writing: how many bytes, and why they are not all, if they are not."""
+
+    size_bytes: int
+    why_cut: str = ""
+
+
+async def write_file(path: Path, output: Output, *, may_replace: bool = False) -> Written:
+    """Write it to a file that only its owner can read; raises OSError, ValueError and FileExists."""
+    if not may_replace and await asyncio.to_thread(path.exists):
+        raise FileExists
+    descriptor, part = await asyncio.to_thread(create_part_file, path)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            size_bytes, why_cut = 0, ""
+            async for piece in output.pieces():
+                if isinstance(piece, Unknown):
+                    why_cut = piece.detail or piece.reason.value
+                    break
+                await asyncio.to_thread(file.write, piece)
+                size_bytes += len(piece)
+        await asyncio.to_thread(_put, part, path, may_replace=may_replace)
+    finally:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+    return Written(size_bytes, why_cut)
+
+
+def _put(part: Path, path: Path, *, may_replace: bool) -> None:
+    """Put a file that is complete into its place; raises FileExists where there is one by now."""
+    if may_replace:
+        part.replace(path)
+        return
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise FileExists from None
+
+
+class SafeLines:
+    """Makes a text safe that comes in pieces, as lines that the interface would show."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def add(self, piece: bytes) -> bytes:
+        """Return the lines that are complete by now; one that is very long is broken."""
+        lines, separator, self._rest = (self._rest + piece).rpartition(b"\n")
+        if not separator and len(self._rest) > LONGEST_LINE_BYTES:
+            split = next((at for at in (-1, -2, -3) if self._rest[at] >= FIRST_OF_SEVERAL), len(self._rest))
+            lines, separator, self._rest = self._rest[:split], b"\n", self._rest[split:]
+        return self._safe(lines) if separator else b""
+
+    def end(self) -> bytes:
+        """Return the last line, if it has no end of its own."""
+        return self._safe(self._rest) if self._rest else b""
+
+    @staticmethod
+    def _safe(lines: bytes) -> bytes:
+        text = lines.decode("utf-8", "surrogateescape")
+        if TERMINAL.ascii_only or " \n" in text or not is_usual(text.replace("\n", "")):
+            shown = (value_pieces(line, limit=len(line) * 10 + 10) for line in lines.split(b"\n"))
+            text = "\n".join("".join(piece.text for piece in line) for line in shown)
+        return text.encode() + b"\n"
+
+
+async def write_for_pager(output: Output, *, is_safe: bool) -> Path:
+    """Write it to a temporary file that only its owner can read; who calls removes it. Raises OSError."""
+    descriptor, name = await asyncio.to_thread(tempfile.mkstemp, prefix="rtui-", suffix=".txt")
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            safe = SafeLines()
+            async for piece in output.pieces():
+                if isinstance(piece, Unknown):
+                    end = safe.end() + f"\n[{piece.detail or piece.reason.value}]\n".encode()
+                    break
+                shown = await asyncio.to_thread(safe.add, piece) if is_safe else piece
+                await asyncio.to_thread(file.write, shown)
+            else:
+                end = safe.end()
+            await asyncio.to_thread(file.write, end)
+    except BaseException:
+        Path(name).unlink()  # noqa: ASYNC240 - one entry of a folder, and also when this is cancelled
+        raise
+    return Path(name)
+
+
+def pager_command(environ: Mapping[str, str]) -> list[str]:
+    """Return the words of `$PAGER`, of less where there is none."""
+    try:
+        words = shlex.split(environ.get("PAGER", ""))
+    except ValueError:
+        words = []
+    return words or [DEFAULT_PAGER]
+
+
+def run_pager(path: Path, environ: Mapping[str, str]) -> int:
+    """Show a file in the pager until the user leaves it; returns its exit code. Raises OSError where there is none."""
+    safe = dict(environ) | {"LESSSECURE": "1"}
+    with keys_for_others():
+        return subprocess.run([*pager_command(environ), str(path)], env=safe, check=False).returncode
+
 
 SLOW_S: Final = 1.0
 """Reading a value that takes longer is said."""

@@ -25,11 +25,10 @@ from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
 from rtui.server.user.copying import key_as_text
 from rtui.tui.find import find_lines
-from rtui.tui.find.commands import FIND_COMMANDS
 from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table
-from rtui.tui.find.found_view import FoundBody, FoundView
+from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody, FoundView
 from rtui.tui.kit.bars import FilterInput, LinkedBar
-from rtui.tui.kit.choice import SwitchScreen
+from rtui.tui.kit.choice import SortScreen, SwitchScreen
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.clipboard import copies as key_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
@@ -40,7 +39,6 @@ from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.panel_screen import RunScreen, write_table, write_text
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile
-from rtui.tui.kit.sorting import SortScreen
 from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.title_bar import TitleBar

@@ -5,6 +5,10 @@ when another screen lies on top. `is_ready` and `is_reachable` tell; the applica
 
 Screens pull what has changed (`CommandScreen.flush`), and long work is done in slices between which the event loop
 serves others (`drive`).
+
+`ScreenBelow` paints the screen that shows through a translucent one. Textual tints every piece of that screen through
+Rich's console whenever any line of it changes, as the status does four times a second while keys are scanned. Here
+each style is tinted once, and a line that is as before stays as it was painted, with the bytes that Textual keeps.
 """
 
 from __future__ import annotations
@@ -17,16 +21,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
 from rich.console import RenderableType
+from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import events, on
 from textual.app import App, ScreenStackError
 from textual.await_complete import AwaitComplete
+from textual.cache import LRUCache
+from textual.color import Color
 from textual.command import CommandInput, CommandList, CommandPalette, DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
+from textual.css.styles import RulesMap
 from textual.dom import DOMNode, NoScreen
 from textual.message import Message
 from textual.renderables.background_screen import BackgroundScreen
 from textual.screen import Screen, ScreenResultType
+from textual.strip import Strip
+from textual.style import Style
 from textual.timer import Timer
+from textual.visual import RenderOptions, Visual
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
@@ -40,12 +52,61 @@ from rtui.tui.kit.bars import FooterBar
 from rtui.tui.kit.command import Conditions, HelpSubject, ScreenCommand
 from rtui.tui.kit.history import Leaving, Place
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.screen_below import ScreenBelow
 from rtui.tui.kit.styled_text import ROLE_CLASSES
 from rtui.tui.kit.textual_private import StylesCache
 
 if TYPE_CHECKING:
     from rtui.analysis.query.query import Query
+
+KEPT_STYLES: Final = 1024
+"""How many tinted styles are kept: more than any screen has at a time."""
+
+
+class ScreenBelow(Visual):
+    """The lines of a screen under a tint, in the same colours as a `BackgroundScreen` of Textual's."""
+
+    def __init__(self, screen: Screen[Any], tint: Color) -> None:
+        self.screen = screen
+        self.tint = tint
+        self._base: RichStyle | None = None
+        """The style in which what has no colour is painted."""
+        self._styles: LRUCache[RichStyle | None, RichStyle] = LRUCache(KEPT_STYLES)
+        self._lines: list[tuple[list[Segment], Strip]] = []
+        """Each line of the screen as it was, and as it was painted."""
+
+    def render_strips(self, width: int, height: int | None, style: Style, options: RenderOptions) -> list[Strip]:
+        """Return the lines of the screen, tinted."""
+        base = style.rich_style
+        if base != self._base:
+            self._base = base
+            self._styles.clear()
+            self._lines.clear()
+        below = [list(strip) for strip in self.screen._compositor.render_strips()[:height]]
+        before = self._lines + [([], Strip([]))] * (len(below) - len(self._lines))
+        self._lines = [
+            old if old[0] == line else (line, Strip(self._tinted(line, base)).adjust_cell_length(width, base))
+            for line, old in zip(below, before, strict=False)
+        ]
+        return [strip for _, strip in self._lines]
+
+    def _tinted(self, line: list[Segment], base: RichStyle) -> list[Segment]:
+        tinted = []
+        for text, style, _ in line:
+            found = self._styles.get(style)
+            if found is None:
+                (segment,) = BackgroundScreen.process_segments([Segment(text, style)], self.tint)
+                found = self._styles[style] = base + segment.style
+            tinted.append(Segment(text, found))
+        return tinted
+
+    def get_optimal_width(self, rules: RulesMap, container_width: int) -> int:
+        """Return the width of the container."""
+        return container_width
+
+    def get_height(self, rules: RulesMap, width: int) -> int:
+        """Return the height of the screen."""
+        return self.screen.size.height
+
 
 FLUSH_S: Final = 0.1
 """How often a screen polls while anything may change."""

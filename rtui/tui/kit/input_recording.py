@@ -18,8 +18,7 @@ from rtui.server.options import BrowseOptions
 from rtui.server.recording.document import Cursor, Key, Mouse, Paste, Resize
 from rtui.server.recording.recorder import Recorder, session_header
 from rtui.server.wire.target import Target
-from rtui.tui.kit.saved_queries import place_of, saved_queries
-from rtui.tui.kit.settings import Settings
+from rtui.tui.kit.settings import Settings, place_of, saved_queries
 
 _MOUSE: Final[dict[type[events.MouseEvent], Any]] = {
     events.MouseDown: "down",

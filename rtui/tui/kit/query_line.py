@@ -26,8 +26,7 @@ from rtui.tui.kit.bars import FilterInput, InputLine
 from rtui.tui.kit.command_screen import FocusScreen
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.saved_queries import expanded, save_query, saved_queries
-from rtui.tui.kit.settings import SettingsError, SettingsFile
+from rtui.tui.kit.settings import SettingsError, SettingsFile, expanded, save_query, saved_queries
 from rtui.tui.kit.styled_text import ROLE_CLASS_PREFIX, Line, Role, Span, literal
 
 if TYPE_CHECKING:

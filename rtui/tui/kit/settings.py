@@ -18,9 +18,10 @@ import msgspec
 from msgspec import Meta
 
 from rtui.keyspace.text.display import SafeText, display_text
-from rtui.keyspace.text.matching import did_you_mean
+from rtui.keyspace.text.matching import did_you_mean, nearest_word
 from rtui.server.files import atomic_file, config_folder, reason_of
 from rtui.server.options import MOST_KEPT_ROWS
+from rtui.server.wire.target import Target
 
 MAX_SETTINGS_BYTES: Final = 1 << 20
 """A larger file is refused."""
@@ -305,3 +306,35 @@ def _explained(error: str) -> str:
         meant = did_you_mean(value[1], choices, least=_ALIKE)
         return f"{name} can't be {value[1]}.{meant} It can be {', '.join(choices)}."
     return f"{name}: {what[0].lower()}{what[1:]}."
+
+
+_NAME: Final = re.compile(NAMED)
+_WORD: Final = re.compile(rf"(?<!\S)@({NAMED})(?!\S)")
+
+
+def place_of(target: Target) -> str:
+    """Return what the queries of a server are saved under: its profile, else its address."""
+    return target.name or str(target.label)
+
+
+def saved_queries(settings: Settings, target: Target) -> Mapping[str, str]:
+    """Return the queries of a server by their names."""
+    return settings.queries.get(place_of(target), {})
+
+
+def expanded(line: str, saved: Mapping[str, str]) -> str:
+    """Return a line with the queries in place of their names."""
+    return _WORD.sub(lambda found: saved.get(found[1], found[0]), line)
+
+
+def unknown_names(line: str, saved: Mapping[str, str]) -> dict[str, str | None]:
+    """Return the words of a line that look like the name of a query and are none, each with the nearest name."""
+    unknown = [found[1] for found in _WORD.finditer(line) if found[1] not in saved]
+    return {name: nearest_word(name, saved) for name in unknown}
+
+
+def save_query(settings: SettingsFile, target: Target, name: str, line: str) -> None:
+    """Remember a query under a name; raises SettingsError for a name that is none."""
+    if not _NAME.fullmatch(name):
+        raise SettingsError("A name has up to 40 letters, digits, - and _, and no blanks.")
+    settings.choose(f"queries.{place_of(target)}.{name}", line)

@@ -16,10 +16,10 @@ from textual.worker import Worker
 from rtui.analysis.report.tables.table import Subject, Table
 from rtui.keyspace.slices import Slices
 from rtui.keyspace.text.display import SafeText
+from rtui.tui.kit.choice import SortScreen, sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
-from rtui.tui.kit.sorting import SortScreen, sort_commands
 from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
 from rtui.tui.kit.table_rows import (
     MEASURED_ROWS,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Final
 
-from textual import on
+from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
+from textual.message import Message
 from textual.widget import Widget
 
 from rtui.keyspace.text.display import SafeText
@@ -19,19 +21,132 @@ from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.clipboard import copy_text
-from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import FLUSH_S, REST_S
+from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
+from rtui.tui.kit.command_screen import FLUSH_S, REST_S, drive
 from rtui.tui.kit.history import LogPlace
-from rtui.tui.kit.line_view import LinePanel
+from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
 from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
 from rtui.tui.kit.title_bar import TitleBar
-from rtui.tui.log.commands import LOG_COMMANDS
-from rtui.tui.log.entries import LogView
-from rtui.tui.log.log_lines import empty_lines, header_line, layout_log, summary_line, whole_lines
-from rtui.tui.log.log_rows import Row
+from rtui.tui.log.log_lines import (
+    LogRows,
+    Row,
+    empty_lines,
+    header_line,
+    layout_log,
+    row_line,
+    summary_line,
+    whole_lines,
+)
+
+_entries = partial(ScreenCommand, group=Group.LOG, owner=Owner.ENTRIES)
+_log = partial(ScreenCommand, group=Group.LOG, owner=Owner.LOG)
+
+LOG_COMMANDS: Final = (
+    _entries("cursor_up", ("up", "k"), "Entry before", "Move to the entry above; new ones no longer move the list."),
+    _entries("cursor_down", ("down", "j"), "Entry after", "Move to the entry below."),
+    _entries("page_up", ("pageup", "ctrl+b"), "Page up", "Move up by a screenful."),
+    _entries("page_down", ("pagedown", "ctrl+f"), "Page down", "Move down by a screenful."),
+    _entries("first", ("home", "g"), "Oldest", "Move to the oldest entry that is kept."),
+    _entries("last", ("end", "G"), "Latest", "Move to the latest entry, and stay on what comes.", footer=5),
+    _entries(
+        "open", ("enter", "right", "l"), "Whole entry",
+        "Show the whole entry: all commands of it with their arguments, bytes and times. What is asked at once about "
+        "the server is one entry here.",
+        when=(Condition.HAS_ROWS,), footer=1,
+    ),
+    _log(
+        "filter", ("slash",), "Filter",
+        "Show the entries with a text in their commands, purpose or connection; !server facts those without it.",
+        footer=2,
+    ),
+    _log(
+        "copy", ("y",), "Copy", "Copy the command as a line for redis-cli in a shell.",
+        when=(Condition.HAS_ROWS,), footer=3,
+    ),
+    _log("back", ("escape",), "Back", "End the filter, or leave the command log.", footer=4),
+)  # fmt: skip
+
+
+class LogView(RowsView, can_focus=True):
+    """Shows rows of the log; on the last one, the cursor stays on the latest entry."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(LOG_COMMANDS, Owner.ENTRIES)
+    DEFAULT_CSS = """
+    LogView { height: 1fr; }
+    """
+
+    class Opened(Message):
+        """The user wants to see all of the row under the cursor."""
+
+    class Moved(Message):
+        """The cursor has moved."""
+
+    def __init__(self, log: CommandLog, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._log = log
+        self.rows = LogRows(log)
+        self.is_following = True
+        """Whether new entries are scrolled to."""
+
+    @property
+    def row(self) -> Row:
+        """The entries of the row under the cursor; none without rows."""
+        return self.rows[self.cursor_line] if 0 <= self.cursor_line < len(self.rows) else ()
+
+    def line_at(self, number: int) -> Line | None:
+        """Return a row."""
+        if not 0 <= number < len(self.rows):
+            return None
+        return row_line(self.rows[number], layout_log(self.scrollable_content_region.width))
+
+    def filter(self, needle: str) -> None:
+        """Show the entries with this text; all for an empty one. The cursor stays on its entry, or goes to the end."""
+        work = self._filter(LogRows(self._log, needle))
+        self.run_worker(work, group="filter", exclusive=True, exit_on_error=False, description="filter")
+
+    async def _filter(self, rows: LogRows) -> None:
+        await drive(rows.load())
+        before, self.rows = self.row, rows
+        set_content_height(self, len(self.rows))
+        line = self.rows.line_of(before[0]) if before else None
+        self.move_to(len(self.rows) - 1 if line is None or self.is_following else line)
+        self.refresh()
+
+    def follow(self) -> None:
+        """Show what has come; entries stay where they are unless the cursor is on the latest."""
+        gone = self.rows.follow()
+        set_content_height(self, len(self.rows))
+        if self.is_following:
+            self.move_to(len(self.rows) - 1)
+        elif gone:
+            self.scroll_top_to(self.scroll_offset.y - gone)
+            self.cursor_line = max(0, self.cursor_line - gone)
+        self.repaint_changes()
+
+    def move_to(self, line: int) -> None:
+        """Put the cursor on an entry; on the last one it stays with the latest."""
+        last = len(self.rows) - 1
+        line = max(0, min(line, last))
+        self.is_following = line >= last
+        if line != self.cursor_line or self.is_following:
+            self.put_cursor(line)
+        self.post_message(self.Moved())
+
+    def action_open(self) -> None:
+        """Show all of the row under the cursor."""
+        self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the entry under the mouse; a second click opens it."""
+        line = event.y + self.scroll_offset.y
+        if 0 <= line < len(self.rows):
+            self.move_to(line)
+            if event.chain == 2:
+                self.action_open()
+
 
 FILTER_HINT: Final = key_hint(literal(" goes to the entries"), literal(" shows all"))
 """Stands in the footer while a filter is typed."""

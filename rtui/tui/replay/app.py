@@ -1,16 +1,25 @@
-"""The application of a replay: the interface itself, over a player instead of a server, driven by recorded input.
+"""A replay: the interface, over a player instead of a server, driven by recorded input; in the terminal or as frames.
 
 The interface has its recorded size, and so many rows of the terminal; the line below it, which is not the interface's,
 says where the replay is and what was pressed. The keys of whoever watches go to the replay alone. What recorded keys
 could do beside showing is refused: the clipboard here, everything else by `rtui.server.recording.confinement`.
+
+Frames, the screen at a moment, are made without a terminal and as fast as they can be. The clock jumps from input to
+input, and each one is fed once all replies before it have come and are painted. So the same recording makes the same
+frames, whatever the machine.
 """
 
 from __future__ import annotations
 
+import asyncio
 import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Final, NoReturn
 
 import msgspec
+from rich.cells import cell_len, set_cell_size
+from rich.segment import Segment
 from textual import events
 from textual.app import SuspendNotSupported
 from textual.driver import Driver
@@ -19,10 +28,11 @@ from textual.message import Message
 from textual.timer import Timer
 
 from rtui.analysis.columns import parse_columns
-from rtui.keyspace.text.display import display_text
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import check_pattern
 from rtui.registry.registry import Registry
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.chance import seeded
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.clock import ReplayClock
@@ -30,15 +40,63 @@ from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Pa
 from rtui.server.recording.player import Player
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
+from rtui.server.wire.dial import dialled_by
 from rtui.server.wire.target import Target
 from rtui.server.wire.ways import Timeouts, Way
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.input_recording import MOUSE_EVENTS
 from rtui.tui.kit.settings import Settings, SettingsFile
-from rtui.tui.kit.themes import Palette
-from rtui.tui.replay.replay_line import REPLAY_KEYS, replay_line
+from rtui.tui.kit.themes import Palette, terminal_palette
 from rtui.tui.server.screen import ServerScreen
+
+REPLAY_KEYS: Final[dict[str, frozenset[str]]] = {
+    "pause": frozenset({"space"}),
+    "step": frozenset({"full_stop", "right"}),
+    "faster": frozenset({"plus", "equals_sign"}),
+    "slower": frozenset({"minus"}),
+    "leave": frozenset({"q", "ctrl+c", "ctrl+q", "escape"}),
+}
+"""The keys of a replay."""
+
+HELP: Final = ("space pause · . next key · + - speed · q leave ", "space . + - q ", "")
+"""The keys in words, and shorter for narrow terminals."""
+
+LONGEST_PASTE: Final = 20
+
+
+def replay_line(recording: Recording, clock: ReplayClock, pressed: Input | None, width: int) -> str:
+    """Return the line in exactly `width` cells."""
+    now_ms, length_ms = min(clock.now_ms(), recording.length_ms), recording.length_ms
+    is_over = now_ms >= length_ms
+    state = "the end" if is_over else "paused" if clock.is_paused else f"×{clock.speed:g}"
+    cut = " (cut off)" if recording.end is None else ""
+    left = f" replay  {minutes(now_ms)} / {minutes(length_ms)}{cut}  {state}"
+    if pressed is not None:
+        left += f"   {input_text(pressed)}"
+    room = width - cell_len(left) - 2
+    keys = next((one for one in HELP if len(one) <= room), "")
+    return set_cell_size(left, max(0, width - len(keys))) + keys
+
+
+def minutes(at_ms: float) -> str:
+    """Return a time as `1:02.5`."""
+    tenths = int(at_ms / 100)
+    return f"{tenths // 600}:{tenths // 10 % 60:02}.{tenths % 10}"
+
+
+def input_text(line: Input) -> SafeText:
+    """Return what was done, in a few words."""
+    if isinstance(line, Key):
+        return display_text(f"key {line.key}" if line.character in (None, " ") else f"key {line.character}")
+    if isinstance(line, Paste):
+        return display_text(f"pasted {line.text[:LONGEST_PASTE]}")
+    if isinstance(line, Mouse):
+        return display_text(f"mouse {line.what.replace('_', ' ')} at {line.x}, {line.y}")
+    if isinstance(line, Cursor):
+        return display_text("cursor")
+    return display_text(f"terminal {line.width}×{line.height}")
+
 
 NEVER_LATE: Final = Way(timeouts=Timeouts(direct_s=1e7, reply_s=1e7))
 """A replay may be paused: no reply is late."""
@@ -302,3 +360,90 @@ def mouse_event(line: Mouse) -> events.MouseEvent:
     return MOUSE_EVENTS[line.what](
         None, line.x, line.y, delta_x, delta_y, line.button, line.shift, line.meta, line.ctrl, line.x, line.y
     )
+
+
+LOOK_S: Final = 0.02
+QUIET_LOOKS: Final = 10
+"""So many looks without any change, and the screen is as it will be: ten a second is how often screens look."""
+
+MORE_LOOKS: Final = 100
+"""So many while something is under way: a scan rests between its pages the longer, the slower the machine is."""
+
+PATIENCE_S: Final = 30.0
+"""How long it may take until nothing changes any more."""
+
+
+def run_replay(recording: Recording, *, speed: float = 1.0, is_paused: bool = False) -> int:
+    """Play until whoever watches leaves; returns the exit code."""
+    clock = ReplayClock(speed=speed, is_paused=is_paused)
+    player = Player(recording, clock.now_ms, clock.wait_until)
+    app = ReplayApp(recording, clock=clock, player=player, palette=terminal_palette())
+    with dialled_by(player.dial), seeded(recording.header.seed):
+        return app.run(size=recording.size) or 0
+
+
+class Frames:
+    """A replay that stands between two inputs."""
+
+    def __init__(self, app: ReplayApp) -> None:
+        self.app = app
+
+    async def play(self, until_ms: float = float("inf")) -> None:
+        """Feed all inputs up to a time, and wait until the screen is as it was then."""
+        app = self.app
+        while (line := app.next_input) is not None and line.at <= until_ms:
+            app.clock.jump(line.at)
+            await self.settle()
+            app.feed()
+            if not isinstance(line, Cursor):
+                await self.settle()
+        app.clock.jump(min(until_ms, app.recording.length_ms))
+        await self.settle()
+
+    async def settle(self) -> None:
+        """Wait until everything that was asked is answered and painted."""
+        before, looks = -1, 0
+        async with asyncio.timeout(PATIENCE_S):
+            while looks < (MORE_LOOKS if self.app.is_under_way else QUIET_LOOKS):
+                if self.app._exception is not None:
+                    raise self.app._exception
+                await asyncio.sleep(LOOK_S)
+                is_painted = bool(self.app.screen_stack) and not self.app.screen._dirty_widgets
+                now = self.app.player.answered
+                looks = looks + 1 if now == before and is_painted else 0
+                before = now
+
+    def rows(self) -> list[list[Segment]]:
+        """Return what stands on the screen, the segments of each row."""
+        with self.app._context():
+            strips = list(self.app.screen._compositor.render_strips())
+        return [[segment for segment in strip if not segment.control] for strip in strips]
+
+    def text(self) -> str:
+        """Return what stands on the screen, a line a row."""
+        lines = ["".join(segment.text for segment in row) for row in self.rows()]
+        return "\n".join(line.rstrip() for line in lines) + "\n"
+
+    def svg(self) -> str:
+        """Return a picture of the screen."""
+        return self.app.export_screenshot(title="rtui", simplify=True)
+
+
+@asynccontextmanager
+async def frames(recording: Recording, *, palette: Palette = Palette.TRUE) -> AsyncIterator[Frames]:
+    """Give a replay without a terminal that stands at its beginning."""
+    clock = ReplayClock(is_paused=True)
+    player = Player(recording, clock.now_ms)
+    app = ReplayApp(recording, clock=clock, player=player, palette=palette, feeds_itself=False)
+    with dialled_by(player.dial), seeded(recording.header.seed):
+        async with app.run_test(size=recording.size, notifications=True):
+            shown = Frames(app)
+            await shown.settle()
+            yield shown
+
+
+async def picture_of(recording: Recording, until_ms: float, *, is_svg: bool) -> str:
+    """Return what stood on the screen at a time, as a picture or as text."""
+    async with frames(recording) as shown:
+        await shown.play(until_ms)
+        return shown.svg() if is_svg else shown.text()

@@ -1,11 +1,14 @@
-"""The panels of the Server screen, in the order of their tabs: which figures and tables each shows."""
+"""The panels of the Server screen: the figures and tables of each tab, the commands, the lines around the panels."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
+
+from textual.geometry import Size
 
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.comparison import FindingFate
@@ -16,10 +19,15 @@ from rtui.analysis.health.panel import Panel, State, value_text
 from rtui.analysis.health.sample import Source
 from rtui.analysis.report.tables.table import Cell, Column, Row, Table, Unit
 from rtui.keyspace.text.display import SafeText
-from rtui.tui.kit.layout import TERMINAL
-from rtui.tui.kit.styled_text import literal
+from rtui.server.wire.connection import State as LinkState
+from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
+from rtui.tui.kit.layout import MARGIN, TERMINAL, Piece, ago, prose, tab, tab_line
+from rtui.tui.kit.panel_view import notice_lines
+from rtui.tui.kit.status_lines import bar_line, link_words
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, left, line_width, literal
+from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
 from rtui.tui.kit.table_rows import STATE
-from rtui.tui.server.figure_lines import WRONG, sparkline
+from rtui.tui.server.figure_lines import WRONG, figure_lines, sparkline
 
 SPARKLINE_CELLS: Final = 16
 """Width of the column that shows how a figure went."""
@@ -231,3 +239,127 @@ def _summary(content: Content) -> str:
     if states[State.NORMAL] and not states[State.BAD] + states[State.WATCH]:
         parts.insert(0, "nothing wrong")
     return ", ".join(parts)
+
+
+_server = partial(ScreenCommand, group=Group.SERVER, owner=Owner.SERVER)
+
+SERVER_COMMANDS: Final = (
+    *(
+        _server(
+            panel.id, (panel.key,), panel.short, panel.help, call=f"show_panel('{panel.id}')",
+            when=(Condition.CLUSTER,) if panel.id == NODES else (),
+        )
+        for panel in PANELS
+    ),
+    _server("next_panel", ("tab",), "Next panel", "Show the next panel."),
+    _server(
+        "previous_panel", ("shift+tab",), "Panel before", "Show the panel before.", label="⇧tab", call="next_panel(-1)",
+    ),
+    *(command for command in MOVE_COMMANDS if command.id != "open"),
+    _server(
+        "open", ("enter", "right", "l"), "Open",
+        "Go to the key, the keys of the pattern, the panel or the node that the row is about, else show the whole row.",
+        when=(Condition.HAS_ROWS,), footer=1,
+    ),
+    _server(
+        "whole_row", (), "Whole row", "Show everything that is known of the row.", when=(Condition.HAS_ROWS,),
+    ),
+    _server(
+        "next_list", ("right_square_bracket",), "Next list", "Show the next list of the panel.",
+        when=(Condition.SEVERAL_LISTS,), footer=3,
+    ),
+    _server(
+        "previous_list", ("left_square_bracket",), "List before", "Show the list before.",
+        when=(Condition.SEVERAL_LISTS,), call="next_list(-1)",
+    ),
+    *SORT_COMMANDS,
+    _server("filter", ("slash",), "Filter", "Show the rows with a text in them.", when=(Condition.HAS_ROWS,), footer=8),
+    _server(
+        "copy_row", ("y",), "Copy", "Copy the name of the row, or the whole row where it has none.",
+        when=(Condition.HAS_ROWS,),
+    ),
+    _server("copy_menu", ("Y",), "Copy as…", "Choose what to copy of the row.", when=(Condition.HAS_ROWS,)),
+    _server(
+        "write", ("w",), "Write", "Write the list to a .csv, .md or .json file, or all samples to a .jsonl file.",
+        when=(Condition.HAS_ROWS,), footer=9, call="export",
+    ),
+    _server(
+        "ask", ("r",), "Ask again", "Ask the server again now; it is asked every few seconds anyway.",
+        when=(Condition.LIVE,), footer=10,
+    ),
+    _server("back", ("escape",), "Back", "Go back one step: end the filter, show all nodes, or leave.", footer=11),
+)  # fmt: skip
+
+
+TITLE_CELLS: Final = 14
+"""Of the names of facts in the card of a row."""
+
+CARD_LINES: Final = 40
+"""Lines of a figure in a card, which can be scrolled."""
+
+
+def panels_line(panels: Sequence[ServerPanel], chosen: int, width: int) -> Line:
+    """Return the titles of the panels with their keys, shorter where it is narrow."""
+    line = tab_line([SafeText(f"{one.key} {one.title}") for one in panels], chosen, (), width)
+    if line_width(line) <= width:
+        return line
+    for titles in ([f"{one.key} {one.short}" for one in panels], [one.short for one in panels]):
+        line = tuple(tab(SafeText(title), is_chosen=at == chosen) for at, title in enumerate(titles))
+        if line_width(line) <= width:
+            break
+    return clip(line, width)
+
+
+def node_line(node: SafeText | None, nodes: Sequence[SafeText], width: int) -> Line:
+    """Return which node of a cluster is shown, and how to get back to all."""
+    if node is None:
+        return ()
+    of = SafeText(f" · node {nodes.index(node) + 1} of {len(nodes)}" if node in nodes else "")
+    hint = Span(literal(" · 0 or esc shows all nodes"), Role.FAINT)
+    return clip((gap(MARGIN), Span(node, Role.STRONG), Span(of, Role.MUTED), hint), width)
+
+
+def warning_line(warning: SafeText, width: int) -> Line:
+    """Return what no longer holds of the figures, in one line."""
+    return clip((gap(MARGIN), Span(warning, Role.WARN)), width)
+
+
+def status_line(link: LinkState, failure: SafeText | None, age_s: float | None, now_s: float, width: int) -> Line:
+    """Return how the asking goes; `now_s` is on the clock of the event loop, `age_s` that of the last sample."""
+    head: Line = link_words(link, now_s)
+    pieces = []
+    if not head:
+        head = (Span(literal("watching") if failure is None else literal("not answered"), Role.MUTED),)
+    if failure is not None:
+        pieces.append(Piece(1, (Span(failure, Role.WARN),), 24))
+    if age_s is not None:
+        pieces.append(Piece(0, (Span(SafeText(f"asked {ago(age_s) or 'just now'}"), Role.MUTED),)))
+    return bar_line(head, pieces, width)
+
+
+def file_line(file: SafeText, width: int) -> Line:
+    """Return what file the figures are out of, and of when."""
+    pieces = [Piece(0, (Span(file, Role.TEXT),), 30), Piece(1, (Span(literal("no server is asked"), Role.MUTED),))]
+    return bar_line((Span(literal("a file"), Role.WARN),), pieces, width)
+
+
+def waiting_lines(failure: SafeText | None, width: int) -> list[Line]:
+    """Return what stands in place of a panel before the first sample."""
+    if failure is None:
+        return notice_lines(literal("Asking the server…"), Role.MUTED, width)
+    return notice_lines(literal("The server has not answered"), Role.WARN, width, failure)
+
+
+def row_lines(facts: Sequence[tuple[SafeText, SafeText]], width: int) -> list[Line]:
+    """Return a paragraph for each cell of a row, its title beside it."""
+    lines: list[Line] = [()]
+    for title, text in facts:
+        first, *rest = prose(text, width - TITLE_CELLS - 1, Role.TEXT)
+        lines.append((gap(1), Span(left(title, TITLE_CELLS), Role.MUTED), *first[1:]))
+        lines += [(gap(TITLE_CELLS + 1), *line[1:]) for line in rest]
+    return [*lines, ()]
+
+
+def whole_figure_lines(figure: Figure, width: int) -> list[Line]:
+    """Return all about a figure, for a card."""
+    return [(), *((gap(1), *line) for line in figure_lines(figure, Size(width - 2, CARD_LINES)))]

@@ -33,8 +33,6 @@ from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableRows, TableState
-from rtui.tui.server import screen_lines
-from rtui.tui.server.commands import SERVER_COMMANDS
 from rtui.tui.server.figure_lines import figure_lines
 from rtui.tui.server.panels import (
     BY_ID,
@@ -42,10 +40,19 @@ from rtui.tui.server.panels import (
     NODES,
     OVERVIEW,
     PANELS,
+    SERVER_COMMANDS,
     Content,
     ServerPanel,
     content_of,
     figures_table,
+    file_line,
+    node_line,
+    panels_line,
+    row_lines,
+    status_line,
+    waiting_lines,
+    warning_line,
+    whole_figure_lines,
 )  # fmt: skip
 
 SAMPLES_SUFFIX: Final = ".jsonl"
@@ -327,7 +334,7 @@ class ServerScreen(PanelScreen[bytes | None]):
             self.view.show(Content(tables=(table,)), None)
         elif node is None:
             failure = source.failure(None)
-            self.view.show_lines(lambda width: screen_lines.waiting_lines(failure, width))
+            self.view.show_lines(lambda width: waiting_lines(failure, width))
         else:
             first_at_s = source.first_at_s(node)
             span_s = None if first_at_s is None else max(0.0, self._clock() - first_at_s)
@@ -344,19 +351,19 @@ class ServerScreen(PanelScreen[bytes | None]):
         what = literal("server" if source.file is None else "server, from a file")
         self.title_bar.set_line(lambda width: over_title(self._label, None, what, width, status))
         chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
-        self.tab_bar.set_line(lambda width: screen_lines.panels_line(panels, chosen, width))
+        self.tab_bar.set_line(lambda width: panels_line(panels, chosen, width))
         self.node_bar.display = is_cluster and self.view.panel.id != NODES
-        self.node_bar.set_line(lambda width: screen_lines.node_line(node, source.nodes, width))
+        self.node_bar.set_line(lambda width: node_line(node, source.nodes, width))
         self._show_warning(None if node is None else source.warning(node))
         if (file := source.file) is not None:
-            self.status_bar.set_line(lambda width: screen_lines.file_line(file, width))
+            self.status_bar.set_line(lambda width: file_line(file, width))
         else:
             link, failure = source.link, source.failure(node)
-            self.status_bar.set_line(lambda width: screen_lines.status_line(link, failure, age_s, now_s, width))
+            self.status_bar.set_line(lambda width: status_line(link, failure, age_s, now_s, width))
         self.show_commands()
 
     def _show_warning(self, warning: SafeText | None) -> None:
-        make = None if warning is None else lambda width: screen_lines.warning_line(warning, width)
+        make = None if warning is None else lambda width: warning_line(warning, width)
         if self.banner.show_warning(make):
             self.show_again()
 
@@ -444,12 +451,10 @@ class ServerScreen(PanelScreen[bytes | None]):
             self._show_figure(figure)
         elif texts:
             facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
-            self.app.push_screen(RowScreen(SafeText(table.title), lambda width: screen_lines.row_lines(facts, width)))
+            self.app.push_screen(RowScreen(SafeText(table.title), lambda width: row_lines(facts, width)))
 
     def _show_figure(self, figure: Figure) -> None:
-        self.app.push_screen(
-            RowScreen(SafeText("Figure"), lambda width: screen_lines.whole_figure_lines(figure, width))
-        )
+        self.app.push_screen(RowScreen(SafeText("Figure"), lambda width: whole_figure_lines(figure, width)))
 
     @property
     def help_subject(self) -> HelpSubject | None:

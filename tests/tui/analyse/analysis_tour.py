@@ -14,7 +14,7 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.hot_panel import HotSessionScreen
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.monitor import Recorded, Recorder

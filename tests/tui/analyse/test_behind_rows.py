@@ -21,8 +21,7 @@ from rtui.analysis.report.tables.table import Table, path_of
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.findings_panel import FindingsState
-from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.findings_panel import FindingsState, LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryState
 from rtui.tui.analyse.panel import Panel, PanelState, PanelStates
 from rtui.tui.analyse.screen import AnalyseScreen

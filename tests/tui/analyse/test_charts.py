@@ -38,8 +38,7 @@ from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
 from rtui.tui.analyse.big_panel import BigKeysPanel
-from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState
-from rtui.tui.analyse.expiry_timeline import TimeRange, axis_for, ticks
+from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
 from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, flagged, map_lines, shade_of

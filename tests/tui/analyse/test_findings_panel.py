@@ -19,8 +19,7 @@ from rtui.analysis.report.document import Report
 from rtui.registry.rules import RULES, RuleLevels, Severity
 from rtui.server.analysis.kept_reports import KeptReports
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
-from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.command import RULES_PAGE, HelpSubject
 from rtui.tui.kit.settings import SettingsFile

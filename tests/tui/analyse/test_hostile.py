@@ -22,8 +22,7 @@ from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_t
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.expiry_panel import ExpiryState
-from rtui.tui.analyse.expiry_timeline import TimeRange
+from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
 from rtui.tui.analyse.panel import Charts, Panel, PanelState
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.run import ReportApp

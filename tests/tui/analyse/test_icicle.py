@@ -11,8 +11,15 @@ from rtui.analysis.report.tables.cells import plain, weight_of
 from rtui.analysis.report.tables.table import path_of
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.analyse import memory_panel as memory
-from rtui.tui.analyse.icicle_colours import Look
-from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState, block_at, icicle_lines, icicle_rows, row_heights
+from rtui.tui.analyse.memory_panel import (
+    Look,
+    MemoryPanel,
+    MemoryState,
+    block_at,
+    icicle_lines,
+    icicle_rows,
+    row_heights,
+)
 from rtui.tui.kit.styled_text import Role, line_width
 from tests.made_report import denied_report, made_report
 from tests.tui.visiting import check_text

@@ -10,8 +10,7 @@ from textual.geometry import Size
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report, Stats
-from rtui.tui.analyse.icicle_colours import NO_COLOUR, Colouring, legend, look_of
-from rtui.tui.analyse.memory_panel import MemoryPanel, MemoryState
+from rtui.tui.analyse.memory_panel import NO_COLOUR, Colouring, MemoryPanel, MemoryState, legend, look_of
 from rtui.tui.kit.styled_text import HEAT, Line, Role, line_width
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report
 from tests.tui.analyse.analysing import analysing

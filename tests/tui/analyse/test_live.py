@@ -6,7 +6,7 @@ import pytest
 
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.hot_panel import HotSessionScreen
 from tests.server.raw_commands import raw
 from tests.server.targets import target_of
 from tests.servers import Server
@@ -101,7 +101,7 @@ async def test_figures_of_before_a_restart_say_so(valkey: Server, tmp_path: Path
 async def test_the_session_of_somebody_else_is_shown_from_its_beginning_to_its_end(
     session_server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rtui.tui.analyse.hot_session.HOT_EVERY_S", 0.1)
+    monkeypatch.setattr("rtui.tui.analyse.hot_panel.HOT_EVERY_S", 0.1)
     fill(session_server, 100)
     async with at_analysis(target_of(session_server), tmp_path) as visitor:
         await ask(visitor)

@@ -10,8 +10,8 @@ from rtui.analysis.report.document import Report
 from rtui.server.guard.evidence import Consent
 from rtui.server.hot.hotkeys import SessionRefusedError
 from rtui.server.scan.progress import ScanState
-from rtui.tui.analyse.expiry_timeline import TimeRange
-from rtui.tui.analyse.hot_session import HotSessionScreen
+from rtui.tui.analyse.expiry_panel import TimeRange
+from rtui.tui.analyse.hot_panel import HotSessionScreen
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis

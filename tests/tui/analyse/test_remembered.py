@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtui.tui.analyse.icicle_colours import Colouring
+from rtui.tui.analyse.memory_panel import Colouring
 from rtui.tui.kit.settings import SettingsFile
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import analysing

@@ -21,7 +21,7 @@ from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.kit.sorting import SortScreen
+from rtui.tui.kit.choice import SortScreen
 from rtui.tui.kit.table import TableBody
 from rtui.tui.run import ReportApp
 from tests.made_report import denied_report, empty_report, estimate_report, made_report, partial_report

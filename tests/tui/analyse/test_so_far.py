@@ -11,8 +11,7 @@ from rtui.analysis.formats.findings import findings_page
 from rtui.analysis.report.document import Coverage, CoverageKind, Report
 from rtui.analysis.report.tables.cells import so_far
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState
-from rtui.tui.analyse.latest_findings import LatestFindings
+from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
 from tests.made_report import made_report
 
 COVERAGES = {

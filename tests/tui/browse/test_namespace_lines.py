@@ -11,8 +11,8 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
-from rtui.tui.browse.child_counts import ChildCounts, count_children
 from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.detail_work import ChildCounts, count_children
 from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
 from rtui.tui.browse.tree_figures import TreeFigures
 from rtui.tui.browse.tree_lines import Totals

@@ -11,8 +11,8 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.registry.load import read_registry
 from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.reference_lines import reference_rows
-from rtui.tui.browse.trail import Trail
+from rtui.tui.browse.detail_pane import Trail
+from rtui.tui.browse.registry_lines import reference_rows
 from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.styled_text import line_width

@@ -23,7 +23,7 @@ from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import level_head, level_rows
 from rtui.tui.browse.schema import Level, LevelDetail, Schema, SchemaRows
-from rtui.tui.browse.schema_lines import lay_out_levels, level_line, schema_title
+from rtui.tui.browse.schema_source import lay_out_levels, level_line, schema_title
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.analysis.aggregate.test_name_patterns import NAMES, store_of

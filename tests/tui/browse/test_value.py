@@ -31,8 +31,10 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
+from rtui.tui.browse.detail_work import with_more
 from rtui.tui.browse.preview_lines import position_text
-from rtui.tui.browse.value_files import (
+from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
+from rtui.tui.browse.value_writer import (
     LONGEST_LINE_BYTES,
     FileExists,
     Output,
@@ -43,11 +45,8 @@ from rtui.tui.browse.value_files import (
     write_file,
     write_for_pager,
 )
-from rtui.tui.browse.value_matches import with_more
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
-from rtui.tui.kit.choice import ChoiceScreen
+from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.layout import display
-from rtui.tui.kit.sorting import SortScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query, Term
-from rtui.tui.find.found_view import whole_name
-from rtui.tui.find.marking import Marker, marked_spans
+from rtui.tui.find.found_view import Marker, marked_spans, whole_name
 from rtui.tui.kit.styled_text import Role, cut_middle
 
 

@@ -16,8 +16,7 @@ from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.line_view import LinePanel
 from rtui.tui.kit.query_hints import hint_lines, is_query, styled_parts
 from rtui.tui.kit.query_line import NameScreen, QueryLine
-from rtui.tui.kit.saved_queries import expanded, save_query, unknown_names
-from rtui.tui.kit.settings import SettingsError, SettingsFile
+from rtui.tui.kit.settings import SettingsError, SettingsFile, expanded, save_query, unknown_names
 from rtui.tui.kit.styled_text import line_width
 from tests.tui.browsing import browsing, until
 from tests.tui.find.test_find_screen import keys_for

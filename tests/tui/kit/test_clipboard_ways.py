@@ -19,8 +19,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.tui.kit import clipboard_ways
-from rtui.tui.kit.clipboard_ways import OSC52_BYTES, Delivery, deliver, osc52, through_screen
+from rtui.tui.kit import clipboard
+from rtui.tui.kit.clipboard import OSC52_BYTES, Delivery, deliver, osc52, through_screen
 
 DATA = b"shop:user:42\x00\xff\n caf\xc3\xa9 "
 REAL_PATH = os.environ.get("PATH", os.defpath)
@@ -89,7 +89,7 @@ async def test_tmux_keeps_every_byte(desk: Desk, tmux: str, data: bytes) -> None
 async def test_an_old_tmux_is_asked_as_it_understands(desk: Desk) -> None:
     got = desk.program("tmux", '[ "$2" = -w ] && exit 1\ncat > "$0.got"')
     done = await desk.copy(TMUX="/x,1,0")
-    assert done == Delivery(*clipboard_ways.TMUX[1][1:3], ())
+    assert done == Delivery(*clipboard.TMUX[1][1:3], ())
     assert got.read_bytes() == DATA
 
 
@@ -121,7 +121,7 @@ async def test_without_tmux_on_the_path_a_program_of_the_desktop_is_next(desk: D
 async def test_a_program_of_the_desktop_gets_the_bytes(desk: Desk, name: str, environment: dict[str, str]) -> None:
     got = desk.program(name)
     done = await desk.copy(**environment)
-    assert done == Delivery(f"Copied with {name}", clipboard_ways.NOTHING_SAID, ())  # type: ignore[arg-type]
+    assert done == Delivery(f"Copied with {name}", clipboard.NOTHING_SAID, ())  # type: ignore[arg-type]
     assert got.read_bytes() == DATA
     assert not desk.sent
 
@@ -169,7 +169,7 @@ async def test_a_program_that_hangs_is_ended_and_the_next_way_taken(
         return started[-1]
 
     monkeypatch.setattr(asyncio, "create_subprocess_exec", recorded)
-    monkeypatch.setattr(clipboard_ways, "TIMEOUT_S", 0.1)
+    monkeypatch.setattr(clipboard, "TIMEOUT_S", 0.1)
     desk.program("xclip", "exec sleep 600")
     done = await desk.copy(data, DISPLAY=":0")
     assert (done.title, done.failures) == ("Sent to the terminal", ("xclip did not answer within 0.1 s.",))
@@ -243,7 +243,7 @@ async def test_terminals_without_a_clipboard_are_known(desk: Desk, environment: 
 
 PRINT_AND_STAY = """
 import sys, time
-from rtui.tui.kit.clipboard_ways import osc52, through_screen
+from rtui.tui.kit.clipboard import osc52, through_screen
 sys.stdout.write(through_screen(osc52(bytes(range(256)) * 250)) + "done")
 sys.stdout.flush()
 time.sleep(600)

@@ -9,7 +9,7 @@ from textual.drivers.headless_driver import HeadlessDriver
 from textual.drivers.linux_driver import LinuxDriver
 
 from rtui.keyspace.text.display import HOSTILE, SafeText
-from rtui.tui.kit.selectable import MOST_BYTES, Selectable, SelectScreen, selectable_lines
+from rtui.tui.kit.clipboard import MOST_BYTES, Selectable, SelectScreen, selectable_lines
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.terminal import report_mouse
 from tests.tui.browsing import browsing

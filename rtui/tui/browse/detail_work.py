@@ -1,15 +1,23 @@
-"""What lies directly below a namespace, counted in slices; nothing is opened, which would make the store larger."""
+"""Work for the details: children of a namespace counted in slices, pages of a value read until there are matches.
+
+Counting opens nothing, which would make the store larger.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
 from typing import Final
 
+from rtui.analysis.facts import KeyFacts
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.segments import Separators
+from rtui.keyspace.types import STRING
+from rtui.server.browsing.session import BrowsingSession
+from rtui.server.facts.preview.page import Preview
 
 GROWTH: Final = 1.125
 """During a scan a namespace is counted again when it has grown by this factor."""
@@ -90,3 +98,51 @@ def count_children(node: Namespace, separators: Separators) -> Slices[ChildCount
         yield from slicer.pause()
     parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
     return ChildCounts(parts, len(counts), keys, of)
+
+
+MOST_FOUND: Final = 100
+"""A page of what was found ends with so many matches,"""
+
+MOST_LOOKED_AT: Final = 100_000
+"""or when so many elements were looked at,"""
+
+MOST_BYTES_LOOKED_AT: Final = 16 << 20
+"""in a string so many bytes."""
+
+
+def is_enough(found: Preview) -> bool:
+    """Return whether what was found so far is shown as a page, and the next one is fetched only when it is wanted."""
+    count = len(found.rows) if found.elements is None else found.elements
+    most = MOST_LOOKED_AT if found.type != STRING.name else MOST_BYTES_LOOKED_AT
+    return count >= MOST_FOUND or found.looked_at >= most or found.refusal is not None
+
+
+def with_more(found: Preview, more: Preview) -> Preview:
+    """Return what was found so far with what was found behind it; the page stays the first one."""
+    elements = None if found.elements is None else found.elements + (more.elements or 0)
+    wide = found if len(found.columns) >= len(more.columns) else more
+    rows = (*found.rows, *more.rows)
+    if found.columns != more.columns:
+        rows = tuple((*row, None)[: len(wide.columns)] for row in rows)
+    window, kind = (more.window, more.kind) if more.window is not None else (found.window, found.kind)
+    return replace(
+        found,
+        columns=wide.columns,
+        rows=rows,
+        elements=elements,
+        window=window,
+        kind=kind,
+        looked_at=found.looked_at + more.looked_at,
+        next_page=more.next_page,
+        refusal=more.refusal,
+    )
+
+
+async def matches(session: BrowsingSession, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
+    """Yield what was found after a first page, each time with more, until it is enough or there is no more."""
+    while preview.next_page is not None and preview.window is None and not is_enough(preview):
+        more = await session.keys.preview(facts, preview.next_page)
+        preview = with_more(preview, more)
+        yield preview
+        if more.refusal is not None:
+            return
