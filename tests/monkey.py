@@ -61,38 +61,20 @@ NAMES: Final = (b"shop", b"user", b"cart", b"\x1b[31m", b"[/]", b"", b"42", b"7"
 
 PLACES: Final = (
     *(
-        "clients",
-        "memory",
-        "big",
-        "hot",
-        "expiry",
-        "slots",
-        "types",
-        "command log",
-        "tree",
-        "db 1",
-        "db 0",
-        "log",
+        "clients", "memory", "big", "hot", "expiry", "slots", "types", "command log", "tree", "db 1", "db 0", "log",
         "many",
     ),
     *("theme dark", "key shop", "ns many", "cmd sort", "help", "\x1b[31m", "columns", "watch"),
-)
+)  # fmt: skip
 """What is typed behind a colon."""
 
 QUERIES: Final = (
     *("ttl:none", "in:many size>1", "type:hash,string len>0", "in:shop ttl<10m", "!type:string", "slot:0-8000", "user"),
     *(
-        "many:1:*",
-        "re:^shop",
-        "idle<1h",
-        "freq>1",
-        "enc:listpack",
-        "tag:tag",
-        "size>1Q",
-        "pattern:many:{id}:{id}",
+        "many:1:*", "re:^shop", "idle<1h", "freq>1", "enc:listpack", "tag:tag", "size>1Q", "pattern:many:{id}:{id}",
         "][",
     ),
-)
+)  # fmt: skip
 """What is typed behind a slash."""
 
 CHURN_S: Final = 0.02

@@ -34,15 +34,8 @@ BROUGHT = CHECKOUT / ".servers" / "bin"
 """Where tests/bring-servers.sh puts the servers that no wheel and no package of this system brings."""
 
 VERSIONS = (
-    "redis-6.2",
-    "redis-7.0",
-    "redis-8.0",
-    "redis-8.6",
-    "redis-8.10",
-    "valkey-8.0",
-    "valkey-8.1",
-    "valkey-9.1",
-)
+    "redis-6.2", "redis-7.0", "redis-8.0", "redis-8.6", "redis-8.10", "valkey-8.0", "valkey-8.1", "valkey-9.1",
+)  # fmt: skip
 """Every server that the suite knows how to use, oldest first."""
 
 MOVING = frozenset({"redis-8.6"})

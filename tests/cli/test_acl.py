@@ -91,15 +91,9 @@ def dry_runs(server: Server, lines: Sequence[Sequence[bytes | str]]) -> list[str
 
 def key_of(spec: Spec) -> bytes:
     values = (
-        CommandGroup.STRING,
-        CommandGroup.HASH,
-        CommandGroup.LIST,
-        CommandGroup.SET,
-        CommandGroup.ZSET,
-        CommandGroup.STREAM,
-        CommandGroup.ARRAY,
-        CommandGroup.VECTORS,
-    )
+        CommandGroup.STRING, CommandGroup.HASH, CommandGroup.LIST, CommandGroup.SET, CommandGroup.ZSET,
+        CommandGroup.STREAM, CommandGroup.ARRAY, CommandGroup.VECTORS,
+    )  # fmt: skip
     return spec.group.value.encode() if spec.group in values else b"string"
 
 

@@ -164,18 +164,10 @@ _WORDS = {"find": ("a",), "slot": ("a",)}
 @pytest.mark.parametrize(
     "line",
     [
-        "a b",
-        "a -h b",
-        "a -p 1",
-        "a -u redis://b",
-        "-u redis://b -h c",
-        "--profile x a",
-        "--profile x -h a",
-        "-s /x -h a",
-        "-s /x --tls",
-        "unix:///x --insecure",
+        "a b", "a -h b", "a -p 1", "a -u redis://b", "-u redis://b -h c", "--profile x a", "--profile x -h a",
+        "-s /x -h a", "-s /x --tls", "unix:///x --insecure",
     ],
-)
+)  # fmt: skip
 def test_a_server_that_is_named_twice(line: str) -> None:
     with pytest.raises(click.UsageError):
         target_by(*line.split())

@@ -87,24 +87,11 @@ def keys() -> tuple[bytes, ...]:
     found += [b"lock:order:%d" % n for n in range(300)]
     found += [b"{user:%d}:cart" % n for n in range(40)]
     found += [
-        b"jobs",
-        b"jobs:failed",
-        b"events",
-        b"ranking",
-        b"bits",
-        b"unique:visitors",
-        b"::",
-        b"",
-        b"plain",
-        b"secret",
-    ]
+        b"jobs", b"jobs:failed", b"events", b"ranking", b"bits", b"unique:visitors", b"::", b"", b"plain", b"secret",
+    ]  # fmt: skip
     found += [
-        b"hostile:\x1b[31mred",
-        b"hostile:[/]a[b='c",
-        b"hostile:\xff\xfe",
-        b"hostile:a\nb",
-        b"hostile:\xe2\x80\xae123",
-    ]
+        b"hostile:\x1b[31mred", b"hostile:[/]a[b='c", b"hostile:\xff\xfe", b"hostile:a\nb", b"hostile:\xe2\x80\xae123",
+    ]  # fmt: skip
     found += ["naïve:clé".encode(), "日本:キー".encode(), b"long:" + b"x" * 600, b"gone", b"huge"]
     return tuple(found)
 

@@ -135,15 +135,9 @@ def test_the_beginning_of_json_is_a_part_of_its_tree(document: object, draw: st.
 @pytest.mark.parametrize(
     "text",
     [
-        b"{a: 1}",
-        b"[1 2]",
-        b'{"a" 1}',
-        b'{"a": 1} x',
-        b"[01]",
-        b"[",
-        b'{"a":',
+        b"{a: 1}", b"[1 2]", b'{"a" 1}', b'{"a": 1} x', b"[01]", b"[", b'{"a":',
     ],
-)
+)  # fmt: skip
 def test_what_is_not_quite_json_is_text(text: bytes) -> None:
     assert decode(text).chain == ("text",)
 

@@ -57,16 +57,12 @@ pattern = "never:{id}"
 
 NAMES = (
     *(
-        b"shop:session:%d",
-        b"shop:user:%d:name",
-        b"shop:lock:item%d",
-        b"tag:word",
-        b"tag:snake_case",
+        b"shop:session:%d", b"shop:user:%d:name", b"shop:lock:item%d", b"tag:word", b"tag:snake_case",
         b"shop:userName:%d",
     ),
     *(b"shop:user_name:%d", b"SHOP:%d", b"plain", b"a b:%d", b"prd:cfg:%d", b"x:%d", b"shop:lock:\xff%d", b"{}:tag:%d"),
     *(b"shop:session:far-too-long-for-any-name-in-this-registry-%d", b"never:word", b"other/thing|%d", b":%d::"),
-)
+)  # fmt: skip
 
 TYPES = (b"hash", b"string", None)
 

@@ -26,17 +26,8 @@ def test_a_histogram_counts_each_value_once(values: list[int], edges: tuple[int,
 
 def test_planted_lives_are_in_their_bins() -> None:
     planted = (
-        0,
-        MINUTE_S - 1,
-        MINUTE_S,
-        10 * MINUTE_S,
-        HOUR_S,
-        DAY_S,
-        7 * DAY_S,
-        30 * DAY_S,
-        365 * DAY_S,
-        9 * 365 * DAY_S,
-    )
+        0, MINUTE_S - 1, MINUTE_S, 10 * MINUTE_S, HOUR_S, DAY_S, 7 * DAY_S, 30 * DAY_S, 365 * DAY_S, 9 * 365 * DAY_S,
+    )  # fmt: skip
     tally = Tally(ExpiryScale(STARTED_MIN))
     asked = [STARTED_MIN * 60_000] * (len(planted) + 2)
     tally.add(len(asked), ttl_ms=[*(life * 1000 for life in planted), -1, -1], asked_at_ms=asked)

@@ -49,17 +49,10 @@ _TYPES: dict[str, tuple[type, ...]] = {
 _KNOWN = frozenset(
     {"type", "properties", "required", "items", "enum", "anyOf", "minimum", "maximum", "minItems", "maxItems"}
     | {
-        "maxLength",
-        "additionalProperties",
-        "prefixItems",
-        "description",
-        "default",
-        "$schema",
-        "$ref",
-        "$defs",
+        "maxLength", "additionalProperties", "prefixItems", "description", "default", "$schema", "$ref", "$defs",
         "title",
     }
-)
+)  # fmt: skip
 
 
 def violations(value: Any, schema: dict[str, Any], where: str = "") -> list[str]:

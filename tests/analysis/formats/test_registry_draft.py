@@ -160,14 +160,9 @@ def test_placeholders_have_the_form_of_what_they_stand_for() -> None:
         *(b"mail:ann%d@example.com" % number for number in range(10)),
     )
     assert texts(keys) == [
-        "job:{uuid}:task:{uuid2}",
-        "mail:{email}",
-        "page:{hex}",
-        "rank_daily_{n}",
-        "rate:{ip}:login",
-        "user:{id}:orders:{id2}",
-        "{{{id}}}:x",
-    ]
+        "job:{uuid}:task:{uuid2}", "mail:{email}", "page:{hex}", "rank_daily_{n}", "rate:{ip}:login",
+        "user:{id}:orders:{id2}", "{{{id}}}:x",
+    ]  # fmt: skip
     assert texts(strings(b"ip:999.1.1.1", b"ip:10.0.0.1", b"at:x@y_z.com")) == ["at:{address}", "ip:{address}"]
 
 

@@ -108,20 +108,13 @@ def test_what_a_word_says(line: str, term: Term) -> None:
     "line",
     [
         *(
-            "cart",
-            "user:*:cart",
-            "!ttl:none",
-            "ttl<10m",
-            "ttl>30d",
-            "ttl:10m..1h",
-            "size>1M",
-            "size:1K..64K",
+            "cart", "user:*:cart", "!ttl:none", "ttl<10m", "ttl>30d", "ttl:10m..1h", "size>1M", "size:1K..64K",
             "len>10000",
         ),
         *("len>0", "type:hash,set", "idle>30d", "slot:2734", "slot:0-5460", "pattern:user:{id}:orders", "in:shop:user"),
         *("expires:2026-11-22T21:31..21:33", "expires>=2026-11-22T21:31", "glob:a", '"type:hash"', "re:(?i)cart"),
     ],
-)
+)  # fmt: skip
 def test_lines_stay_as_they_are_typed(line: str) -> None:
     assert str(parse(line)) == line
 

@@ -31,39 +31,11 @@ MODES = st.sampled_from([UNICODE, ASCII])
 
 AWKWARD = st.sampled_from(
     [
-        "\\",
-        "\\x41",
-        "\\u202e",
-        "x41",
-        "␛",
-        "\x1b",
-        "⏎",
-        "\n",
-        "␠",
-        " ",
-        "…",
-        "...",
-        "e",
-        "é",
-        "\u0301",
-        "\u0323",
-        "\u0338",
-        "=",
-        "\x9b",
-        "\u202e",
-        "\u200b",
-        "\U000e0041",
-        "\u1100",
-        "\u1161",
-        "\u212a",
-        "\U0001f469\u200d\U0001f680",
-        "\ufe0f",
-        "[/]",
-        "\x7f",
-        "\xa0",
-        "\ud800",
+        "\\", "\\x41", "\\u202e", "x41", "␛", "\x1b", "⏎", "\n", "␠", " ", "…", "...", "e", "é", "\u0301", "\u0323",
+        "\u0338", "=", "\x9b", "\u202e", "\u200b", "\U000e0041", "\u1100", "\u1161", "\u212a",
+        "\U0001f469\u200d\U0001f680", "\ufe0f", "[/]", "\x7f", "\xa0", "\ud800",
     ]
-).map(lambda text: text.encode("utf-8", "surrogatepass"))
+).map(lambda text: text.encode("utf-8", "surrogatepass"))  # fmt: skip
 """What could be confused with a token or an escape, or change what is around it."""
 
 NAMES = st.one_of(

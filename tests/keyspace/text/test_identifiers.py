@@ -86,33 +86,12 @@ NUMBERED = {
 """Names, and what they fold to where very many differ in their numbers only."""
 
 NAMES = (
-    b"",
-    b"UID",
-    b"userProfile",
-    b"user42",
-    b"v2",
-    b"page_7",
-    b"user_42",
-    b"cafe",
-    b"deadbeef",
-    b"createPreLoanStageHandler",
-    b"create_pre_loan_stage_handler",
-    b"handholdIdCardInfo",
-    b"-1",
-    b"1.5",
-    b"{user}",
-    b"{}",
-    b"{user42}.followers",
-    b"\xff\x00",
-    b"0" * 257,
-    b"two words 12",
-    b"AbcdefGhijklMnopqrstUvwxyz",
-    b"createPreLoanStageHandlerV2",
-    b"UserHTTP2ConnectionPool",
-    b"My-Order-Service-V2-Ab",
-    b"maxRetryCountV2=",
+    b"", b"UID", b"userProfile", b"user42", b"v2", b"page_7", b"user_42", b"cafe", b"deadbeef",
+    b"createPreLoanStageHandler", b"create_pre_loan_stage_handler", b"handholdIdCardInfo", b"-1", b"1.5", b"{user}",
+    b"{}", b"{user42}.followers", b"\xff\x00", b"0" * 257, b"two words 12", b"AbcdefGhijklMnopqrstUvwxyz",
+    b"createPreLoanStageHandlerV2", b"UserHTTP2ConnectionPool", b"My-Order-Service-V2-Ab", b"maxRetryCountV2=",
     b"i18n/Messages/EnglishUK23",
-)
+)  # fmt: skip
 """Segments that are not."""
 
 FORMS = (

@@ -57,59 +57,19 @@ LETTERS = [
 
 AWKWARD = [
     *(
-        "\x1b",
-        "\n",
-        "\t",
-        "\r",
-        "\x00",
-        "\x7f",
-        "\x85",
-        "\x9b",
-        "\u202e",
-        "\u2066",
-        "\u200e",
-        "\u061c",
-        "\u200b",
+        "\x1b", "\n", "\t", "\r", "\x00", "\x7f", "\x85", "\x9b", "\u202e", "\u2066", "\u200e", "\u061c", "\u200b",
         "\u2060",
     ),
     *("\ufeff", "\xad", "\ufe0f", "\ufe0e", "\u200d", "\u200c", "\U000e0041", "\U000e007f", "\U0001f3fd", "\U0001f1e6"),
     *(
-        "\uffff",
-        "\ud800",
-        "\udc80",
-        "\u2028",
-        "\u2029",
-        "\u0378",
-        "\ue000",
-        "\u115f",
-        "\u1160",
-        "\u11a8",
-        "\u3164",
+        "\uffff", "\ud800", "\udc80", "\u2028", "\u2029", "\u0378", "\ue000", "\u115f", "\u1160", "\u11a8", "\u3164",
         "\u0301",
     ),
     *(
-        "\\",
-        "\\u202e",
-        "\\x1b",
-        "␛",
-        "␠",
-        "…",
-        " ",
-        "a",
-        "7",
-        "#",
-        "я",
-        "م",
-        "ی",
-        "ष",
-        "्",
-        "👨",
-        "❤",
-        "🏴",
-        "日",
+        "\\", "\\u202e", "\\x1b", "␛", "␠", "…", " ", "a", "7", "#", "я", "م", "ی", "ष", "्", "👨", "❤", "🏴", "日",
         "\u1112",
     ),
-]
+]  # fmt: skip
 TEXTS = st.lists(st.sampled_from([*SEQUENCES, *LETTERS, *AWKWARD]) | st.characters(), max_size=30).map("".join)
 
 
@@ -135,14 +95,10 @@ def test_what_is_drawn_as_one_is_a_piece(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "می‌خواهم",
-        "क्‌ष",
-        "Tiếng Việt, naïve café",
-        r"Zo\u00eb and C:\x41 \\ \U0001f600 \n",
-        "␛⏎␠ are pictures",
+        "می‌خواهم", "क्‌ष", "Tiếng Việt, naïve café", r"Zo\u00eb and C:\x41 \\ \U0001f600 \n", "␛⏎␠ are pictures",
         "quotes \"in\" 'it'",
     ],
-)
+)  # fmt: skip
 def test_text_without_escapes_is_the_text(text: str) -> None:
     for form in ("NFC", "NFD"):
         pieces = UNICODE.value(unicodedata.normalize(form, text).encode())

@@ -68,25 +68,12 @@ ENOUGH: dict[type[Evidence], Evidence] = {
 LINES = [line for spec in TABLE for line in samples(spec, KEY)]
 NUMBERS = (
     *(
-        b"0",
-        b"-0",
-        b"-1",
-        b"+1",
-        b"01",
-        b" 1",
-        b"1 ",
-        b"1\n",
-        b"1e3",
-        b"0x10",
-        b"\xd9\xa1",
-        b"",
-        b"1_000",
-        b"50",
+        b"0", b"-0", b"-1", b"+1", b"01", b" 1", b"1 ", b"1\n", b"1e3", b"0x10", b"\xd9\xa1", b"", b"1_000", b"50",
         b"51",
     ),
     *(b"99", b"100", b"101", b"999", b"1000", b"1001", b"65535", b"65536", b"65537"),
     *(b"%d" % (2**power + offset) for power in (31, 32, 63, 64) for offset in (-2, -1, 0, 1)),
-)
+)  # fmt: skip
 WORDS = sorted({part for line in LINES for part in line if part.isalpha()})
 FOREIGN = (b"SAMPLES", b"FULL", b"STORE", b"BYSCORE", b"BYLEX", b"REV", b"BIT", b"BLOCK", b"OFF", b"*", b"\xff", b"all")
 LONG = [b"x" * size for size in (40, 64, 65, 256, 257, 512, 513, 65_536, 65_537, 1 << 20, (1 << 20) + 1)]

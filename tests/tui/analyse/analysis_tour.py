@@ -37,21 +37,8 @@ SIZE: Final = (110, 30)
 """A small terminal is painted soon."""
 
 PANEL_KEYS: Final = (
-    "greater_than_sign",
-    "S",
-    "M",
-    "M",
-    "T",
-    "N",
-    "m",
-    "z",
-    "shift+down",
-    "shift+right",
-    "end",
-    "pageup",
-    "home",
-    "i",
-)
+    "greater_than_sign", "S", "M", "M", "T", "N", "m", "z", "shift+down", "shift+right", "end", "pageup", "home", "i",
+)  # fmt: skip
 """What changes what a panel shows; each does nothing where it means nothing."""
 
 

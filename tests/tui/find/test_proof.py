@@ -18,13 +18,8 @@ from tests.tui.tour import minimal_user, plant
 from tests.tui.visiting import Visitor, visiting
 
 QUERIES = (
-    "ttl:none type:string",
-    "size>1 enc:listpack,embstr",
-    "len>3",
-    "in:every ttl<10m",
-    "slot:0-8000 !cart",
-    "idle<9d",
-)
+    "ttl:none type:string", "size>1 enc:listpack,embstr", "len>3", "in:every ttl<10m", "slot:0-8000 !cart", "idle<9d",
+)  # fmt: skip
 
 
 async def search(visitor: Visitor, query: str) -> FindScreen:

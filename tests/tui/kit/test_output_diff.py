@@ -62,18 +62,10 @@ class Terminal:
 
 styles = st.sampled_from(
     [
-        "",
-        "1",
-        "7",
-        "31",
-        "1;31",
-        "38;2;1;2;3",
-        "38;2;1;2;3;48;2;4;5;6",
-        "38;5;9;44",
-        "48;2;4;5;6",
+        "", "1", "7", "31", "1;31", "38;2;1;2;3", "38;2;1;2;3;48;2;4;5;6", "38;5;9;44", "48;2;4;5;6",
         "1;38;2;1;2;3;48;2;4;5;6",
     ]
-)
+)  # fmt: skip
 plain = st.text(alphabet="ab ▸█≈é", min_size=1, max_size=8)
 wide = st.text(alphabet="a漢e\u0301 ", min_size=1, max_size=4)
 runs = st.tuples(

@@ -212,19 +212,10 @@ def test_a_theme_that_was_asked_for_is_taken_whatever_the_terminal_shows() -> No
         ('primary = "#fff"\npalette-256 = 3', "Expected `object`, got `int` - at `$.palette-256`"),
     ],
     ids=[
-        "syntax",
-        "no-primary",
-        "unknown",
-        "type",
-        "colour",
-        "injection",
-        "markup",
-        "number",
-        "name",
-        "few-number",
+        "syntax", "no-primary", "unknown", "type", "colour", "injection", "markup", "number", "name", "few-number",
         "few-no-table",
     ],
-)
+)  # fmt: skip
 def test_a_bad_file_is_one_error_that_names_it(tmp_path: Path, text: str, reason: str) -> None:
     (tmp_path / "mine.toml").write_text(text)
     found = load_themes(all_css, tmp_path)
