@@ -31,7 +31,7 @@ from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.findings.finding import Found
-    from rtui.analysis.formats.ci import SourcePlace
+    from rtui.analysis.formats.findings import SourcePlace
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.members import ReferenceChecks
     from rtui.cli.output import Output
@@ -281,8 +281,7 @@ class Judge:
 
     def _written(self, report: Report, found: Found) -> str:
         from rtui.analysis.formats import written  # noqa: PLC0415 - the help must not wait for it
-        from rtui.analysis.formats.ci import findings_junit, findings_sarif  # noqa: PLC0415
-        from rtui.analysis.formats.findings import findings_json, findings_page  # noqa: PLC0415
+        from rtui.analysis.formats.findings import findings_json, findings_junit, findings_page, findings_sarif  # noqa: PLC0415  # noqa: PLC0415
 
         if self.form == "sarif":
             return findings_sarif(report, found, {} if self.registry is None else _places(self.registry))
@@ -295,7 +294,7 @@ class Judge:
 
 def _places(registry: Registry) -> dict[str, SourcePlace]:
     """Return where each pattern is written, of files in the repository."""
-    from rtui.analysis.formats.ci import SourcePlace  # noqa: PLC0415 - one format needs it
+    from rtui.analysis.formats.findings import SourcePlace  # noqa: PLC0415 - one format needs it
     from rtui.analysis.report.members import TEXT_LIMIT  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 

@@ -30,7 +30,7 @@ from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.findings.server_thresholds import HealthThreshold
+    from rtui.analysis.findings.server_comparison import HealthThreshold
     from rtui.analysis.formats.samples import Header, SamplesFile
     from rtui.analysis.health.sample import Sample
 
@@ -96,7 +96,7 @@ def _fail_on(
     ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
 ) -> tuple[Severity | None, tuple[HealthThreshold, ...]]:
     """Read the severities, of which the least counts, and the thresholds; a usage error says what is wrong with one."""
-    from rtui.analysis.findings.server_thresholds import parse_threshold  # noqa: PLC0415 - the help must not wait
+    from rtui.analysis.findings.server_comparison import parse_threshold  # noqa: PLC0415 - the help must not wait
     from rtui.analysis.report.thresholds import FailOnError  # noqa: PLC0415
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
 

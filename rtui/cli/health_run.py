@@ -18,8 +18,7 @@ from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.findings.server_comparison import HealthComparison
-    from rtui.analysis.findings.server_thresholds import HealthThreshold
+    from rtui.analysis.findings.server_comparison import HealthComparison, HealthThreshold
     from rtui.analysis.formats.samples import SamplesFile
     from rtui.analysis.health.sample import Sample, SampleHistory
     from rtui.analysis.health.view import HealthView
@@ -70,7 +69,7 @@ class Judged:
 
     def judgements(self, views: Sequence[HealthView], comparison: HealthComparison | None) -> list[Judgement]:
         """Return whether each threshold is reached."""
-        from rtui.analysis.findings.server_thresholds import judge_health  # noqa: PLC0415 - as above
+        from rtui.analysis.findings.server_comparison import judge_health  # noqa: PLC0415 - as above
 
         return judge_health(self.thresholds, views, comparison)
 

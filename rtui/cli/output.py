@@ -218,7 +218,7 @@ def write_failure(output: Output, form: str, command: str, error: RtuiError, cod
     """Write an error to the output of a command, where that is for machines and nothing has been written yet."""
     if output.is_written:
         return
-    from rtui.analysis.formats.ci import failure_text  # noqa: PLC0415 - few commands fail
+    from rtui.analysis.formats.findings import failure_text  # noqa: PLC0415 - few commands fail
 
     happened = " ".join(part for part in (error.happened, error.remedy) if part)
     if text := failure_text(form, command, error.title, happened, error.exit_code if code is None else code):

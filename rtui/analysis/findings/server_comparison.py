@@ -3,22 +3,46 @@
 Nodes are paired by their names; where either side has a single node, that is compared with the other's, however it is
 called there. A counter is compared as its rate at either time. What looks over time takes several samples, and what
 goes by the keys a report of them: where only one side has that, findings are compared without it.
+
+Thresholds on the health of servers as they are written as `used_memory>4GiB`, `used_memory>+20%`, `new-findings>0`.
+
+    [NODE] FIGURE COMPARISON NUMBER[UNIT]
+
+FIGURE is the id of a figure, as JSON has it, or one of the numbers of findings that `rtui diff` knows. A number with a
+sign is a change since the earlier samples, one without a value of now. Without NODE it is reached where any node
+reaches it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Final
 
 from msgspec.structs import replace as with_fields
 
+from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.comparison import FindingsComparison, Side, compare_found
 from rtui.analysis.findings.server import FINDERS, ServerHealth, server_findings, server_health
-from rtui.analysis.health.panel import Line, Panel
+from rtui.analysis.health.panel import Line, Panel, value_text
 from rtui.analysis.health.view import HealthView
-from rtui.analysis.report.readings import FigureChange, Reading, reading
-from rtui.keyspace.text.display import SafeText
+from rtui.analysis.report.readings import Bound, FigureChange, Interval, Reading, reading
+from rtui.analysis.report.tables.table import Unit, cell_reason
+from rtui.analysis.report.thresholds import (
+    FINDINGS,
+    Expression,
+    FailOnError,
+    Judgement,
+    Outcome,
+    ThresholdMeasure,
+    bounds_text,
+    outcome_of,
+    parse_expression,
+)
+from rtui.keyspace.text.display import SafeText, display_text
+from rtui.keyspace.text.matching import nearest_word
 
 _NEEDS_MORE: Final = frozenset(one.rule for one in FINDERS.values() if one.needs_more)
 _ONE_SAMPLE: Final = "one side has a single sample, so rules that look over time are compared on neither"
@@ -138,3 +162,176 @@ def _figures(then: Sequence[Panel], now: Sequence[Panel]) -> tuple[tuple[Panel, 
         lines += [ComparedLine(line, None) for name, line in before.items() if name not in here]
         found.append((panel, tuple(lines)))
     return tuple(found)
+
+
+_EXAMPLES: Final = "'used_memory>4GiB', 'used_memory>+20%' or 'new-findings>0'"
+
+_THOUSANDS: Final = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}
+_SIZES: Final = {"B": 1, "k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_TIMES: Final = {
+    "us": Fraction(1, 10**6), "ms": Fraction(1, 1000), "s": Fraction(1), "m": Fraction(60), "h": Fraction(3600),
+    "d": Fraction(86_400),
+}  # fmt: skip
+_PERCENT: Final = Fraction(1, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class HealthThreshold:
+    """One threshold."""
+
+    found: Expression
+    written: str
+    """As the user wrote it."""
+
+    @property
+    def is_of_findings(self) -> bool:
+        """Whether it is about findings, not about a figure."""
+        return self.found.measure in FINDINGS
+
+    @property
+    def needs_earlier(self) -> bool:
+        """Whether it takes earlier samples to judge it."""
+        return bool(self.found.sign) or self.is_of_findings
+
+
+def parse_threshold(text: str) -> HealthThreshold:
+    """Read a threshold; raises FailOnError, which says what is wrong.
+
+    Units are `%` (of what it was; without a sign of a share), `pt` (percentage points), `k M G T`, for bytes also
+    `B KiB MiB GiB TiB`, and for durations `us ms s m h d`. Which of them a figure has is known when it is judged.
+    """
+    found = parse_expression(text, _EXAMPLES)
+    if found.measure in FINDINGS:
+        if found.sign or found.unit or found.place is not None:
+            raise FailOnError(f"{found.measure} is a number of all nodes without sign and unit: '{found.measure}>0'")
+    elif "-" in found.measure:
+        raise FailOnError(
+            f"{display_text(found.measure, limit=40)} is neither a figure nor one of {', '.join(sorted(FINDINGS))}"
+        )
+    return HealthThreshold(found, text.strip())
+
+
+def judge_health(
+    thresholds: Sequence[HealthThreshold], views: Sequence[HealthView], comparison: HealthComparison | None = None
+) -> list[Judgement]:
+    """Return whether each threshold is reached; of nodes one that reaches it, or can't be judged, counts."""
+    lines = {view.latest.node: _lines_of(view) for view in views} if thresholds else {}
+    return [
+        _of_findings(one, comparison) if one.is_of_findings else _of_figure(one, lines, comparison)
+        for one in thresholds
+    ]
+
+
+def _lines_of(view: HealthView) -> dict[str, Line]:
+    return {line.id: line for panel in server_health(view).panels for line in panel.lines}
+
+
+def _of_findings(threshold: HealthThreshold, comparison: HealthComparison | None) -> Judgement:
+    """Judge a number of findings of all nodes together."""
+    expression, measure = display_text(threshold.written), ThresholdMeasure(threshold.found.measure)
+    if comparison is None:
+        return Judgement(expression, Outcome.UNKNOWN, "it takes earlier samples: --since")
+    counted = [one.findings.counted()[measure] for one in comparison.nodes]
+    low, high = sum(one.low for one in counted), sum(one.high for one in counted)
+    found = Interval(low, high)
+    outcome = outcome_of(threshold.found.relation, threshold.found.number, found)
+    said = f"it is {bounds_text(found)} {measure.partition('-')[0]}"
+    return Judgement(
+        expression, outcome, f"{said}; there may be more, see the notes" if outcome is Outcome.UNKNOWN else said
+    )
+
+
+def _of_figure(
+    threshold: HealthThreshold, lines: Mapping[str, Mapping[str, Line]], comparison: HealthComparison | None
+) -> Judgement:
+    place, measure = threshold.found.place, threshold.found.measure
+    expression = display_text(threshold.written)
+    nodes = [name for name in lines if place in (None, name)]
+    if not nodes:
+        return Judgement(expression, Outcome.UNKNOWN, f"no node is called {display_text(place or '', limit=80)}")
+    known = {name for node in nodes for name in lines[node]}
+    if measure not in known:
+        name = display_text(measure, limit=40)
+        near = nearest_word(measure, known)
+        meant = "" if near is None else f", but there is {near}"
+        return Judgement(expression, Outcome.UNKNOWN, f"no figure has the id {name}{meant}")
+    judged = list(_at_nodes(threshold, {node: lines[node] for node in nodes}, comparison))
+    counts = Counter(one.outcome for one in judged)
+    worst = next(one for one in (Outcome.REACHED, Outcome.UNKNOWN, Outcome.NOT_REACHED) if counts[one])
+    return next(one for one in judged if one.outcome is worst)
+
+
+def _at_nodes(
+    threshold: HealthThreshold, lines: Mapping[str, Mapping[str, Line]], comparison: HealthComparison | None
+) -> Iterator[Judgement]:
+    """Yield the judgement of each node."""
+    found, expression = threshold.found, display_text(threshold.written)
+    then: dict[str, dict[str, Line]] = {}
+    if comparison is not None:
+        then = {one.node: _lines_of(one.then) for one in comparison.nodes}
+    for node, known in lines.items():
+        at = f"{node}: " if len(lines) > 1 else ""
+        line = known.get(found.measure)
+        if line is None:
+            continue
+        try:
+            number = _scaled(found, line.unit)
+        except FailOnError as error:
+            yield Judgement(expression, Outcome.UNKNOWN, f"{at}{error}")
+            continue
+        number = -number if found.sign == "-" else number
+        value, doubt = _measured(found, line, then.get(node, {}).get(found.measure))
+        if value is None:
+            yield Judgement(expression, Outcome.UNKNOWN, f"{at}{doubt}")
+        else:
+            yield Judgement(
+                expression, outcome_of(found.relation, number, value), f"{at}it is {_words(found, line, value)}"
+            )
+
+
+def _scaled(found: Expression, unit: Unit) -> Fraction:
+    """Return the number of a threshold in the unit of a figure; raises FailOnError for a unit that it does not have."""
+    is_share = unit is Unit.SHARE
+    if found.unit == "pt":
+        if not is_share or not found.sign:
+            raise FailOnError("pt is for a change of a share")
+        return found.number * _PERCENT
+    if found.unit == "%":
+        if not is_share and not found.sign:
+            raise FailOnError(f"a change in percent has a sign, as in '{found.measure}>+20%'")
+        return found.number * _PERCENT
+    scale: Fraction | int | None
+    if unit is Unit.DURATION:
+        scale = _TIMES.get(found.unit or "s")
+    elif unit is Unit.BYTES:
+        scale = _SIZES.get(found.unit[:1] or "B") if not found.unit.endswith("s") else None
+    else:
+        scale = _THOUSANDS.get(found.unit) if found.unit else 1
+    if scale is None:
+        raise FailOnError(f"{found.measure} has no unit {found.unit}")
+    return found.number * scale
+
+
+def _measured(found: Expression, line: Line, then: Line | None) -> tuple[Interval | None, str]:
+    """Return the number to compare, or why there is none."""
+    if isinstance(line.value, Unknown):
+        return None, f"it is {cell_reason(line.value)}"
+    if not isinstance(line.value, int | float):
+        return None, f"it is no number: {value_text(line)}"
+    if not found.sign:
+        return Interval(Fraction(line.value), Fraction(line.value)), ""
+    if then is None or not isinstance(then.value, int | float):
+        return None, "the earlier samples do not know it"
+    if then.value < 0:
+        return None, "it was negative"
+    change = FigureChange(reading(then.value), reading(line.value))
+    return (change.growth() if found.unit == "%" else change.difference()), ""
+
+
+def _words(found: Expression, line: Line, value: Interval) -> str:
+    """Return what a number is: `25%`, `1.20 GiB`, `412/s`."""
+    if found.unit in ("%", "pt"):
+        return bounds_text(value.in_percent(), "%" if found.unit == "%" else " pt")
+    low: Bound = value.low
+    sign = "-" if found.sign and low < 0 else "+" if found.sign else ""
+    return f"{sign}{value_text(line, abs(float(low)))}"

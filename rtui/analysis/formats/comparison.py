@@ -1,4 +1,4 @@
-"""A comparison of two reports as a page for people, and as JSON.
+"""Comparisons: of two reports as a page and as JSON, and how a change is written, of a figure or of findings.
 
 In JSON units are in the names; `null` is not known, and in `high` that nothing bounds it.
 """
@@ -6,30 +6,220 @@ In JSON units are in the names; `null` is not known, and in `high` that nothing 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.comparison import FindingsComparison
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.findings.comparison import FindingChange, FindingFate, FindingsComparison
 from rtui.analysis.formats.blocks import Block, Facts, Group, Items, Listing, Page
-from rtui.analysis.formats.changes import (
-    both_text,
-    change_record,
-    count_text,
-    finding_listing,
-    finding_records,
-    growth_text,
-    head_record,
-    head_text,
-    judgement_lines,
-    points_text,
-)
+from rtui.analysis.humanize import Mark
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
-from rtui.analysis.report.document import ColumnState
+from rtui.analysis.report.document import ColumnState, CoverageKind, Head
+from rtui.analysis.report.readings import Bound, Direction, FigureChange, Interval, Reading
 from rtui.analysis.report.tables.changes import LISTED, weight
-from rtui.analysis.report.thresholds import Judgement
-from rtui.keyspace.text.display import display_text, quoted
+from rtui.analysis.report.thresholds import Judgement, Outcome
+from rtui.keyspace.text.display import SafeText, display_text, quoted
+from rtui.registry.rules import Severity
+
+
+def count_text(value: float, mark: Mark) -> SafeText:
+    """Return a number of keys."""
+    return humanize.short_count(value, mark) if mark is Mark.ABOUT else humanize.count(round(value), mark)
+
+
+def both_text(
+    change: FigureChange, spell: humanize.NumberFormat, states: tuple[ColumnState | None, ColumnState | None]
+) -> str:
+    """Return a number before and after, `1,000 → 1,200`, once where both are the same; `states` are of its columns."""
+    before, after = _reading_text(change.before, spell, states[0]), _reading_text(change.after, spell, states[1])
+    return before if before == after else f"{before} → {after}"
+
+
+def _reading_text(found: Reading | None, spell: humanize.NumberFormat, state: ColumnState | None) -> str:
+    if found is None:
+        return "denied" if state is ColumnState.DENIED else humanize.NOTHING
+    if not found.is_present and not found.is_exact:
+        return "?" if found.high == math.inf else f"≤ {spell(found.high, Mark.EXACT)}"
+    value = found.value
+    if isinstance(found.figure, Estimate):
+        return humanize.estimated(Estimate(found.low, value, found.high), spell)
+    if found.high == math.inf:
+        return spell(value, Mark.AT_LEAST)
+    return spell(value, Mark.EXACT) + (" of those seen" if found.is_of_seen else "")
+
+
+def growth_text(change: FigureChange) -> str:
+    """Return the growth in percent."""
+    growth = change.growth()
+    return _change_text(change, growth and growth.in_percent(), "%")
+
+
+def points_text(change: FigureChange) -> str:
+    """Return the change of a share in percentage points."""
+    return _change_text(change, change.points(), " pt")
+
+
+def _change_text(change: FigureChange, found: Interval | None, unit: str) -> str:
+    plain = {Direction.UNKNOWN: humanize.NOTHING, Direction.SAME: "=", Direction.UNCLEAR: Direction.UNCLEAR.value}
+    if found is None or change.direction in plain:
+        return plain.get(change.direction, humanize.NOTHING)
+    if found.low == math.inf:
+        return "from nothing"
+    low, high = _signed(found.low), _signed(found.high)
+    if found.high == math.inf:
+        return f"{Mark.AT_LEAST}{low}{unit}"
+    if found.low == found.high:
+        return f"{low}{unit}"
+    return f"{Mark.ABOUT}{low}{unit}" if low == high else f"{Mark.ABOUT}{low} … {high}{unit}"
+
+
+def _signed(bound: Bound) -> str:
+    number = float(bound)
+    if number == math.inf:
+        return "∞"
+    if 0 < abs(number) < 0.05:  # it would be rounded to 0
+        return "+<0.1" if number > 0 else "-<0.1"
+    return f"{number:+,.1f}" if abs(number) < 10 else f"{number:+,.0f}"
+
+
+def change_record(change: FigureChange) -> dict[str, Any]:
+    """Return a change as JSON has it: its verdict, both figures, and how far they are apart."""
+    return {
+        "verdict": change.direction.value,
+        "before": _reading(change.before),
+        "after": _reading(change.after),
+        "difference": _interval(change.difference()),
+        "growth": _interval(change.growth()),
+    }
+
+
+def _reading(found: Reading | None) -> dict[str, Any] | None:
+    if found is None:
+        return None
+    return {"value": found.value, "low": _bound(found.low), "high": _bound(found.high), "is_present": found.is_present}
+
+
+def _interval(found: Interval | None) -> dict[str, Any] | None:
+    return None if found is None else {"low": _bound(found.low), "high": _bound(found.high)}
+
+
+def _bound(bound: Bound) -> int | float | None:
+    """A JSON number, whole where it is; infinity has none."""
+    number = float(bound)
+    if not math.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
+
+
+def head_text(head: Head) -> str:
+    """Return the time, the server and the coverage of a report."""
+    server, coverage = head.server, head.coverage
+    keys = humanize.keys(coverage.keys)
+    rests_on = {CoverageKind.EXACT: f"{keys}, exact", CoverageKind.PARTIAL: f"≥ {keys}, partial"}
+    parts = (
+        f"{humanize.moment(head.made_at_s)} UTC",
+        server.label,
+        f"{server.product} {server.version}".strip(),
+        f"db{server.db}",
+        rests_on.get(coverage.kind, f"estimate from {keys}"),
+    )
+    return " · ".join(part for part in parts if part)
+
+
+def judgement_lines(judgements: Sequence[Judgement]) -> tuple[str, ...]:
+    """Return a line for each threshold; what is reached, or can't be judged, in capitals."""
+    return tuple(
+        f"{one.outcome if one.outcome is Outcome.NOT_REACHED else one.outcome.upper()}  {one.expression}  {one.why}"
+        for one in judgements
+    )
+
+
+_FATES: Final = (
+    FindingFate.NEW, FindingFate.MAYBE_NEW, FindingFate.GREW, FindingFate.SHRANK, FindingFate.MAYBE_GONE,
+    FindingFate.GONE,
+)  # fmt: skip
+"""What a finding must have done to be listed; the others are counted."""
+
+
+def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> Listing:
+    """Return compared findings by what became of them, the `top` first of each fate, errors first.
+
+    Findings of other fates are counted.
+    """
+    groups = []
+    for fate in listed:
+        members = sorted(found.of_fate(fate), key=lambda one: one.finding.severity is not Severity.ERROR)
+        if members:
+            title = f"Findings: {fate.value} ({len(members):,})"
+            groups.append(Group(title, tuple(map(_finding_row, members[:top])), max(0, len(members) - top)))
+    rest = [
+        f"{fate.value}: {number:,}"
+        for fate in (FindingFate.SAME, FindingFate.UNCLEAR)
+        if fate not in listed and (number := len(found.of_fate(fate)))
+    ]
+    return Listing(
+        "What became of findings",
+        ("severity", "rule", "finding"),
+        groups,
+        rest=f"Findings {', '.join(rest)}" if rest else "",
+        notes=found.notes,
+    )
+
+
+def _finding_row(change: FindingChange) -> tuple[str, str, str]:
+    one = change.finding
+    return one.severity.value, one.rule, f"{display_text(one.title, limit=300)}{change_words(change)}"
+
+
+def change_words(change: FindingChange) -> str:
+    """Return how much a finding has grown or shrunk: ` (keys 1,000 → 1,200, +20%)`; nothing for any other."""
+    if change.fate not in (FindingFate.GREW, FindingFate.SHRANK):
+        return ""
+    parts = []
+    for word, figure, spell in (("keys", change.keys, count_text), ("memory", change.memory, humanize.size)):
+        if figure.direction in (Direction.GREW, Direction.SHRANK):
+            parts.append(f"{word} {both_text(figure, spell, (None, None))}, {growth_text(figure)}")
+    return f" ({'; '.join(parts)})"
+
+
+def finding_records(found: FindingsComparison, top: int | None) -> dict[str, Any]:
+    """Return the members of the JSON document that are about findings; `top` keeps the first so many only."""
+    changes: Sequence[FindingChange] = list(found.changes.values())
+    return {
+        "findings": [
+            {
+                "rule": one.finding.rule,
+                "severity": one.finding.severity.value,
+                "where": one.finding.where,
+                "title": one.finding.title,
+                "fate": one.fate.value,
+                "keys": change_record(one.keys),
+                "memory_bytes": change_record(one.memory),
+            }
+            for one in changes[:top]
+        ],
+        "findings_left_off": 0 if top is None else max(0, len(changes) - top),
+        "rules_not_compared": list(found.uncompared),
+        "findings_notes": list(found.notes),
+    }
+
+
+def head_record(head: Head) -> dict[str, Any]:
+    """Return what JSON says of a report: time, server, coverage."""
+    server = head.server
+    return {
+        "made_at_epoch_s": head.made_at_s,
+        "server": server.label,
+        "product": server.product,
+        "version": server.version,
+        "db": server.db,
+        "coverage": head.coverage.kind.value,
+        "inspected_keys": head.coverage.keys,
+    }
+
 
 DEFAULT_TOP: Final = 20
 

@@ -13,7 +13,7 @@ from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server import ServerHealth, server_health
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
 from rtui.analysis.formats.blocks import Block, Figures, Findings, Head, Items, Note, Page, Section
-from rtui.analysis.formats.changes import finding_listing, growth_text, head_text, judgement_lines, points_text
+from rtui.analysis.formats.comparison import finding_listing, growth_text, head_text, judgement_lines, points_text
 from rtui.analysis.health.panel import Line, Panel, State, nodes_table, value_text
 from rtui.analysis.health.replication_panel import ROLES
 from rtui.analysis.health.view import HealthView

@@ -19,7 +19,7 @@ from msgspec import Struct
 from rtui import __version__
 from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
-from rtui.analysis.formats.changes import change_record, finding_records, head_record
+from rtui.analysis.formats.comparison import change_record, finding_records, head_record
 from rtui.analysis.formats.csv_and_json import cell_value, table_records
 from rtui.analysis.formats.findings import finding_record, unjudged_records
 from rtui.analysis.formats.health import NO_FAILURES, NodePage, node_pages

@@ -1,8 +1,15 @@
-"""Samples of servers as a file: a header and lines of JSON, each an event (`event_lines.py`) of the kind `sample`.
+"""Samples of servers as a file: a header and lines of JSON, each an event of the kind `sample`.
 
-A line has what was asked for that sample alone
-(`sources`): what other sources said before stays as it was, and is put back when the file is read. Bytes (addresses,
-names of clients, arguments) are written as in reports: readable UTF-8 as it is, any other byte as `\\xNN`.
+Recorded sessions are such a file, too: lines are written as things happen, so that a file that is cut off can be read
+up to there. The header says what the file is; each line after it is an event: its `kind`, and `at`, when it was, in
+milliseconds since the file began.
+
+    {"format":"rtui samples","schema":2,"rtui":"0.2.0","began_ms":1790000000000,"server":"10.0.0.5:6379"}
+    {"kind":"sample","at":5012,"node":"10.0.0.5:6379", …}
+
+A line has what was asked for that sample alone (`sources`): what other sources said before stays as it was, and is put
+back when the file is read. Bytes (addresses, names of clients, arguments) are written as in reports: readable UTF-8 as
+it is, any other byte as `\\xNN`.
 
 A file comes from anywhere: its texts are made safe, its size has a limit, and the first line that can't be read ends
 it. Of more samples than a history holds, those in between are left out.
@@ -15,15 +22,36 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
+from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from rtui import __version__
-from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader, begins_as, event_line
 from rtui.analysis.formats.json import json_value
 from rtui.analysis.health.possible import with_possible
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, SampleHistory, only_new, with_earlier
 from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display_text, unescape
+
+EVENT_SCHEMA: Final = 2
+"""The schema that is written."""
+
+
+class EventHeader(Struct, frozen=True, kw_only=True):
+    """What every such file begins with."""
+
+    format: str
+    """What the file is: `rtui samples`, `rtui recording`."""
+    schema: int = EVENT_SCHEMA
+    rtui: Annotated[str, Meta(max_length=64)]
+    """Version of rtui."""
+    began_ms: Annotated[float, Meta(ge=0, le=1e14)]
+    """Milliseconds since the epoch."""
+
+
+def event_line(event: Struct | dict[str, Any]) -> bytes:
+    """Return the line of a header or an event."""
+    return msgspec.json.encode(event) + b"\n"
+
 
 FORMAT: Final = "rtui samples"
 
@@ -90,7 +118,7 @@ def sample_line(sample: Sample, header: Header) -> str:
 
 def is_samples(beginning: bytes) -> bool:
     """Whether a file begins like one of samples."""
-    return begins_as(beginning, FORMAT)
+    return beginning.lstrip().startswith(f'{{"format":"{FORMAT}"'.encode())
 
 
 def read_samples(lines: Iterable[bytes]) -> SamplesFile:

@@ -1,4 +1,4 @@
-"""The file of a recorded session: a header and events as lines of JSON (`rtui/analysis/formats/event_lines.py`).
+"""The file of a recorded session: a header and events as lines of JSON (`rtui/analysis/formats/samples.py`).
 
 It is gzipped if its name ends in `.gz`. An event is an `Exchange` (a command and its reply), an input (`Key`, `Mouse`,
 `Paste`, `Resize`), where the `Cursor` of the tree is, or the `End`. Bytes are written as strings whose characters are
@@ -23,7 +23,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-from rtui.analysis.formats.event_lines import EVENT_SCHEMA, EventHeader
+from rtui.analysis.formats.samples import EVENT_SCHEMA, EventHeader
 from rtui.keyspace.text.display import display_text
 from rtui.server.files import reason_of
 from rtui.server.wire.errors import ExitCode, RtuiError

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from rtui.analysis.findings.comparison import FindingFate, FindingsComparison, compare_findings
 from rtui.analysis.findings.contents import MOST_PLACES
 from rtui.analysis.formats import written
-from rtui.analysis.formats.changes import finding_listing
-from rtui.analysis.formats.comparison import comparison_json, comparison_page
+from rtui.analysis.formats.comparison import comparison_json, comparison_page, finding_listing
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import CoverageKind, Report
 from rtui.analysis.report.members import NamingReport

@@ -9,8 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
-from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, compare_health
-from rtui.analysis.findings.server_thresholds import judge_health, parse_threshold
+from rtui.analysis.findings.server_comparison import (
+    ComparedLine,
+    HealthComparison,
+    compare_health,
+    judge_health,
+    parse_threshold,
+)
 from rtui.analysis.formats.health import change_of
 from rtui.analysis.health.panel import Line
 from rtui.analysis.health.sample import Sample

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.findings.contents import FINDERS, MOST_PLACES, findings
 from rtui.analysis.findings.finding import Finding, Found
-from rtui.analysis.formats.ci import SourcePlace, findings_junit, findings_sarif, server_path
+from rtui.analysis.formats.findings import SourcePlace, findings_junit, findings_sarif, server_path
 from rtui.analysis.report.document import Report
 from rtui.keyspace.text.display import SafeText, display
 from rtui.registry.rules import RULES, RuleLevels, Severity

@@ -11,8 +11,16 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import written
 from rtui.analysis.formats.blocks import Facts, Listing, Page
-from rtui.analysis.formats.changes import both_text, count_text, growth_text, points_text
-from rtui.analysis.formats.comparison import COMPARISON_FORMAT, COMPARISON_SCHEMA, comparison_json, comparison_page
+from rtui.analysis.formats.comparison import (
+    COMPARISON_FORMAT,
+    COMPARISON_SCHEMA,
+    both_text,
+    comparison_json,
+    comparison_page,
+    count_text,
+    growth_text,
+    points_text,
+)
 from rtui.analysis.report.comparison import compare
 from rtui.analysis.report.document import ColumnState, CoverageKind
 from rtui.analysis.report.readings import FigureChange, Reading, reading, share_reading
