@@ -42,8 +42,8 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
     if picture is None:
         require_terminal("a session is played on one")
     from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415 - the help must not wait for all this
-    from rtui.server.recording.confinement import confine  # noqa: PLC0415
     from rtui.server.recording.document import read_recording  # noqa: PLC0415
+    from rtui.server.recording.player import confine  # noqa: PLC0415
 
     os.environ[ENVIRONMENT] = "pure"
     recording = read_recording(file.expanduser())

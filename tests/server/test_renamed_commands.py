@@ -13,7 +13,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.deployment.cluster import ClusterWatch
+from rtui.server.deployment.topology import ClusterWatch
 from rtui.server.engine import ENVIRONMENT
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.guard.command import find_spec, unpack_requests

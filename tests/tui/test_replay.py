@@ -17,8 +17,8 @@ from rich.cells import cell_len
 from rtui.cli.replay import command as replay_command
 from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
-from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import End, Header, Key, Recording, RecordingError, Resize, read_recording
+from rtui.server.recording.player import ReplayClock
 from rtui.server.recording.recorder import Recorder
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
@@ -235,7 +235,7 @@ def test_keys_of_a_hostile_file_do_nothing_but_show(redis70: Server, tmp_path: P
 def test_confinement_refuses_what_writes_runs_or_connects() -> None:
     program = """
 import os, socket, subprocess, tempfile
-from rtui.server.recording.confinement import confine
+from rtui.server.recording.player import confine
 confine()
 for step in (
     lambda: open("written", "w"), lambda: os.open("written", os.O_CREAT | os.O_WRONLY),

@@ -22,13 +22,11 @@ from typing import TYPE_CHECKING, Final
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
-from rtui.server.deployment.cluster import ClusterWatch
-from rtui.server.deployment.connect import connection_to
-from rtui.server.deployment.node_connections import NodeConnections
+from rtui.server.deployment.connections import NodeConnections, SeedFinder, connection_to
 from rtui.server.deployment.replicas import ReplicaConnections, no_replica_failure
 from rtui.server.deployment.replication import FollowedPrimary
-from rtui.server.deployment.seeds import SeedFinder
 from rtui.server.deployment.topology import (
+    ClusterWatch,
     Node,
     Shard,
     SlotMove,

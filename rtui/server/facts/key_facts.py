@@ -28,8 +28,14 @@ from rtui.analysis.facts import (
 from rtui.keyspace.types import type_of
 from rtui.server import guard
 from rtui.server.facts.answers import KeyAnswers
-from rtui.server.facts.first_answers import first_answers, length_query_of, note_read, type_evidence
-from rtui.server.facts.known_key import FIRST_PAGES, KnownKey
+from rtui.server.facts.first_answers import (
+    FIRST_PAGES,
+    KnownKey,
+    first_answers,
+    length_query_of,
+    note_read,
+    type_evidence,
+)
 from rtui.server.facts.preview.page import FIRST, Page, Preview, PreviewKind
 from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, Refused, ValueReader
 from rtui.server.facts.types import queries_of

@@ -3,8 +3,11 @@
 In a cluster that is the primary of the key's slot. Rows are asked side by side at their nodes, and a node that can't be
 reached costs its own rows only. An answer that says that a slot is elsewhere has the topology looked at again, and the
 question is asked once more, there. ASKING is never sent: what is on its way from one node to another stays unknown, and
-is said to be. Beside it are the settings of a server that such questions need: those by which access counters grow and
-fall, without which a counter tells no rate.
+is said to be.
+
+Which of some names are keys is asked by one command a name, many in one write. EXISTS leaves idle times and access
+counters alone from Redis 6.2 on; before, it counts as a use of the key. TYPE never does and costs the same, so it is
+sent to older servers, and to those that don't say what they are.
 """
 
 from __future__ import annotations
@@ -16,23 +19,82 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from rtui.analysis.facts import NOT_ASKED, KeyFacts, LfuSettings, Reason, RowFacts, Unknown
+from rtui.keyspace.types import NO_TYPE
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
+from rtui.server.facts.first_answers import KnownKey
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
-from rtui.server.facts.known_key import KnownKey
-from rtui.server.facts.presence import Presence, are_there
 from rtui.server.facts.preview.page import Page, Preview
 from rtui.server.facts.values import find_place, read_field, string_windows
+from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyCommand, build_batch, split_keys
 from rtui.server.scan.server_time import CostWatch
-from rtui.server.wire.capability import Capabilities, CommandRunner, Querier
+from rtui.server.wire.capability import Capabilities, CommandRunner, Querier, Verdict, unknown_from
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost
+from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.replies import Reply, ServerError
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.server.facts.references import KeyReferences
+
+UNTOUCHING_SINCE: Final = (6, 2)
+"""The first Redis whose EXISTS is no use of the key."""
+
+MOST_IN_WRITE: Final = 100
+"""Names that are asked in one write: 0.1 ms of the server's time."""
+
+Presence = bool | Unknown
+"""Whether a key is there, or why nobody knows."""
+
+
+def presence_query(server: ServerIdentity) -> KeyCommand:
+    """Return the command that tells whether a key is there and is no use of it on this server."""
+    version = server.version
+    is_new = server.product == "valkey" or (
+        server.product == "redis" and version is not None and version >= UNTOUCHING_SINCE
+    )
+    return guard.exists if is_new else guard.key_type
+
+
+async def are_there(querier: Querier, names: Iterable[bytes]) -> dict[bytes, Presence]:
+    """Return of each name whether it is a key; a command that is refused is sent once. Raises ConnectionLost."""
+    found: dict[bytes, Presence] = {}
+    short: list[bytes] = []
+    for name in dict.fromkeys(names):
+        if len(name) <= MAX_BULK_KEY_BYTES:
+            short.append(name)
+        else:
+            found[name] = Unknown(Reason.TOO_LARGE, "names over 64 KiB are not asked")
+    command = presence_query(querier.connection.server)
+    is_tried = querier.capabilities[command.spec.name].verdict is not Verdict.UNTRIED
+    first = MOST_IN_WRITE if is_tried else 1
+    writes = [short[:first], *(short[at : at + MOST_IN_WRITE] for at in range(first, len(short), MOST_IN_WRITE))]
+    for some in writes:
+        if not querier.capabilities.allows(command.spec.name):
+            refused = querier.capabilities[command.spec.name]
+            found.update(dict.fromkeys(some, Unknown(Reason(refused.verdict.value), refused.reason)))
+        elif some:
+            replies = await _ask(querier, command, some)
+            found.update(zip(some, map(_presence, replies), strict=True))
+    return found
+
+
+async def _ask(querier: Querier, command: KeyCommand, names: Sequence[bytes]) -> list[Reply]:
+    batches = [build_batch(command, part) for part in split_keys(names, 1)]
+    replies = await querier.connection.run(*batches)
+    querier.record([command.spec.name] * len(replies), replies)
+    return replies
+
+
+def _presence(reply: Reply) -> Presence:
+    if isinstance(reply, ServerError):
+        return unknown_from(reply)
+    if isinstance(reply, bytes):
+        return reply != NO_TYPE
+    return reply == 1 if reply in (0, 1) else Unknown(Reason.FAILED, "the answer is neither 0 nor 1")
+
 
 T = TypeVar("T")
 
@@ -223,7 +285,7 @@ class KeyQuestions:
             facts,
             preview,
             capabilities=server.capabilities,
-            presence=self.presence if self._deployment.is_cluster else None,
+            presence=self.presence,
         )
 
     async def presence(self, names: Iterable[bytes]) -> dict[bytes, Presence]:

@@ -7,19 +7,18 @@ point here follows from the name alone.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts
+from rtui.analysis.facts import KeyFacts, Unknown
 from rtui.keyspace.text.display import display_text
 from rtui.registry.references import Reference, Source, json_values
 from rtui.registry.registry import Registry
-from rtui.server.facts.presence import Presence, are_there
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
 from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES
 from rtui.server.facts.values import read_field, string_windows
-from rtui.server.wire.capability import Capabilities, Querier
+from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import Purpose, for_purpose
 from rtui.server.wire.connection import Connection
 
@@ -45,7 +44,7 @@ class Link:
     """What points, as registries write it: `member`, `field:userId`; of what is kept twice `twin`."""
     value: bytes | None
     """What was found there, or should be; None where the name is enough."""
-    is_there: Presence
+    is_there: bool | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +74,11 @@ async def key_references(
     preview: Preview,
     *,
     capabilities: Capabilities,
-    presence: Callable[[Iterable[bytes]], Awaitable[dict[bytes, Presence]]] | None = None,
+    presence: Callable[[Iterable[bytes]], Awaitable[Mapping[bytes, bool | Unknown]]],
 ) -> KeyReferences:
     """Return the references of a key by the page of its value that is shown. Raises ConnectionLost.
 
-    `presence` says whether names are keys where those are on other servers as well.
+    `presence` tells which names are keys, or why that is not known.
     """
     key = facts.key
     index = None if facts.is_gone else registry.matcher.match(key)
@@ -100,7 +99,7 @@ async def key_references(
         wanted.incoming.append((found.key, source_text(found.reference), found.value))
     wanted.cut()
     names = [name for name, *_ in (*wanted.outgoing, *wanted.twins, *wanted.incoming)]
-    found_there = await (are_there(Querier(connection, capabilities), names) if presence is None else presence(names))
+    found_there = await presence(names)
 
     def links(rows: Iterable[_Row]) -> tuple[Link, ...]:
         return tuple(Link(name, source, value, found_there[name]) for name, source, value in dict.fromkeys(rows))

@@ -14,7 +14,7 @@ from typing import Final
 from rtui.keyspace import types
 from rtui.server import guard
 from rtui.server.facts.preview.collections import read_array, read_list, read_set, read_zset
-from rtui.server.facts.preview.descriptions import describe_json, description_from, read_nothing
+from rtui.server.facts.preview.descriptions import describe_json, description_from, read_nothing, read_vectors
 from rtui.server.facts.preview.finding import (
     find_in_array,
     find_in_hash,
@@ -29,7 +29,6 @@ from rtui.server.facts.preview.page import Preview
 from rtui.server.facts.preview.streams import read_stream
 from rtui.server.facts.preview.strings import read_string
 from rtui.server.facts.preview.value_reader import ValueReader
-from rtui.server.facts.preview.vectors import read_vectors
 from rtui.server.guard.command import KeyCommand
 
 

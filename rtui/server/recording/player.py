@@ -1,4 +1,4 @@
-"""Answering from a recorded session, in place of a server.
+"""A recorded session in place of a server: its replies, its time, and what a replay may not do.
 
 A reply is looked up by its command line and by the time of the replay, not by its place in the file, so it does not
 matter that a replay asks in a slightly different order: of several replies to one command it gets the latest that was
@@ -13,15 +13,24 @@ keys are asked for at once depends on how fast a server is:
 Positions of cursors only grow (see `rtui.server.scan.cursor`), so the answer is the page that contains the position,
 with the cursor that followed it. Keys of it that another page has shown to be before the position are left out; others
 may come a second time, as with SCAN they may.
+
+Recordings come from others, and their keys reach every command of the interface: one that writes a value to a file, one
+that shows it in a pager, one that connects to a server of a profile. Python reports each such step to audit hooks
+before it happens, from all modules and threads; the hook refuses it with the error that the system itself would give,
+so each place words it as it words any such failure.
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import socket
+import sys
+import time
 from bisect import bisect_right
 from collections.abc import Awaitable, Callable, Sequence
-from typing import AnyStr, Final
+from typing import Any, AnyStr, Final
 
 import hiredis
 
@@ -29,6 +38,87 @@ from rtui.server.recording.document import Exchange, Recording, reply_of
 from rtui.server.scan.cursor import POSITION_END, Dialect
 from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import ProtocolVersion
+
+LOOK_S = 0.02
+"""How often a waiter looks whether its time has come."""
+
+
+class ReplayClock:
+    """Counts milliseconds from the beginning of a recorded session."""
+
+    def __init__(self, *, speed: float = 1.0, is_paused: bool = False, now_s: Callable[[], float] = time.monotonic):
+        """`speed` is how many seconds of the session pass in one; `now_s` returns seconds of a monotonic clock."""
+        self._now_s = now_s
+        self._speed = speed
+        self._is_paused = is_paused
+        self._at_ms = 0.0
+        self._since_s = now_s()
+
+    @property
+    def speed(self) -> float:
+        """How fast it runs, 1 for as fast as it was."""
+        return self._speed
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it stands still."""
+        return self._is_paused
+
+    def now_ms(self) -> float:
+        """Return the time of the session."""
+        passed_s = 0.0 if self._is_paused else self._now_s() - self._since_s
+        return self._at_ms + 1000 * passed_s * self._speed
+
+    def set_speed(self, speed: float) -> None:
+        """Run faster or slower from now on."""
+        self._hold()
+        self._speed = speed
+
+    def pause(self, *, is_paused: bool = True) -> None:
+        """Stand still, or go on."""
+        self._hold()
+        self._is_paused = is_paused
+
+    def jump(self, to_ms: float) -> None:
+        """Go ahead to a time; never back."""
+        self._at_ms = max(self.now_ms(), to_ms)
+        self._since_s = self._now_s()
+
+    async def wait_until(self, at_ms: float) -> None:
+        """Return when the time has come, however it has."""
+        while self.now_ms() < at_ms:  # noqa: ASYNC110 - the time may also jump
+            await asyncio.sleep(LOOK_S)
+
+    def _hold(self) -> None:
+        self._at_ms, self._since_s = self.now_ms(), self._now_s()
+
+
+_WRITING: Final = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
+
+_REFUSED: Final = frozenset(
+    {"os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate"}
+    | {"subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "os.forkpty", "pty.spawn"}
+    | {"socket.connect", "socket.bind", "socket.sendto", "socket.sendmsg", "socket.getaddrinfo", "os.utime"}
+    | {"shutil.move", "shutil.rmtree", "shutil.copyfile", "os.putenv", "os.unsetenv", "os.kill", "os.killpg"}
+)
+
+_TERMINAL: Final = ("/dev/tty", "/dev/null")
+
+
+def confine() -> None:
+    """Refuse from now on, until this process ends, whatever a replay may not do."""
+    sys.dont_write_bytecode = True
+    sys.addaudithook(_audit)
+
+
+def _audit(event: str, arguments: tuple[Any, ...]) -> None:
+    if event in _REFUSED:
+        raise PermissionError(errno.EACCES, "a replay does nothing but show")
+    if event == "open":
+        path, _, flags = arguments
+        if isinstance(flags, int) and flags & _WRITING and path not in _TERMINAL and not isinstance(path, int):
+            raise PermissionError(errno.EACCES, "a replay writes no files")
+
 
 SOON_MS: Final = 250.0
 """A reply that was asked for so much later is given, too: a replay may be a moment ahead."""

@@ -2,7 +2,7 @@
 
 The interface has its recorded size, and so many rows of the terminal; the line below it, which is not the interface's,
 says where the replay is and what was pressed. The keys of whoever watches go to the replay alone. What recorded keys
-could do beside showing is refused: the clipboard here, everything else by `rtui.server.recording.confinement`.
+could do beside showing is refused: the clipboard here, everything else by `rtui.server.recording.player`.
 
 Frames, the screen at a moment, are made without a terminal and as fast as they can be. The clock jumps from input to
 input, and each one is fed once all replies before it have come and are painted. So the same recording makes the same
@@ -35,9 +35,8 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.chance import seeded
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import BrowseOptions
-from rtui.server.recording.clock import ReplayClock
 from rtui.server.recording.document import Cursor, Header, Input, Key, Mouse, Paste, Recording, RecordingError, Resize
-from rtui.server.recording.player import Player
+from rtui.server.recording.player import Player, ReplayClock
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.dial import dialled_by

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from rtui.server.deployment.cluster import ClusterWatch
+from rtui.server.deployment.topology import ClusterWatch
 from rtui.server.guard.command import find_spec, unpack_requests
 from rtui.server.wire.command_log import CommandLog, Purpose
 from rtui.server.wire.errors import ConnectFailure, FailureKind

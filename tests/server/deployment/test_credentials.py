@@ -26,7 +26,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.deployment import credentials
-from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.connections import connection_to
 from rtui.server.deployment.credentials import Credentials, Password, provider_of, read_login
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.connection import Connection

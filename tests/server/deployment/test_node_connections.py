@@ -7,8 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from rtui.server.deployment.connect import connection_to
-from rtui.server.deployment.node_connections import MOST_IDLE, NodeConnections
+from rtui.server.deployment.connections import MOST_IDLE, NodeConnections, connection_to
 from rtui.server.deployment.topology import Node
 from rtui.server.wire.connection import Closed, Lost, Online
 from rtui.server.wire.errors import ConnectionLost

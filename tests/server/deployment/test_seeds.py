@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.deployment.seeds import SeedFinder
+from rtui.server.deployment.connections import SeedFinder
 from rtui.server.deployment.topology import Node
 from rtui.server.wire.target import Target
 

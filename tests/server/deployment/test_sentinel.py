@@ -11,7 +11,7 @@ import pytest
 
 from rtui.analysis.report.document import CoverageKind
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.deployment.connect import connection_to
+from rtui.server.deployment.connections import connection_to
 from rtui.server.deployment.sentinel import PrimaryFinder
 from rtui.server.options import AnalysisOptions
 from rtui.server.wire.command_log import CommandLog

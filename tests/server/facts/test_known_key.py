@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from rtui.analysis.facts import KeyFacts, RowFacts
+from rtui.server.facts.first_answers import MAX_AHEAD_BYTES, SIZE_HOLDS_S, TYPE_HOLDS_S, KnownKey
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
-from rtui.server.facts.known_key import MAX_AHEAD_BYTES, SIZE_HOLDS_S, TYPE_HOLDS_S, KnownKey
 from rtui.server.facts.preview.page import Preview
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.connection import Connection

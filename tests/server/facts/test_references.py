@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Literal
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from rtui.analysis.facts import Unknown
 from rtui.registry.load import read_registry
 from rtui.server.facts.key_facts import key_facts, key_preview
-from rtui.server.facts.presence import are_there, presence_query
+from rtui.server.facts.keys import are_there, presence_query
 from rtui.server.facts.references import KeyReferences, Link, key_references
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
@@ -73,7 +74,8 @@ async def found(connection: Connection, key: bytes, capabilities: Capabilities |
     capabilities = Capabilities() if capabilities is None else capabilities
     facts = await key_facts(connection, key, capabilities)
     preview = await key_preview(connection, facts, capabilities=capabilities)
-    return await key_references(connection, REGISTRY, facts, preview, capabilities=capabilities)
+    presence = partial(are_there, Querier(connection, capabilities))
+    return await key_references(connection, REGISTRY, facts, preview, capabilities=capabilities, presence=presence)
 
 
 def pairs(links: tuple[Link, ...]) -> set[tuple[bytes, str, object]]:

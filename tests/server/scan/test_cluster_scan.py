@@ -18,7 +18,7 @@ from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.deployment.cluster import ClusterWatch
+from rtui.server.deployment.topology import ClusterWatch
 from rtui.server.engine.counters import new_counters
 from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan

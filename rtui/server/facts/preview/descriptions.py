@@ -1,20 +1,27 @@
-"""Previews of types whose content is not read: what modules bring.
+"""Previews of types that the server describes: those of modules, JSON documents and vector sets.
 
 They show the server's own description of the value (TS.INFO, BF.INFO …), or only name, size and memory where
 there is none. Of a JSON document they show the type of its root and how large that is.
+
+Of a vector set they show VINFO, and a page of elements with their attributes and vectors. VRANGE lists elements by name
+from Redis 8.4 on; before, a random sample is shown. A page has as many elements as bring `PAGE_NUMBERS` numbers, so
+that each is shown with its vector; vectors of very many dimensions are left out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server import guard
-from rtui.server.facts.preview.page import Preview, PreviewCell, PreviewKind
-from rtui.server.facts.preview.value_reader import ValueReader, cell, items, mapping
+from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, PreviewRow, Unread
+from rtui.server.facts.preview.value_reader import NO_ANSWER, ValueReader, byte_items, cell, integer, items, mapping
 from rtui.server.guard.command import KeyCommand
+from rtui.server.guard.evidence import VectorEvidence
+from rtui.server.guard.spec import MAX_FIELD_BYTES
 from rtui.server.wire.capability import unknown_from
 from rtui.server.wire.replies import Reply, ServerError
 
@@ -76,3 +83,90 @@ def _single(reply: Reply) -> Reply:
     """Return the one answer of the list that newer servers put it into."""
     found = items(reply)
     return found[0] if found else reply
+
+
+PAGE_ELEMENTS: Final = 50
+PAGE_NUMBERS: Final = 16_384
+"""What the vectors of one page may have together: a number takes the server 0.1 µs and 20 bytes of the reply."""
+
+NEVER: Final = (1 << 30,)
+"""A version that no Valkey has: it knows no vector sets."""
+
+VECTOR: Final = b"vector"
+ATTRIBUTES: Final = b"attributes"
+COLUMNS: Final = (
+    PreviewColumn("element", Meaning.NAME),
+    PreviewColumn("of it", Meaning.NAME),
+    PreviewColumn("value", Meaning.VALUE),
+)
+_NUMBER: Final = re.compile(rb"-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+
+
+async def read_vectors(reader: ValueReader) -> Preview:
+    """Read the description of a vector set, and the elements behind the one at which the page begins."""
+    shown = reader.preview(PreviewKind.DESCRIPTION)
+    (reply,) = await reader.begin(guard.vinfo(reader.key))
+    if isinstance(reply, ServerError):
+        return replace(shown, refusal=unknown_from(reply))
+    shown = replace(shown, summary=summary_of(reply))
+    evidence = VectorEvidence(_dimensions(mapping(reply)))
+    per_page = PAGE_NUMBERS // max(1, evidence.dimensions or 1) if evidence.is_small else PAGE_ELEMENTS
+    count = min(PAGE_ELEMENTS, per_page, reader.require_items("element"))
+    lists = reader.supports(redis=(8, 4), valkey=NEVER)
+    start = b"(" + reader.page.position if isinstance(reader.page.position, bytes) else b"-"
+    command = guard.vrange(reader.key, start, count=count) if lists else guard.vrandmember(reader.key, count)
+    (listed,) = await reader.querier.run(command)
+    if not isinstance(listed, list):
+        why = unknown_from(listed) if isinstance(listed, ServerError) else NO_ANSWER
+        return replace(shown, refusal=replace(why, detail=f"its elements are not shown: {why.detail or why.reason}"))
+    names = byte_items(listed)
+    rows, notes = await _rows(reader, names, evidence)
+    if not lists:
+        notes.append(f"a random sample of {len(names)} elements: this server has no VRANGE, which came with Redis 8.4")
+    is_more = lists and len(names) == count and len(names[-1]) <= MAX_FIELD_BYTES
+    return replace(
+        shown,
+        columns=COLUMNS,
+        rows=tuple(rows),
+        elements=len(names),
+        first=reader.page.seen if lists else None,
+        next_page=reader.page.following(names[-1], shown=len(names)) if is_more else None,
+        notes=(*reader.size_notes, *notes),
+    )
+
+
+def _dimensions(described: Mapping[bytes, Reply]) -> int | None:
+    return integer(described.get(b"vector-dim"))
+
+
+async def _rows(
+    reader: ValueReader, names: Sequence[bytes], evidence: VectorEvidence
+) -> tuple[list[PreviewRow], list[str]]:
+    """Return two rows for an element, its vector and the attributes if it has any, and what is to be said of them."""
+    asked = [name for name in names if len(name) <= MAX_FIELD_BYTES]
+    vectors = [guard.vemb(reader.key, name, evidence) for name in asked] if evidence.is_small else []
+    replies = await reader.querier.run(*(guard.vgetattr(reader.key, name) for name in asked), *vectors)
+    attributes = dict(zip(asked, replies, strict=False))
+    numbers = dict(zip(asked, replies[len(asked) :], strict=False))
+    rows: list[PreviewRow] = []
+    for name in names:
+        rows.append((name, VECTOR, _vector(numbers.get(name))))
+        found = attributes.get(name)
+        if isinstance(found, ServerError):
+            rows.append((None, ATTRIBUTES, unknown_from(found)))
+        elif found is not None:
+            rows.append((None, ATTRIBUTES, cell(found)))
+    if evidence.is_small:
+        return rows, []
+    dimensions = "of unknown length" if evidence.dimensions is None else f"of {evidence.dimensions:,} numbers"
+    return rows, [f"vectors {dimensions} are not read"]
+
+
+def _vector(reply: Reply) -> PreviewCell | Unknown:
+    """Return a vector as a JSON list, as exactly as the server writes its numbers."""
+    if isinstance(reply, ServerError):
+        return unknown_from(reply)
+    if reply is None:
+        return Unread(None)
+    parts = [one if isinstance(one, bytes) else repr(one).encode() for one in items(reply)]
+    return b"[" + b", ".join(part if _NUMBER.fullmatch(part) else b'"' + part + b'"' for part in parts) + b"]"

@@ -1,25 +1,96 @@
-"""The connections to the nodes of a cluster, one a node, each opened with the first question to it.
+"""The connections of a deployment: to its target, to another node in its place, and to the nodes of a cluster.
 
-The home connection leads to a node of the cluster, too, and serves for questions to that one. Which node that is was
-asked on one connection: after a reconnect it may be another one, and until that is asked again each node has a
-connection of its own.
+An attempt at the home connection of a cluster that fails is followed by one at the next address: first those that the
+user gave, then the nodes that the cluster has told of. Any node will do, since each knows the cluster. The address that
+has answered last is tried first after a loss.
 
-Connections that a scan uses stay open. Of the others the MOST_IDLE stay that were used last.
+Each node of a cluster has one connection, opened with the first question to it. The home connection leads to a node of
+the cluster, too, and serves for questions to that one. Which node that is was asked on one connection: after a
+reconnect it may be another one, and until that is asked again each node has a connection of its own. Connections that a
+scan uses stay open. Of the others the MOST_IDLE stay that were used last.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
 from rtui.server.deployment.topology import Node
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, State
-from rtui.server.wire.errors import ConnectionLost
+from rtui.server.wire.errors import ConnectFailure, ConnectionLost
+from rtui.server.wire.identity import ServerIdentity
+from rtui.server.wire.opening import Locator, Logins
 from rtui.server.wire.supervised_tasks import BackgroundTasks
 from rtui.server.wire.target import Target
+
+
+def connection_to(
+    target: Target,
+    log: CommandLog | None = None,
+    *,
+    locator: Locator | None = None,
+    logins: Logins | None = None,
+) -> Connection:
+    """Return a connection that is not open yet; raises TargetError for a credential provider that can't be used.
+
+    To a service, each attempt asks its Sentinels first, unless `locator` says where attempts go. `logins` makes the
+    passwords where another connection has what makes them.
+    """
+    log = CommandLog() if log is None else log
+    if target.login is not None and logins is None:
+        from rtui.server.deployment.credentials import credentials_of  # noqa: PLC0415 - few have passwords that expire
+
+        logins = credentials_of(target.login)
+    if target.sentinels is not None and locator is None:
+        from rtui.server.deployment.sentinel import PrimaryFinder  # noqa: PLC0415 - redis-py, for those who have Sentinels
+
+        locator = PrimaryFinder(target, target.sentinels, log)
+    return Connection(target, log=log, locator=locator, logins=logins)
+
+
+class SeedFinder:
+    """Says where the home connection goes: to the target, after a failed attempt to the next node that is known."""
+
+    note = None
+
+    def __init__(self, target: Target) -> None:
+        self._targets = [target, *(replace(target, host=host, port=port, seeds=()) for host, port in target.seeds)]
+        self._at = 0
+        self._is_retry = False
+
+    @property
+    def count(self) -> int:
+        """How many addresses there are."""
+        return len(self._targets)
+
+    def succeeded(self) -> None:
+        """Begin with the same address next time."""
+        self._is_retry = False
+
+    def learn(self, nodes: Iterable[Node]) -> None:
+        """Go on to these nodes, too, where none of the others answers."""
+        known = {(one.host, one.port) for one in self._targets}
+        new = [(one.host, one.port) for one in nodes if (one.host, one.port) not in known]
+        like = self._targets[0]
+        self._targets += [replace(like, host=host, port=port, socket_path=None, seeds=()) for host, port in new]
+
+    async def locate(self) -> Target:
+        """Return where the next attempt goes."""
+        if self._is_retry:
+            self._at = (self._at + 1) % len(self._targets)
+        self._is_retry = True
+        return self._targets[self._at]
+
+    def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
+        """Refuse no server: any node of the cluster will do."""
+
+    async def close(self) -> None:
+        """End nothing: it asks nobody."""
+
 
 MOST_IDLE: Final = 64
 """Connections to nodes that stay open for further questions about their keys; those of a scan are not counted."""
