@@ -32,10 +32,6 @@ def _knows(*facts: str) -> Callable[[Basis], str]:
     return lambda basis: basis.why_unknown(*facts)
 
 
-def _strings_unknown(basis: Basis) -> str:
-    return basis.why_unknown("type", "ttl", "memory", "length") or encodings.string_lengths_unknown(basis)
-
-
 FINDERS: Final[tuple[Finder[Basis], ...]] = (
     Finder(expiring.CLIFF, expiring.cliffs, _knows("ttl")),
     Finder(expiring.MIXED, expiring.mixed, _knows("ttl")),
@@ -53,7 +49,7 @@ FINDERS: Final[tuple[Finder[Basis], ...]] = (
         lacks="there is no earlier report to compare with (--since)",
     ),
     Finder(encodings.NULL, encodings.tiny_strings, encodings.tiny_unknown),
-    Finder(encodings.AS_HASH, encodings.strings_as_hash, _strings_unknown),
+    Finder(encodings.AS_HASH, encodings.strings_as_hash, encodings.strings_unknown),
     Finder(encodings.OVER, encodings.lengths_over, encodings.lengths_unknown, encodings.has_limited_types),
     Finder(
         keys.HOT,

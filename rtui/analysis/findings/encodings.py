@@ -29,13 +29,14 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from math import ceil, log2
+from shlex import quote
 from typing import Final, NamedTuple
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate, count_among
 from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.keys import total
-from rtui.analysis.findings.places import below, is_one_pattern, label, type_line
+from rtui.analysis.findings.places import below, is_one_pattern, label
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.report.document import EncodingReport, Node, NodeKind, Report, ServerReport, Stats, TypeReport
@@ -123,6 +124,11 @@ def string_lengths_unknown(basis: Basis) -> str:
     stats = basis.report.summary.root.stats
     is_known = stats.strings is not None or STRING.name not in dict(stats.types)
     return "" if is_known else "the report does not have lengths by pattern, as those of older versions"
+
+
+def strings_unknown(basis: Basis) -> str:
+    """Return why it is not known which strings could be hashes."""
+    return basis.why_unknown("type", "ttl", "memory", "length") or string_lengths_unknown(basis)
 
 
 def strings_as_hash(basis: Basis) -> Iterator[Finding]:
@@ -389,7 +395,7 @@ def _over(basis: Basis, one: TypeReport, keys: Amount, highest: int, share: str)
         keys=keys,
         memory=None,
         find_behind=behind,
-        find_command=lambda: type_line(one.name),
+        find_command=lambda: SafeText(f"redis-cli --scan --type {quote(display(one.name, limit=60))}"),
         evidence=(
             SafeText(share),
             SafeText(f"rtui does not read {name}-max-listpack-entries: where it is another, set {name} of the rule"),

@@ -10,7 +10,7 @@ from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
 from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
-from rtui.analysis.findings.places import key_line, label, least, memory_line, scan_line
+from rtui.analysis.findings.places import key_line, label, least, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above
 from rtui.analysis.query.query import one_of, query_of
 from rtui.analysis.query.rows_behind import behind_key
@@ -84,7 +84,7 @@ def _big(
         keys=keys,
         memory=memory,
         find_behind=lambda: behind,
-        find_command=lambda: memory_line(largest[0].key),
+        find_command=lambda: key_line("MEMORY USAGE", largest[0].key),
         evidence=(*map(_record_text, largest[:MOST_EXAMPLES]), *_other_limit(basis, kind)),
         example_keys=tuple(one.key for one in largest[:MOST_EXAMPLES]),
     )

@@ -431,7 +431,9 @@ def against(rule: str, basis: Basis) -> Iterator[Finding]:
 
 
 def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, memory: Amount | None) -> Finding:
-    where = _place_name(place)
+    shown = display_text(place.pattern, limit=_NAME_LIMIT) or display(place.namespace, limit=_NAME_LIMIT)
+    where, breaks = shown or SafeText("no namespace"), RULES[one.rule].title
+    breaks = breaks if breaks[1:2].isupper() else f"{breaks[0].lower()}{breaks[1:]}"  # `UTF-8` keeps its capitals
     glob = glob_of_pattern(place.pattern) if place.pattern else escape_glob(place.namespace) + b"*"
     against = _against(one.rule, place)
     if against is not None and not place.pattern and (against.startswith(_OF_ONE_BYTE) or not place.namespace):
@@ -446,7 +448,7 @@ def _named(basis: Basis, one: NameRuleReport, place: NamePlace, keys: Amount, me
     return Finding(
         rule=one.rule,
         severity=basis.severity(one.rule),
-        title=SafeText(f"{keys.keys()} of {where} with names against a rule: {_lowered(RULES[one.rule].title)}"),
+        title=SafeText(f"{keys.keys()} of {where} with names against a rule: {breaks}"),
         where=where,
         keys=keys,
         memory=memory,
@@ -467,14 +469,3 @@ def name_rule_off(rule: str, basis: Basis) -> str:
     """Return why a report that was made with a registry says nothing of a rule about names."""
     naming = basis.report.summary.naming
     return "" if naming is None or any(one.rule == rule for one in naming.rules) else RULE_WAS_OFF
-
-
-def _place_name(place: NamePlace) -> SafeText:
-    if place.pattern:
-        return display_text(place.pattern, limit=_NAME_LIMIT)
-    return display(place.namespace, limit=_NAME_LIMIT) or SafeText("no namespace")
-
-
-def _lowered(title: str) -> str:
-    """Return a phrase as it goes on after a colon: `UTF-8` keeps its capitals."""
-    return title if title[1:2].isupper() else f"{title[0].lower()}{title[1:]}"

@@ -113,16 +113,6 @@ def scan_line(glob: bytes) -> SafeText:
     return SafeText(f"redis-cli --scan {option} {shlex.quote(written)}")
 
 
-def type_line(key_type: bytes) -> SafeText:
-    """Return a line for a POSIX shell that lists the keys of a type."""
-    return SafeText(f"redis-cli --scan --type {shlex.quote(display(key_type, limit=60))}")
-
-
-def memory_line(key: bytes) -> SafeText:
-    """Return a line for a POSIX shell that asks for the memory of one key."""
-    return key_line("MEMORY USAGE", key)
-
-
 def key_line(command: str, key: bytes) -> SafeText:
     """Return a line for a POSIX shell with one command on one key."""
     return SafeText(f"redis-cli --quoted-input {command} {shlex.quote(quoted(key))}")

@@ -115,18 +115,15 @@ class HealthComparison:
 def compare_health(then: Sequence[HealthView], now: Sequence[HealthView]) -> HealthComparison:
     """Compare the samples of nodes; the views of now are those that are judged in full."""
     if len(then) == len(now) == 1:
-        return HealthComparison((_compared(_renamed(then[0], now[0].latest.node), now[0]),))
+        # Findings are told apart by the name of the node, which may be another one now.
+        samples = tuple(with_fields(one, node=now[0].latest.node) for one in then[0].samples)
+        return HealthComparison((_compared(replace(then[0], samples=samples), now[0]),))
     earlier = {view.latest.node: view for view in then}
     later = {view.latest.node for view in now}
     pairs = tuple(_compared(earlier[name], view) for view in now if (name := view.latest.node) in earlier)
     notes = [f"{name}: there were no samples of it then" for view in now if (name := view.latest.node) not in earlier]
     notes += [f"{name}: there are no samples of it now" for name in earlier if name not in later]
     return HealthComparison(pairs, tuple(map(SafeText, notes)))
-
-
-def _renamed(view: HealthView, node: str) -> HealthView:
-    """Return the samples of a node under another name, by which its findings are told apart."""
-    return replace(view, samples=tuple(with_fields(one, node=node) for one in view.samples))
 
 
 def _compared(then: HealthView, now: HealthView) -> NodeComparison:

@@ -29,7 +29,6 @@ from rtui.analysis.health.replication_panel import (
     needed_sentinels,
     out_of_reach,
     quorum_of,
-    replica_name,
 )
 from rtui.analysis.health.sample import Replica, Source
 from rtui.analysis.health.view import HealthView, number
@@ -112,7 +111,7 @@ def lagging(view: HealthView) -> Iterator[Finding]:
             share = humanize.share((size or 0) / (view.number("repl_backlog_size") or 1))
             how = f"{humanize.size(size or 0)} behind, {share} of the backlog"
         evidence = [] if size is None else [f"{humanize.size(size)} of the stream not acknowledged"]
-        name = replica_name(one)
+        name = display(one.address, limit=_NAME_LIMIT)
         title = f"Replica {name} is {how}"
         yield of_server(view, LAGGING, title, where=name, command=_REPLICATION_LINE, memory=None, evidence=evidence)
 

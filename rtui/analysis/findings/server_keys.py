@@ -17,7 +17,7 @@ from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
 from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import cliff_keys, keys_of
 from rtui.analysis.query.rows_behind import behind_key
-from rtui.analysis.report.document import CoverageKind, HotSource, KeyRecord, Node, Report
+from rtui.analysis.report.document import CoverageKind, HotSource, Node, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display
 from rtui.registry.expectations import Breach
@@ -96,7 +96,9 @@ def slow_big_keys(view: HealthView) -> Iterator[Finding]:
     """Find keys of the slow log that are among the biggest of the report."""
     if view.report is None:
         return
-    big = _big_keys(view.report)
+    found = view.report.summary.big
+    lists = (found.by_memory, found.by_length, *found.by_type_memory.values(), *found.by_type_length.values())
+    big = {one.key: one for records in lists for one in records}
     told: set[bytes] = set()
     for group, _ in slow_groups(view):
         for entry in group.entries:
@@ -120,12 +122,6 @@ def slow_big_keys(view: HealthView) -> Iterator[Finding]:
                 evidence=facts,
                 example_keys=(key,),
             )
-
-
-def _big_keys(report: Report) -> dict[bytes, KeyRecord]:
-    big = report.summary.big
-    lists = (big.by_memory, big.by_length, *big.by_type_memory.values(), *big.by_type_length.values())
-    return {one.key: one for records in lists for one in records}
 
 
 def cliff_load(view: HealthView) -> Iterator[Finding]:

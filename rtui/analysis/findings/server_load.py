@@ -6,7 +6,7 @@ connections, buffers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rtui.analysis import humanize
@@ -15,9 +15,7 @@ from rtui.analysis.findings.places import key_line
 from rtui.analysis.health.clients_panel import (
     BUFFERS,
     QUERIES,
-    Limit,
     class_of,
-    client_name,
     limits,
     listed,
     query_limit,
@@ -26,7 +24,7 @@ from rtui.analysis.health.load_panel import BANNED, CHURN, CLIENTS_LIMIT, CPU, H
 from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
 from rtui.analysis.health.replication_panel import LEAST_S
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
-from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, client, first_key, folding, group_name, grouped, logged
+from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, caller, first_key, folding, group_name, grouped, logged
 from rtui.analysis.health.view import HealthView, Span
 from rtui.analysis.query.behind import Behind
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
@@ -166,7 +164,11 @@ def banned(view: HealthView) -> Iterator[Finding]:
             continue
         took = humanize.seconds(stats.took_us / 1e6)
         mean = humanize.seconds(stats.took_us / stats.calls / 1e6)
-        callers = {client(one): None for one in logged(view, Source.SLOW_LOG) if one.name == name and not one.is_own}
+        callers = {
+            caller(one.client_name, one.address): None
+            for one in logged(view, Source.SLOW_LOG)
+            if one.name == name and not one.is_own
+        }
         yield of_server(
             view,
             BANNED,
@@ -196,7 +198,7 @@ def slow(view: HealthView) -> Iterator[Finding]:
     for group, longest_us in slow_groups(view):
         longest = humanize.seconds(group.largest.amount / 1e6)
         key = first_key(group.largest)
-        callers = {client(one): None for one in group.entries}
+        callers = {caller(one.client_name, one.address): None for one in group.entries}
         examples = {display(one, limit=_NAME_LIMIT): None for entry in group.entries if (one := first_key(entry))}
         yield of_server(
             view,
@@ -290,14 +292,9 @@ def unread_output(view: HealthView) -> Iterator[Finding]:
     for one in listed(view) or ():
         bound, waits = bounds.get(class_of(one)), one.output_bytes or 0
         if waits >= size or (bound is not None and bound.is_near(waits, share)):
-            found.append((one, waits, f", {class_of(one)}{_closed_at(bounds, one)}"))
+            closed = f", closed {bound.words}" if bound is not None and bound.words else ""
+            found.append((one, waits, f", {class_of(one)}{closed}"))
     yield from _with_buffers(view, BUFFERS, found, ("output", "of unread output", "unread output"))
-
-
-def _closed_at(bounds: Mapping[str, Limit], one: ClientFigures) -> str:
-    """Return when a client is closed; empty where it never is."""
-    bound = bounds.get(class_of(one))
-    return f", closed {bound.words}" if bound is not None and bound.words else ""
 
 
 def large_requests(view: HealthView) -> Iterator[Finding]:
@@ -318,7 +315,9 @@ def _with_buffers(
     if not found and not change:
         return
     closed = f"{humanize.counted(round(change or 0), 'client')} closed for"
-    evidence = [f"{client_name(one)}: {humanize.size(waits)}{more}" for one, waits, more in found[:MOST_EXAMPLES]]
+    evidence = [
+        f"{caller(one.name, one.address)}: {humanize.size(waits)}{more}" for one, waits, more in found[:MOST_EXAMPLES]
+    ]
     title, memory = f"{closed} {for_what}", None
     if change:
         evidence.append(f"{closed} it in this session")

@@ -8,7 +8,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.findings import contents
 from rtui.analysis.findings.table import findings_table
-from rtui.analysis.formats.blocks import Block, Charts, Facts, Head, Page
+from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, ReportCharts
 from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
 from rtui.analysis.formats.json import write_json
 from rtui.analysis.formats.markdown import page_markdown, table_markdown
@@ -18,15 +18,15 @@ from rtui.analysis.report.tables.contents import about, coverage_sentence, headl
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Table
 
 
-def report_page(report: Report) -> Page:
+def report_page(report: Report) -> BlockPage:
     """Return a report as a page for people: its head in words, what is wrong, its tables."""
     found = about(report)
     facts = Facts(found.title, tuple((str(what), str(text)) for what, text in found.rows))
-    blocks: list[Block] = [facts, Charts(report), findings_table(contents.findings(report)), *tables(report)]
-    return Page(headline(report), blocks, has_headline=True, head=_head(report))
+    blocks: list[Block] = [facts, ReportCharts(report), findings_table(contents.findings(report)), *tables(report)]
+    return BlockPage(headline(report), blocks, has_headline=True, head=_head(report))
 
 
-def _head(report: Report) -> Head:
+def _head(report: Report) -> PageHead:
     """Return the server, the main figures, and what a reader must know before any of them."""
     head, stats = report.head, report.summary.root.stats
     kind, mark = head.coverage.kind, COVERAGE_MARKS[head.coverage.kind]
@@ -47,10 +47,10 @@ def _head(report: Report) -> Head:
         if column.state is ColumnState.DENIED
     ]
     sub = f"{server} · db{head.server.db} · {humanize.moment(head.made_at_s)} UTC"
-    return Head("rtui report", head.server.label, (kind.value, kind), sub, (), tiles, warnings)
+    return PageHead("rtui report", head.server.label, (kind.value, kind), sub, (), tiles, warnings)
 
 
-def written(page: Page, form: str, *, width: int | None = None, ascii_only: bool = False) -> str:
+def written(page: BlockPage, form: str, *, width: int | None = None, ascii_only: bool = False) -> str:
     """Return a page as `text` (in lines of `width` characters, unbroken for None), `md` or `html`."""
     if form == "text":
         return page_text(page, width=width, ascii_only=ascii_only)

@@ -49,7 +49,7 @@ class Findings(NamedTuple):
     found: Found
 
 
-class Group(NamedTuple):
+class RowGroup(NamedTuple):
     """Rows of a listing under a title of their own; without one they stand below the names of its columns."""
 
     title: str
@@ -58,26 +58,26 @@ class Group(NamedTuple):
     """Rows that are not shown."""
 
 
-class Listing(NamedTuple):
+class GroupedRows(NamedTuple):
     """Groups of rows whose columns stand below each other; the columns of numbers are all but the first, or none."""
 
     title: str
     columns: Sequence[str]
-    groups: Sequence[Group]
+    groups: Sequence[RowGroup]
     has_numbers: bool = False
     rest: str = ""
     """How much is in no group; may be empty."""
     notes: Sequence[str] = ()
 
 
-class Figures(NamedTuple):
+class FigureTable(NamedTuple):
     """The figures of a panel of a server, as a table and with their histories."""
 
     table: Table
     lines: Sequence[ComparedLine]
 
 
-class Charts(NamedTuple):
+class ReportCharts(NamedTuple):
     """The drawings of a report: its namespaces by size, and when keys expire."""
 
     report: Report
@@ -93,10 +93,12 @@ class Section(NamedTuple):
     """What the ids of the blocks in it begin with, where a page has several of a kind."""
 
 
-Block: TypeAlias = Paragraph | Items | Facts | Note | Findings | Listing | Figures | Charts | Table | Section
+Block: TypeAlias = (
+    Paragraph | Items | Facts | Note | Findings | GroupedRows | FigureTable | ReportCharts | Table | Section
+)
 
 
-class Head(NamedTuple):
+class PageHead(NamedTuple):
     """The head of a page that is looked at in a browser."""
 
     kicker: str
@@ -112,14 +114,14 @@ class Head(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class BlockPage:
     """A document for people."""
 
     title: str
     blocks: Sequence[Block]
     has_headline: bool = False
     """Whether the title says something that text has to say, too."""
-    head: Head | None = None
+    head: PageHead | None = None
 
 
 ROWS: Final = 20

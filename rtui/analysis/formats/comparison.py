@@ -14,7 +14,7 @@ from typing import Any, Final
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.comparison import FindingChange, FindingFate, FindingsComparison
-from rtui.analysis.formats.blocks import Block, Facts, Group, Items, Listing, Page
+from rtui.analysis.formats.blocks import Block, BlockPage, Facts, GroupedRows, Items, RowGroup
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.comparison import Comparison, Fate, NamespaceChange
 from rtui.analysis.report.document import ColumnState, CoverageKind, Head
@@ -144,7 +144,7 @@ _FATES: Final = (
 """What a finding must have done to be listed; the others are counted."""
 
 
-def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> Listing:
+def finding_listing(found: FindingsComparison, top: int, listed: Sequence[FindingFate] = _FATES) -> GroupedRows:
     """Return compared findings by what became of them, the `top` first of each fate, errors first.
 
     Findings of other fates are counted.
@@ -154,13 +154,13 @@ def finding_listing(found: FindingsComparison, top: int, listed: Sequence[Findin
         members = sorted(found.of_fate(fate), key=lambda one: one.finding.severity is not Severity.ERROR)
         if members:
             title = f"Findings: {fate.value} ({len(members):,})"
-            groups.append(Group(title, tuple(map(_finding_row, members[:top])), max(0, len(members) - top)))
+            groups.append(RowGroup(title, tuple(map(_finding_row, members[:top])), max(0, len(members) - top)))
     rest = [
         f"{fate.value}: {number:,}"
         for fate in (FindingFate.SAME, FindingFate.UNCLEAR)
         if fate not in listed and (number := len(found.of_fate(fate)))
     ]
-    return Listing(
+    return GroupedRows(
         "What became of findings",
         ("severity", "rule", "finding"),
         groups,
@@ -231,29 +231,29 @@ def comparison_page(
     findings: FindingsComparison | None = None,
     depth: int | None = None,
     top: int = DEFAULT_TOP,
-) -> Page:
+) -> BlockPage:
     """Return a comparison in words: namespaces down to the level `depth`, the `top` largest changes of each fate."""
     listed = [change for change in comparison.root.outlined(depth) if change.path]
-    groups = [Group("", (_row(comparison.root, comparison),))]
+    groups = [RowGroup("", (_row(comparison.root, comparison),))]
     for fate in LISTED:
         members = sorted((one for one in listed if one.fate is fate), key=weight, reverse=True)
         if members:
             title = f"{fate[0].upper()}{fate[1:]} ({len(members):,})"
             rows = tuple(_row(one, comparison) for one in members[:top])
-            groups.append(Group(title, rows, max(0, len(members) - top)))
+            groups.append(RowGroup(title, rows, max(0, len(members) - top)))
     counts = {fate: sum(one.fate is fate for one in listed) for fate in (Fate.LITTLE, Fate.SAME, Fate.UNCLEAR)}
     rest = ", ".join(f"{fate}: {number:,}" for fate, number in counts.items() if number)
     columns = ("namespace", "keys", "change", "memory", "change", "no TTL", "change")
     blocks: list[Block] = [
         Facts("", (("before", head_text(comparison.before)), ("after", head_text(comparison.after)))),
-        Listing("Namespaces", columns, groups, has_numbers=True, rest=rest),
+        GroupedRows("Namespaces", columns, groups, has_numbers=True, rest=rest),
     ]
     notes = [*comparison.notes]
     if findings is not None:
         found = finding_listing(findings, top)
         blocks.append(found._replace(notes=()))
         notes += found.notes
-    return Page("What changed", [*blocks, Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")])
+    return BlockPage("What changed", [*blocks, Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")])
 
 
 def _row(change: NamespaceChange, comparison: Comparison) -> tuple[str, ...]:

@@ -38,21 +38,21 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 from rtui import __version__
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.finding import Amount, Finding, Found, reaches
-from rtui.analysis.formats.blocks import Findings, Page, Paragraph
+from rtui.analysis.formats.blocks import BlockPage, Findings, Paragraph
 from rtui.analysis.formats.comparison import head_text
 from rtui.analysis.formats.csv_and_json import csv_text
 from rtui.analysis.report.document import CoverageKind, Head, Report
 from rtui.keyspace.text.display import display_text
-from rtui.registry.rules import RULES, Parameter, Rule, Severity
+from rtui.registry.rules import RULES, Rule, Severity
 
 FINDINGS_FORMAT: Final = "rtui findings"
 FINDINGS_SCHEMA: Final = 1
 """Grows with every change that an older reader would misread."""
 
 
-def findings_page(report: Report, found: Found) -> Page:
+def findings_page(report: Report, found: Found) -> BlockPage:
     """Return the findings of a report in full, most costly first."""
-    return Page("rtui check", [Paragraph((head_text(report.head),)), Findings(found)])
+    return BlockPage("rtui check", [Paragraph((head_text(report.head),)), Findings(found)])
 
 
 def findings_json(report: Report, found: Found) -> str:
@@ -155,15 +155,10 @@ def servers_sarif(nodes: Mapping[str, Found], failures: Mapping[str, str] = Mapp
     results: list[dict[str, Any]] = []
     notes: list[dict[str, Any]] = []
     for node, found in nodes.items():
-        results += _results(found, checked, SourcePlace(node_path(node)), {}, kind="server")
+        results += _results(found, checked, SourcePlace(f"redis/{quote(node or 'server', safe='')}"), {}, kind="server")
         notes += _notifications(found, checked, f"{node}: " if len(nodes) > 1 else "")
     invocation = _invocation([f"{node}: {why}" for node, why in failures.items()], notes)
     return _log(checked, __version__, invocation, results, {"nodes": list(nodes)})
-
-
-def failure_sarif(text: str, exit_code: int) -> str:
-    """Return the log of a run that has failed before it had results."""
-    return _log((), __version__, {**_invocation([text], []), "exitCode": exit_code}, [], {})
 
 
 def _log(
@@ -201,14 +196,9 @@ def server_path(head: Head) -> str:
     return f"redis/{quote(head.server.label or 'server', safe='')}/db{head.server.db}"
 
 
-def node_path(node: str) -> str:
-    """Return what stands for a server as a whole as if it were a file: `redis/10.0.0.5%3A6379`."""
-    return f"redis/{quote(node or 'server', safe='')}"
-
-
 def _descriptor(rule: Rule) -> dict[str, Any]:
     """Return what SARIF calls a reporting descriptor: the documentation of a rule and its default severity."""
-    parameters = [_parameter_text(name, one) for name, one in rule.parameters.items()]
+    parameters = [f"{name} = {json.dumps(one.default)}: {one.help}" for name, one in rule.parameters.items()]
     return {
         "id": rule.id,
         "shortDescription": {"text": f"{rule.title}."},
@@ -216,10 +206,6 @@ def _descriptor(rule: Rule) -> dict[str, Any]:
         "help": {"text": "\n".join([rule.remedy, *parameters])},
         "defaultConfiguration": {"enabled": rule.severity is not Severity.OFF, "level": _LEVELS[rule.severity]},
     }
-
-
-def _parameter_text(name: str, one: Parameter) -> str:
-    return f"{name} = {json.dumps(one.default)}: {one.help}"
 
 
 def _result(one: Finding, name: str, checked: Sequence[str], at: SourcePlace, kind: str) -> dict[str, Any]:
@@ -311,13 +297,6 @@ def servers_junit(
         _error_case(suite, "rtui.answers", "The node answers", why)
         suites.append(_counted(suite, 0.0, max((at_s for at_s, _ in nodes.values()), default=0.0)))
     return _document("rtui health", suites)
-
-
-def failure_junit(command: str, title: str, happened: str, at_s: float) -> str:
-    """Return the document of a command that has failed before it had findings, as a test with an error."""
-    suite = Element("testsuite", name=f"rtui {command}", package="rtui")
-    _error_case(suite, "rtui", f"rtui {command}", title, happened)
-    return _document(f"rtui {command}", [_counted(suite, 0.0, at_s)])
 
 
 def _suite(
@@ -422,9 +401,11 @@ def failure_text(form: str, command: str, title: str, happened: str, exit_code: 
     text = ""
     match form:
         case "sarif":
-            text = failure_sarif(why, exit_code)
+            text = _log((), __version__, {**_invocation([why], []), "exitCode": exit_code}, [], {})
         case "junit":
-            text = failure_junit(command, title, happened, time.time())
+            suite = Element("testsuite", name=f"rtui {command}", package="rtui")
+            _error_case(suite, "rtui", f"rtui {command}", title, happened)
+            text = _document(f"rtui {command}", [_counted(suite, 0.0, time.time())])
         case "csv":
             names = _CSV_NAMES.get(command, ())
             text = csv_text([(*names, "coverage", "notes"), (*[""] * len(names), "failed", why)])

@@ -12,7 +12,7 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings.comparison import FindingFate
 from rtui.analysis.findings.server import ServerHealth, server_health
 from rtui.analysis.findings.server_comparison import ComparedLine, HealthComparison, NodeComparison
-from rtui.analysis.formats.blocks import Block, Figures, Findings, Head, Items, Note, Page, Section
+from rtui.analysis.formats.blocks import Block, BlockPage, FigureTable, Findings, Items, Note, PageHead, Section
 from rtui.analysis.formats.comparison import finding_listing, growth_text, head_text, judgement_lines, points_text
 from rtui.analysis.health.panel import Line, Panel, State, nodes_table, value_text
 from rtui.analysis.health.replication_panel import ROLES
@@ -164,7 +164,7 @@ def health_page(
     failures: Mapping[str, str] = NO_FAILURES,
     *,
     in_browser: bool = False,
-) -> Page:
+) -> BlockPage:
     """Return all about each node: what is wrong first, then every panel.
 
     In a browser a single node has no section of its own, and several are listed in a table. `failures` say why nodes
@@ -175,7 +175,7 @@ def health_page(
     notes += [display_text(f"{node} has not answered last: {why}") for node, why in failures.items()]
     lists = [Items(notes, "Notes"), Items(judgement_lines(judgements), "Thresholds")]
     if in_browser and len(nodes) == 1:
-        return Page("rtui health", [*_node_blocks(nodes[0], ""), *lists], head=_head(nodes))
+        return BlockPage("rtui health", [*_node_blocks(nodes[0], ""), *lists], head=_head(nodes))
     blocks: list[Block] = []
     if in_browser:
         names = [SafeText(one.view.latest.node) for one in nodes]
@@ -185,20 +185,20 @@ def health_page(
     for number, one in enumerate(nodes, 1):
         prefix = f"n{number}-"
         blocks.append(Section(one.title, [Items(one.bases), *_node_blocks(one, prefix)], prefix=prefix))
-    return Page("rtui health", [*blocks, *lists], head=_head(nodes))
+    return BlockPage("rtui health", [*blocks, *lists], head=_head(nodes))
 
 
-def _head(pages: Sequence[NodePage]) -> Head:
+def _head(pages: Sequence[NodePage]) -> PageHead:
     """Return what is wrong in a word; of a single node its main figures, too."""
     if len(pages) > 1:
         worst = next((one for one in pages if one.health.found.findings), None)
         badge = ("nothing wrong", "") if worst is None else worst.badge
-        return Head("rtui health", humanize.counted(len(pages), "node"), badge)
+        return PageHead("rtui health", humanize.counted(len(pages), "node"), badge)
     (page,) = pages
     lines = {line.id: line for panel in page.health.panels for line in panel.lines}
     known = [line for name in _TILES if (line := lines.get(name)) is not None and not isinstance(line.value, Unknown)]
     tiles = [(value_text(line), line.title) for line in known]
-    return Head("rtui health", page.view.latest.node, page.badge, " · ".join(page.facts), page.bases, tiles)
+    return PageHead("rtui health", page.view.latest.node, page.badge, " · ".join(page.facts), page.bases, tiles)
 
 
 def _node_blocks(page: NodePage, prefix: str) -> Iterator[Block]:
@@ -209,6 +209,6 @@ def _node_blocks(page: NodePage, prefix: str) -> Iterator[Block]:
         yield found._replace(notes=(*(f"{note[:1].upper()}{note[1:]}." for note in compared.notes), *found.notes))
     for panel in page.health.panels:
         lines = page.figures(panel)
-        figures = [Figures(figures_table(page, panel), lines)] if panel.lines else []
+        figures = [FigureTable(figures_table(page, panel), lines)] if panel.lines else []
         blocks: list[Block] = [*figures, *panel.tables, *map(Note, panel.notes)]
         yield Section(panel.title, blocks, f"{prefix}{panel.id}", f"{prefix}{panel.id}-")

@@ -17,19 +17,19 @@ from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_in
 _MOST_ROWS: Final = 200
 
 
-def page_html(page: blocks.Page) -> str:
+def page_html(page: blocks.BlockPage) -> str:
     """Return a page with a head; it ends with a line feed. Lists come first, facts about it last."""
-    head = page.head or blocks.Head("rtui", page.title, ("", ""))
+    head = page.head or blocks.PageHead("rtui", page.title, ("", ""))
     lists = [one for one in page.blocks if isinstance(one, blocks.Items)]
     facts = [one for one in page.blocks if isinstance(one, blocks.Facts)]
     others = [one for one in page.blocks if not isinstance(one, blocks.Items | blocks.Facts)]
-    if not any(one.rows if isinstance(one, Table) else not isinstance(one, blocks.Charts) for one in others):
+    if not any(one.rows if isinstance(one, Table) else not isinstance(one, blocks.ReportCharts) for one in others):
         others.append(blocks.Paragraph([page.title]))
     parts = (part for one in (*reversed(lists), *others, *facts) for part in _block(one, "", "h2"))
     return document(f"{head.kicker} · {head.title}", _head(head), element("main", *parts))
 
 
-def _head(head: blocks.Head) -> Markup:
+def _head(head: blocks.PageHead) -> Markup:
     """Return what a reader must know before any figure, and the main ones."""
     word, kind = head.badge
     tiles = (element("div", element("b", value), element("span", title)) for value, title in head.tiles or ())
@@ -64,15 +64,15 @@ def _block(block: blocks.Block, prefix: str, heading: str) -> Iterator[Markup]:
             yield element("p", f"{block.text}.", class_="note")
         case blocks.Findings():
             yield _findings(block.found, prefix)
-        case blocks.Listing() if block.groups or block.notes:
+        case blocks.GroupedRows() if block.groups or block.notes:
             yield _listing(block, prefix)
-        case blocks.Figures():
+        case blocks.FigureTable():
             yield _figures(block)
-        case blocks.Charts():
+        case blocks.ReportCharts():
             yield from (icicle(block.report), timeline(block.report))
         case Table() if block.rows:
             yield _table(block, prefix, heading)
-        case blocks.Items() | blocks.Listing() | Table():
+        case blocks.Items() | blocks.GroupedRows() | Table():
             pass
 
 
@@ -119,7 +119,7 @@ def _cell(cell: Cell, column: Column) -> Markup:
     return element("td", text, class_=classes, data_v=None if key is None else key[0], title=title)
 
 
-def _listing(block: blocks.Listing, prefix: str) -> Markup:
+def _listing(block: blocks.GroupedRows, prefix: str) -> Markup:
     """Return groups of rows as lists."""
     lists: list[Markup] = []
     for group in block.groups:
@@ -157,7 +157,7 @@ def _finding(one: Finding) -> Markup:
     )
 
 
-def _figures(block: blocks.Figures) -> Markup:
+def _figures(block: blocks.FigureTable) -> Markup:
     """Return figures as a table, with charts where there is one at least."""
     values = [column.title for column in block.table.columns[1:-3]]
     has_charts = any(one.now is not None and plotted(one.now.history) for one in block.lines)

@@ -21,7 +21,7 @@ _DEEPEST: Final = 3
 """Sections further in have headings of this level, too."""
 
 
-def page_markdown(page: blocks.Page) -> str:
+def page_markdown(page: blocks.BlockPage) -> str:
     """Return a page; ends with a newline."""
     parts = [[f"# {escaped(page.title)}"], *(lines for block in page.blocks for lines in _block(block, 2))]
     return "\n\n".join("\n".join(lines) for lines in parts) + "\n"
@@ -47,16 +47,16 @@ def _block(block: blocks.Block, level: int) -> Iterator[list[str]]:
             yield [escaped(block.text)]
         case blocks.Findings():
             yield from _findings(block.found, heading)
-        case blocks.Listing():
+        case blocks.GroupedRows():
             yield from _listing(block, heading)
-        case blocks.Figures():
+        case blocks.FigureTable():
             yield list(_table(block.table))
         case Table() if block.rows:
             table = blocks.shortened(block)
             yield [f"{heading} {escaped(table.title)}"]
             yield list(_table(table))
             yield from [[escaped(table.note)]] if table.note else ()
-        case blocks.Charts() | Table():
+        case blocks.ReportCharts() | Table():
             pass
 
 
@@ -78,7 +78,7 @@ def _findings(found: Found, heading: str) -> Iterator[list[str]]:
     yield list(map(escaped, ending_lines(found)))
 
 
-def _listing(block: blocks.Listing, heading: str) -> Iterator[list[str]]:
+def _listing(block: blocks.GroupedRows, heading: str) -> Iterator[list[str]]:
     head = [markdown_row(block.columns)]
     head.append(markdown_row([":--", *["--:" if block.has_numbers else ":--"] * (len(block.columns) - 1)]))
     for group in block.groups:

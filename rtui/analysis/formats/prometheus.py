@@ -55,7 +55,8 @@ def health_prometheus(views: Sequence[HealthView], failed: Collection[str] = ())
     up = Metric("rtui_up", "gauge", "Whether the node has answered when it was asked last.", answers)
     for metric in (up, *_fields(views), *_lists(views), *_rules(views)):
         if metric.samples:
-            lines += [f"# HELP {metric.name} {_help(metric.help)}", f"# TYPE {metric.name} {metric.kind}"]
+            about = metric.help.replace("\\", r"\\").replace("\n", r"\n")
+            lines += [f"# HELP {metric.name} {about}", f"# TYPE {metric.name} {metric.kind}"]
             lines += [f"{metric.name}{{{_labels(labels)}}} {value!r}" for labels, value in metric.samples]
     return "\n".join(lines) + "\n" if lines else ""
 
@@ -129,7 +130,3 @@ def _labels(labels: dict[str, str]) -> str:
 def _escaped(value: str) -> str:
     """Return a text as the value of a label, without control characters and invisible ones."""
     return display_text(value, limit=_LABEL_LIMIT).replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")
-
-
-def _help(text: str) -> str:
-    return text.replace("\\", r"\\").replace("\n", r"\n")

@@ -28,7 +28,7 @@ from msgspec.structs import replace
 from rtui import __version__
 from rtui.analysis.formats.json import json_value
 from rtui.analysis.health.possible import with_possible
-from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Sample, SampleHistory, only_new, with_earlier
+from rtui.analysis.health.sample import Sample, SampleHistory, only_new, with_earlier
 from rtui.analysis.report.members import Name
 from rtui.keyspace.text.display import display_text, unescape
 
@@ -189,16 +189,11 @@ class Masker:
     def masked(self, sample: Sample) -> Sample:
         """Return a sample without ids and addresses of clients."""
         logs: dict[str, Any] = {
-            name: tuple(map(self._of_command, getattr(sample, name)))
+            name: tuple(replace(one, address=self._stand_in(one.address)) for one in getattr(sample, name))
             for name in ("slow", "large_requests", "large_replies")
         }
-        return replace(sample, clients=tuple(map(self._of_client, sample.clients)), **logs)
-
-    def _of_client(self, client: ClientFigures) -> ClientFigures:
-        return replace(client, id=None, address=self._stand_in(client.address))
-
-    def _of_command(self, entry: LoggedCommand) -> LoggedCommand:
-        return replace(entry, address=self._stand_in(entry.address))
+        clients = tuple(replace(one, id=None, address=self._stand_in(one.address)) for one in sample.clients)
+        return replace(sample, clients=clients, **logs)
 
     def _stand_in(self, address: bytes) -> bytes:
         return self._known.setdefault(address, b"client-%d" % (len(self._known) + 1)) if address else b""

@@ -27,7 +27,7 @@ _GAP: Final = 2
 _ASCII: Final = str.maketrans({"≥": ">=", "≈": "~", "–": "-", "×": "x", "…": "...", "·": "-", "─": "-", "µ": "u"})
 
 
-def page_text(page: blocks.Page, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
+def page_text(page: blocks.BlockPage, *, width: int | None = DEFAULT_WIDTH, ascii_only: bool = False) -> str:
     """Return a page in lines of `width` characters, as long as they need where it is None; ends with a newline.
 
     Numbers are never cut, names in the middle; columns that do not fit follow below the others. What is said of
@@ -60,7 +60,7 @@ class _Writer:
         for block in page:
             lines = list(self._block(block))
             belongs = isinstance(block, blocks.Note) or (
-                below_heading and isinstance(block, blocks.Items | blocks.Figures)
+                below_heading and isinstance(block, blocks.Items | blocks.FigureTable)
             )
             yield from ("", *lines) if lines and not belongs else lines
             below_heading = below_heading and not lines
@@ -85,15 +85,15 @@ class _Writer:
                 yield from self._paragraph(self._display.text(block.text, limit=4096), before="  ")
             case blocks.Findings():
                 yield from _findings(block.found)
-            case blocks.Listing():
+            case blocks.GroupedRows():
                 yield from _listing(block)
-            case blocks.Figures():
+            case blocks.FigureTable():
                 yield from self._figures(block.table)
             case Table(id="findings"):
                 yield from self._findings_table(block)
             case Table() if block.rows:
                 yield from self.table(blocks.shortened(block))
-            case blocks.Charts() | Table():
+            case blocks.ReportCharts() | Table():
                 pass
 
     def _findings_table(self, table: Table) -> Iterator[str]:
@@ -202,7 +202,7 @@ def _aligned(cells: Sequence[str], widths: Sequence[int]) -> str:
     return f"  {'  '.join(parts)}  "
 
 
-def _listing(block: blocks.Listing) -> Iterator[str]:
+def _listing(block: blocks.GroupedRows) -> Iterator[str]:
     """Yield groups of rows; numbers stand at the right, and the last column of words has no end."""
     is_headed = any(not group.title for group in block.groups)
     rows = [*([block.columns] if is_headed else []), *(row for group in block.groups for row in group.rows)]
@@ -224,7 +224,7 @@ def _listing(block: blocks.Listing) -> Iterator[str]:
         yield from ("", *part) if at else part
 
 
-def left_off(group: blocks.Group) -> str:
+def left_off(group: blocks.RowGroup) -> str:
     """Return how many rows of a group are not shown."""
     return f"… and {group.left_off:,} more"
 

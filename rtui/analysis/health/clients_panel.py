@@ -109,12 +109,6 @@ def listed(view: HealthView) -> tuple[ClientFigures, ...] | None:
     return tuple(sorted(told.clients, key=lambda one: (-(one.output_bytes or 0), -(one.total_bytes or 0))))
 
 
-def client_name(client: ClientFigures) -> SafeText:
-    """Return how a client is called: its name and its address."""
-    parts = [display(one, limit=_NAME_LIMIT) for one in (client.name, client.address) if one]
-    return SafeText(" ".join(parts))
-
-
 def _lines(view: HealthView) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_CLIENTS), Lines(view, Source.INFO_STATS)
     share = humanize.share(view.levels.number(CLIENTS_LIMIT, "share"))

@@ -191,7 +191,8 @@ def memory_panel(view: HealthView) -> Panel:
 def _lines(view: HealthView, found: Eviction) -> Iterator[Line]:
     lines, stats = Lines(view, Source.INFO_MEMORY), Lines(view, Source.INFO_STATS)
     limit, used = found.limit_bytes, view.number("used_memory")
-    yield lines.gauge("used_memory", "used", Unit.BYTES, About(_used_of(used, limit), _below(view), NEAR_LIMIT))
+    of = f"{humanize.share(used / limit)} of the limit" if used is not None and limit else ""
+    yield lines.gauge("used_memory", "used", Unit.BYTES, About(of, _below(view), NEAR_LIMIT))
     yield lines.gauge("used_memory_peak", "highest so far", Unit.BYTES)
     least = humanize.share(view.levels.number(SWAPPED, "ratio"))
     resident = About("what the operating system has given", f"at least {least} of what is used", SWAPPED)
@@ -289,10 +290,6 @@ def _dataset_share(sample: Sample) -> float | None:
     if used is None or startup is None or data is None or used <= startup:
         return None
     return data / (used - startup)
-
-
-def _used_of(used: float | None, limit: float | None) -> str:
-    return f"{humanize.share(used / limit)} of the limit" if used is not None and limit else ""
 
 
 def _below(view: HealthView) -> str:

@@ -206,7 +206,10 @@ def _line(
     rule = RULES.get(about.rule)
     if isinstance(value, int | float):
         value = possible(line_id, unit, value)
-    history = tuple(None if one is None else _number_of(possible(line_id, unit, one)) for one in history)
+    history = tuple(
+        None if one is None or not isinstance(cell := possible(line_id, unit, one), int | float) else cell
+        for one in history
+    )
     return Line(
         line_id,
         title,
@@ -241,10 +244,6 @@ SLACK: Final = 1.1
 
 _MOST: Final = {"cpu": inf}
 """The most that shares can be which may be above 1: of the time of one core, all threads take more."""
-
-
-def _number_of(cell: Cell) -> float | None:
-    return cell if isinstance(cell, int | float) else None
 
 
 def _from_0(value: float | None) -> float | None:

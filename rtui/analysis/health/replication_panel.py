@@ -14,7 +14,7 @@ from rtui.analysis.health.sample import Peer, Replica, Sample, Source
 from rtui.analysis.health.view import HealthView, Span, number
 from rtui.analysis.report.tables.table import Column, Table, Unit
 from rtui.keyspace.slots import SLOTS
-from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.display import SafeText
 
 CLUSTER: Final = "cluster-failing"
 NODES: Final = "cluster-node-down"
@@ -254,8 +254,3 @@ def _tables(view: HealthView) -> Iterator[Table]:
     if rows:
         yield Table("replicas", "Replicas", (_REPLICA, _STATE, _BEHIND, _LAG), rows)
     yield from quorum_tables(view)
-
-
-def replica_name(replica: Replica) -> SafeText:
-    """Return the address of a replica as safe text."""
-    return display(replica.address, limit=60)

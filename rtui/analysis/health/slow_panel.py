@@ -190,7 +190,11 @@ def _lines(view: HealthView) -> Iterator[Line]:
         "slow commands",
         Unit.COUNT,
         len(slow) if is_known else view.unknown(Source.SLOW_LOG),
-        About(f"of the latest {len(entries)} entries of the slow log", _none_over(longest_ms), SLOW),
+        About(
+            f"of the latest {len(entries)} entries of the slow log",
+            f"none over {humanize.seconds(longest_ms / 1000)}",
+            SLOW,
+        ),
     )
     yield lines.given(
         "slow_entries_of_rtui",
@@ -215,10 +219,6 @@ def _lines(view: HealthView) -> Iterator[Line]:
             yield lines.given(name.replace("-", "_"), title, unit, cell, About(name))
 
 
-def _none_over(longest_ms: float) -> str:
-    return f"none over {humanize.seconds(longest_ms / 1000)}"
-
-
 def _tables(view: HealthView) -> Iterator[Table]:
     folds = folding(view)
     for field, source, title, columns, divisor in _LOGS:
@@ -236,7 +236,7 @@ def _tables(view: HealthView) -> Iterator[Table]:
                         one.largest.amount / divisor,
                         one.total / divisor,
                         one.entries[0].at_s,
-                        client(one.largest),
+                        caller(one.largest.client_name, one.largest.address),
                     )
                     for one in groups
                 ),
@@ -251,7 +251,14 @@ def _tables(view: HealthView) -> Iterator[Table]:
                 f"{title}, the latest first",
                 (_WHEN, one_of, _LINE, _ARGUMENTS, _CLIENT, _NUMBER),
                 tuple(
-                    (one.at_s, one.amount / divisor, command_line(one), one.argument_count, client(one), one.id)
+                    (
+                        one.at_s,
+                        one.amount / divisor,
+                        command_line(one),
+                        one.argument_count,
+                        caller(one.client_name, one.address),
+                        one.id,
+                    )
                     for one in entries
                 ),
                 tuple(map(first_key, entries)),
@@ -280,10 +287,9 @@ def _events(events: Sequence[LatencyEvent]) -> tuple[tuple[Cell, ...], ...]:
     )
 
 
-def client(entry: LoggedCommand) -> SafeText:
-    """Return who has sent a command: its name and address, as far as they are known."""
-    parts = [display(one, limit=_NAME_LIMIT) for one in (entry.client_name, entry.address) if one]
-    return SafeText(" ".join(parts))
+def caller(name: bytes, address: bytes) -> SafeText:
+    """Return how a client is called: its name and address, as far as they are known."""
+    return SafeText(" ".join(display(one, limit=_NAME_LIMIT) for one in (name, address) if one))
 
 
 def command_line(entry: LoggedCommand) -> SafeText:

@@ -6,7 +6,7 @@ single number in many keys, that is shown in its place: `:1:product:{id}`.
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from msgspec import structs
 
@@ -20,6 +20,9 @@ FEWEST_KEYS: Final = 20
 
 MOST_DIGITS: Final = 3
 """A longer number is an identifier, though there be one only."""
+
+
+_Expiring = TypeVar("_Expiring", Cliff, Timeline)
 
 
 class Renamed(NamedTuple):
@@ -68,31 +71,16 @@ def expiry_with(report: ExpiryReport, renamed: list[Renamed]) -> ExpiryReport:
         return report
     timelines, cliffs = list(report.timelines), list(report.cliffs)
     for one in renamed:
-        timelines = [_timeline_with(timeline, one) for timeline in timelines]
-        cliffs = [_cliff_with(cliff, one) for cliff in cliffs]
+        timelines = [_renamed(timeline, one) for timeline in timelines]
+        cliffs = [_renamed(cliff, one) for cliff in cliffs]
     return structs.replace(report, timelines=tuple(timelines), cliffs=tuple(cliffs))
 
 
-def _timeline_with(timeline: Timeline, one: Renamed) -> Timeline:
-    if not _is_below(timeline.path, timeline.label, one):
-        return timeline
-    return structs.replace(timeline, path=_path_with(timeline.path, one), label=_label_with(timeline.label, one))
-
-
-def _cliff_with(cliff: Cliff, one: Renamed) -> Cliff:
-    if not _is_below(cliff.path, cliff.label, one):
-        return cliff
-    return structs.replace(cliff, path=_path_with(cliff.path, one), label=_label_with(cliff.label, one))
-
-
-def _is_below(path: tuple[bytes, ...], label: str, one: Renamed) -> bool:
-    return path[: len(one.path)] == one.path and label.startswith(display(one.text))
-
-
-def _path_with(path: tuple[bytes, ...], one: Renamed) -> tuple[bytes, ...]:
-    return (*one.path[:-1], one.number, *path[len(one.path) :])
-
-
-def _label_with(label: str, one: Renamed) -> str:
+def _renamed(found: _Expiring, one: Renamed) -> _Expiring:
+    """Return what expires with the name that its namespace has now."""
+    was = display(one.text)
+    if found.path[: len(one.path)] != one.path or not found.label.startswith(was):
+        return found
     before = one.text[: -len(one.path[-1] + one.separator)]
-    return display(before + one.number + one.separator) + label[len(display(one.text)) :]
+    label = display(before + one.number + one.separator) + found.label[len(was) :]
+    return structs.replace(found, path=(*one.path[:-1], one.number, *found.path[len(one.path) :]), label=label)

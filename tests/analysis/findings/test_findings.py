@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.findings.contents import FINDERS, MOST_PLACES, findings
 from rtui.analysis.findings.finding import Amount, Finding, Unlisted
-from rtui.analysis.findings.places import glob_of, memory_line, scan_line
+from rtui.analysis.findings.places import glob_of, key_line, scan_line
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import (
     BigReport,
@@ -479,7 +479,7 @@ def test_hostile_names(name: bytes, separator: bytes) -> None:
 @given(NAMES)
 def test_commands_are_one_argument(name: bytes) -> None:
     path = [Node(name, b":", NodeKind.LITERAL, SESSION.stats)]
-    for line in (scan_line(glob_of(path)), memory_line(name)):
+    for line in (scan_line(glob_of(path)), key_line("MEMORY USAGE", name)):
         assert line.isascii()
         assert line.isprintable()
         assert len(shlex.split(line)) in (4, 5)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import written
-from rtui.analysis.formats.blocks import Facts, Listing, Page
+from rtui.analysis.formats.blocks import BlockPage, Facts, GroupedRows
 from rtui.analysis.formats.comparison import (
     COMPARISON_FORMAT,
     COMPARISON_SCHEMA,
@@ -34,7 +34,7 @@ AFTER = report(node(b"a", (1200, 204_800, 360)), node(b"new", (3, 90, 0)), node(
 THRESHOLDS = ("memory>+20%", "keys>+1000%", "nobody keys>1")
 
 
-def page(top: int = 20) -> Page:
+def page(top: int = 20) -> BlockPage:
     diff = compare(BEFORE, AFTER)
     return comparison_page(diff, [judge(parse_fail_on(text), diff) for text in THRESHOLDS], top=top)
 
@@ -83,7 +83,7 @@ def test_the_largest_changes_come_first_and_the_rest_is_counted() -> None:
     grown = [node(b"n%d" % number, (10 + number, 1000 + number, 0)) for number in range(30)]
     small = [node(b"n%d" % number, (10, 1000, 0)) for number in range(1, 30)]
     made = comparison_page(compare(report(*small), report(*grown)), top=5)
-    (_, came, grew) = next(block for block in made.blocks if isinstance(block, Listing)).groups
+    (_, came, grew) = next(block for block in made.blocks if isinstance(block, GroupedRows)).groups
     assert came.rows[0][0] == "n0:"
     assert [row[0] for row in grew.rows] == ["n29:", "n28:", "n27:", "n26:", "n25:"]
     assert grew.left_off == 24
