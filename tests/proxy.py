@@ -203,12 +203,7 @@ class DelayProxy(Listener):
         seen = Requests() if self._records else None
         if seen is not None:
             self.requests.append(seen)
-        works = (
-            ahead.read(seen),
-            back.read(None),
-            ahead.write(self, replies=False),
-            back.write(self, replies=True),
-        )
+        works = (ahead.read(seen), back.read(None), ahead.write(self, replies=False), back.write(self, replies=True))
         tasks = [asyncio.create_task(work) for work in works]
         try:
             await asyncio.gather(*tasks)

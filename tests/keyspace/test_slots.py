@@ -11,8 +11,7 @@ from rtui.keyspace.slots import SLOTS, HashTag, TagRule, crc16, explain, find_ta
 from tests.servers import Server
 
 KEYS = st.one_of(
-    st.binary(max_size=40),
-    st.lists(st.sampled_from([b"{", b"}", b"a", b":", b"\xff", b"\x00"])).map(b"".join),
+    st.binary(max_size=40), st.lists(st.sampled_from([b"{", b"}", b"a", b":", b"\xff", b"\x00"])).map(b"".join)
 )
 
 

@@ -114,10 +114,7 @@ NAMES: dict[str, dict[str, set[bytes]]] = {
 }
 
 BROKEN: dict[str, set[tuple[str, str]]] = {
-    "app-conventions": {
-        ("app:cache:{entity}:detail:{id}", "ttl-missing"),
-        ("app:lock:{resource}:{id}", "ttl-missing"),
-    },
+    "app-conventions": {("app:cache:{entity}:detail:{id}", "ttl-missing"), ("app:lock:{resource}:{id}", "ttl-missing")},
     "project-table-id": {
         ("{project}:{table}:{column}:{value}", "ttl-missing"),
         ("PRO:REPORT:UID:{number}", "length-out-of-range"),

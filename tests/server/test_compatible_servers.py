@@ -289,9 +289,7 @@ async def test_another_kind_of_server_in_the_middle_gets_only_what_it_may_get() 
         assert "then Garnet" in note
 
 
-async def test_a_report_says_first_what_it_costs_where_commands_are_billed(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+async def test_a_report_says_first_what_it_costs_where_commands_are_billed(capsys: pytest.CaptureFixture[str]) -> None:
     async with Upstash(KEYS) as server:
         result = await run_analysis(impatient(server.target, lost_s=1), AnalysisOptions(pace=Pace.FULL))
         said = capsys.readouterr().err

@@ -61,22 +61,13 @@ def test_found_keys(snap_compare: Compare, size: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(
     ("query", "change"),
-    [
-        ("in:lock", running),
-        ("ttl<10m size>1K", asking),
-        ("size>1M", refused),
-        ("in:hostile,naïve,long", done),
-    ],
+    [("in:lock", running), ("ttl<10m size>1K", asking), ("size>1M", refused), ("in:hostile,naïve,long", done)],
     ids=["running", "asking", "refused", "hostile"],
 )
 def test_states(snap_compare: Compare, query: str, change: Callable[[FixedSearch], object]) -> None:
     assert snap_compare(app(session(change)), terminal_size=(120, 36), run_before=doing(*typed(query, "enter")))
 
 
-@pytest.mark.parametrize(
-    "keys",
-    [typed("in:shop ttl"), typed("cart sise>1M")],
-    ids=["term", "wrong"],
-)
+@pytest.mark.parametrize("keys", [typed("in:shop ttl"), typed("cart sise>1M")], ids=["term", "wrong"])
 def test_the_line(snap_compare: Compare, keys: tuple[str, ...]) -> None:
     assert snap_compare(app(FixedSession()), terminal_size=(80, 24), run_before=doing(*keys))

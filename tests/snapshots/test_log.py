@@ -103,11 +103,7 @@ def test_an_empty_log(snap_compare: Compare) -> None:
     assert snap_compare(app(session(CommandLog())), terminal_size=(80, 24), run_before=doing("L"))
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [("hostile", "getrange"), ("batch", "rows")],
-    ids=lambda value: value,
-)
+@pytest.mark.parametrize(("name", "text"), [("hostile", "getrange"), ("batch", "rows")], ids=lambda value: value)
 def test_an_entry(snap_compare: Compare, name: str, text: str) -> None:
     log = made(is_long=False)
     keys = ("L", "slash", *text, "enter", "enter")

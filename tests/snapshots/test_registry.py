@@ -17,11 +17,7 @@ from tests.tui.fixed_session import FixedSession
 
 @pytest.mark.parametrize(
     ("name", "key", "size"),
-    [
-        ("broken", KEY, (120, 36)),
-        ("broken", KEY, (80, 24)),
-        ("unregistered", b"jobs", (120, 36)),
-    ],
+    [("broken", KEY, (120, 36)), ("broken", KEY, (80, 24)), ("unregistered", b"jobs", (120, 36))],
 )
 def test_what_a_registry_says(snap_compare: Compare, name: str, key: bytes, size: tuple[int, int]) -> None:
     app = RtuiApp(BrowseOptions(target=Target(host="10.0.0.5"), registry=REGISTRY), FixedSession())

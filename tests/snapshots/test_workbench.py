@@ -129,21 +129,13 @@ SMALL, MEDIUM, LARGE = (80, 24), (120, 36), (200, 50)
 OPTIONS = BrowseOptions(target=Target(host="10.0.0.5"))
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("decoder", SMALL), ("servers", SMALL)],
-    ids=str,
-)
+@pytest.mark.parametrize(("name", "size"), [("decoder", SMALL), ("servers", SMALL)], ids=str)
 def test_in_true_colour(snap_compare: Compare, name: str, size: tuple[int, int], tmp_path: Path) -> None:
     one = RtuiApp(OPTIONS, made(name, tmp_path))
     assert snap_compare(one, terminal_size=size, run_before=LOOKS[name])
 
 
-@pytest.mark.parametrize(
-    ("name", "size"),
-    [("found", SMALL), ("changes", LARGE)],
-    ids=str,
-)
+@pytest.mark.parametrize(("name", "size"), [("found", SMALL), ("changes", LARGE)], ids=str)
 def test_in_256_colours(snap_compare: Compare, name: str, size: tuple[int, int], tmp_path: Path) -> None:
     one = XtermApp(OPTIONS, made(name, tmp_path), palette=XtermApp.shown_in)
     assert snap_compare(one, terminal_size=size, run_before=LOOKS[name])

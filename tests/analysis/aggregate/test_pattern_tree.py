@@ -153,10 +153,7 @@ def test_a_large_keyspace_in_the_order_of_a_scan_loses_nothing_of_what_is_heavy(
     keys += [(b"blob", 2_000_000)]
     found = names(summary_of(shuffled(keys, 5), live=True).root)
     assert found.pop(b"user{n}") + found.pop(b"{id}") == 60_000
-    assert found == {
-        b"blob": 1,
-        **{b"name%d" % name: 800 for name in range(12)},
-    }
+    assert found == {b"blob": 1, **{b"name%d" % name: 800 for name in range(12)}}
 
 
 @pytest.mark.slow

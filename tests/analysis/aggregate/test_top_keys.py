@@ -107,13 +107,7 @@ def test_what_was_seen_last_of_a_key_counts() -> None:
 
 def test_a_record_holds_all_that_the_batch_says() -> None:
     batch = InspectedBatch(
-        b"zset",
-        [b"a"],
-        ttl_ms=[-1],
-        memory_bytes=[9],
-        idle_s=[3],
-        lengths=[7],
-        note="its memory is an estimate",
+        b"zset", [b"a"], ttl_ms=[-1], memory_bytes=[9], idle_s=[3], lengths=[7], note="its memory is an estimate"
     )
     assert filled(1, [batch]).report().by_memory == (
         KeyRecord(b"a", b"zset", 9, 7, ttl_ms=-1, idle_s=3, note="its memory is an estimate"),

@@ -29,10 +29,7 @@ def test_what_dangles_and_what_disagrees() -> None:
     unlike.add(b"user:2:orders", 3, [b"8"])
     assert found(broken, unlike) == [
         ("reference-twin", "2 keys of user:{id}:orders don't hold the same as order:{member}"),
-        (
-            "reference-dangling",
-            "1 key of user:{id}:orders points to a key that is gone: member → order:{member}",
-        ),
+        ("reference-dangling", "1 key of user:{id}:orders points to a key that is gone: member → order:{member}"),
     ]
     (one, *_) = findings(empty_report(), references=ReferenceChecks([broken])).findings
     assert one.query == "user:*:orders"

@@ -92,10 +92,7 @@ def test_words_are_where_their_spans_say(query: Query) -> None:
         ("tag:campaign42", Term("tag", (b"campaign42",))),
         ('in:"a,b",c', Term("in", (b"a,b", b"c"))),
         ("pattern:user:{id}:orders", Term("pattern", (b"user:{id}:orders",))),
-        (
-            "expires:2026-11-22T21:31..21:33",
-            Term("expires", (Bounds(1_795_383_060_000, 1_795_383_180_000 - 1),)),
-        ),
+        ("expires:2026-11-22T21:31..21:33", Term("expires", (Bounds(1_795_383_060_000, 1_795_383_180_000 - 1),))),
         ("expires<2026-11-22", Term("expires", (Bounds(None, 1_795_305_600_000 - 1),))),
     ],
 )

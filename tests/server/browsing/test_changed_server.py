@@ -64,10 +64,7 @@ async def switched(proxy: DelayProxy, connection: Connection, analysis: Analysis
 async def analysing_through(
     server: Server, **changes: Any
 ) -> AsyncIterator[tuple[DelayProxy, Connection, AnalysisRun]]:
-    async with (
-        DelayProxy(server.port) as proxy,
-        connected(target_of(server, port=proxy.port, **changes)) as connection,
-    ):
+    async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port, **changes)) as connection:
         yield proxy, connection, AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, top=TOP))
 
 

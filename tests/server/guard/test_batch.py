@@ -176,10 +176,7 @@ def test_a_key_is_bytes() -> None:
         build_batch(guard.pttl, text)
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 65_536), st.integers(1, 900)), max_size=8),
-    st.integers(1, MAX_BATCH_COMMANDS),
-)
+@given(st.lists(st.tuples(st.integers(0, 65_536), st.integers(1, 900)), max_size=8), st.integers(1, MAX_BATCH_COMMANDS))
 def test_portions_hold_every_key_in_order_and_fit_into_a_batch(runs: list[tuple[int, int]], commands: int) -> None:
     keys = [b"k" * size for size, repeat in runs for _ in range(min(repeat, 2_000_000 // (size + 1)))]
     cut = list(split_keys(keys, commands))

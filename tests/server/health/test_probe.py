@@ -25,10 +25,7 @@ from tests.server.targets import connected, target_of, until
 from tests.server.test_denied import POOR, let_in, logged
 from tests.servers import Server
 
-LATER = {
-    "redis": {Source.LARGE_REQUESTS, Source.LARGE_REPLIES},
-    "valkey": {Source.KEY_SIZES},
-}
+LATER = {"redis": {Source.LARGE_REQUESTS, Source.LARGE_REPLIES}, "valkey": {Source.KEY_SIZES}}
 """What the newest servers do not have."""
 
 TOTAL = "total_commands_processed"

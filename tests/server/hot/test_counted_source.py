@@ -48,7 +48,7 @@ def test_counters_become_accesses_a_minute() -> None:
 def test_the_top_of_the_counter_is_a_lower_bound_without_ranks() -> None:
     (hot,) = source_of(counted(b"z", 255), counted(b"a", 255), counted(b"b", 254)).lists
     assert [(one.record.key, one.value, one.at_least) for one in hot.keys] == [
-        *((b"a", 2501.0, True), (b"z", 2501.0, True), (b"b", 2491.0, False)),
+        *((b"a", 2501.0, True), (b"z", 2501.0, True), (b"b", 2491.0, False))
     ]
 
 

@@ -71,8 +71,7 @@ def test_a_session_of_redis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("slots", "count"),
-    [([], 16_384), ([[0, 99]], 100), ([5, [7, 8]], 3), ([[9]], 1), (None, 16_384), ([b"x"], 16_384)],
+    ("slots", "count"), [([], 16_384), ([[0, 99]], 100), ([5, [7, 8]], 3), ([[9]], 1), (None, 16_384), ([b"x"], 16_384)]
 )
 def test_slots_that_were_chosen(slots: Reply, count: int) -> None:
     found = parse_hotkeys([[b"tracking-active", 1, b"selected-slots", slots]])

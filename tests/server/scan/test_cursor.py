@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.server.scan.cursor import (
-    POSITION_END,
-    Dialect,
-    bitreverse64,
-    covered_share,
-    dialect_of,
-    equal_ranges,
-)
+from rtui.server.scan.cursor import POSITION_END, Dialect, bitreverse64, covered_share, dialect_of, equal_ranges
 from rtui.server.wire.identity import Product, ServerIdentity
 
 cursors = st.integers(min_value=0, max_value=POSITION_END - 1)

@@ -60,13 +60,7 @@ async def test_keys_are_distinct_and_told_as_they_come(server: Server) -> None:
 
     async with lane_to(target_of(server)) as lane:
         before = (lane.traffic.bytes_in, lane.traffic.bytes_out)
-        taken = await sample(
-            lane,
-            RunControl(Pace.FULL),
-            keys=1000,
-            on_keys=told.extend,
-            on_more=note,
-        )
+        taken = await sample(lane, RunControl(Pace.FULL), keys=1000, on_keys=told.extend, on_more=note)
         bytes_in, bytes_out = lane.traffic.bytes_in - before[0], lane.traffic.bytes_out - before[1]
     assert len(set(taken.keys)) == len(taken.keys)
     assert set(told) == set(taken.keys) <= names
@@ -86,10 +80,7 @@ async def test_an_empty_database(valkey: Server) -> None:
 
 async def test_writes_are_small_and_never_ask_for_much(valkey: Server) -> None:
     plant(valkey, numbered(3000))
-    async with (
-        DelayProxy(valkey.port, 0.002) as proxy,
-        lane_to(target_of(valkey, port=proxy.port)) as lane,
-    ):
+    async with DelayProxy(valkey.port, 0.002) as proxy, lane_to(target_of(valkey, port=proxy.port)) as lane:
         for pace in Pace:
             await sample(lane, RunControl(pace), keys=800)
         sent = proxy.commands()

@@ -31,10 +31,7 @@ async def soon(pause_s: float) -> None:
 
 @asynccontextmanager
 async def through_proxy(server: Server) -> AsyncIterator[tuple[Connection, DelayProxy]]:
-    async with (
-        DelayProxy(server.port) as proxy,
-        connected(Target(port=proxy.port), sleep=soon) as connection,
-    ):
+    async with DelayProxy(server.port) as proxy, connected(Target(port=proxy.port), sleep=soon) as connection:
         yield connection, proxy
 
 

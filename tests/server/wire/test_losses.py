@@ -204,10 +204,7 @@ async def test_closing_ends_the_first_lane_while_it_is_being_opened(valkey: Serv
 
 
 async def test_closing_ends_a_lane_that_is_being_remade(valkey: Server) -> None:
-    async with (
-        DelayProxy(valkey.port) as proxy,
-        connected(Target(port=proxy.port), sleep=Pauses()) as connection,
-    ):
+    async with DelayProxy(valkey.port) as proxy, connected(Target(port=proxy.port), sleep=Pauses()) as connection:
         proxy.cut()
         proxy.hold_replies()
         await proxy.wait_held(1)

@@ -10,11 +10,7 @@ from rtui.server.wire.own_reads import MAX_REMEMBERED_KEYS, RESOLUTION_S, IdleTi
 NOW_S = 1_790_000_000.0
 
 
-@given(
-    st.lists(st.tuples(st.floats(0, 10_000), st.booleans()), max_size=12),
-    st.floats(0, 1_000),
-    st.floats(-1, 1),
-)
+@given(st.lists(st.tuples(st.floats(0, 10_000), st.booleans()), max_size=12), st.floats(0, 1_000), st.floats(-1, 1))
 def test_the_last_use_by_others_is_told_as_far_as_it_can_be(
     later: list[tuple[float, bool]], asked_after_s: float, lag_s: float
 ) -> None:

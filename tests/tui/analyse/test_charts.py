@@ -291,12 +291,7 @@ def test_unknown_times_to_live_are_no_zero() -> None:
     assert "Times to live are not known" in said(expiry_lines(report, 120, 30))
 
 
-@given(
-    st.sampled_from(TimeRange),
-    st.integers(20, 200),
-    st.floats(0, 4e9),
-    st.floats(0, 1e11),
-)
+@given(st.sampled_from(TimeRange), st.integers(20, 200), st.floats(0, 4e9), st.floats(0, 1e11))
 def test_axes_hold_what_they_promise(time_range: TimeRange, cells: int, now_s: float, far_s: float) -> None:
     axis = axis_for(time_range, now_s + far_s + 60.0, now_s, cells)
     assert axis.start_s <= now_s < axis.start_s + axis.step_s
@@ -573,9 +568,7 @@ def test_the_servers_own_histograms_are_shown_where_there_is_room() -> None:
 
 
 @pytest.mark.parametrize("panel", [BigKeysPanel(), HotKeysPanel()], ids=["big", "hot"])
-def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(
-    panel: Panel[Any],
-) -> None:
+def test_lists_of_a_sample_say_that_most_keys_were_not_looked_at(panel: Panel[Any]) -> None:
     sampled, exact = panel.tables(estimate_report(), panel.initial)[0], panel.tables(made_report(), panel.initial)[0]
     said_first = "Only 20,000 of ≈ 1.00M (950k–1.05M) keys were looked at"
     assert said([sampled.note]).startswith(said_first)

@@ -71,10 +71,7 @@ def is_lost(visitor: Visitor) -> bool:
 @pytest.mark.slow
 async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
-    async with (
-        DelayProxy(valkey.port) as proxy,
-        under_way(Target(port=proxy.port), tmp_path, proxy) as visitor,
-    ):
+    async with DelayProxy(valkey.port) as proxy, under_way(Target(port=proxy.port), tmp_path, proxy) as visitor:
         screen = screen_of(visitor)
         await visitor.press("3", "down", "down")
         await visitor.until(lambda: screen.view.table.body.cursor_line == 2, "the third row")
@@ -99,10 +96,7 @@ async def test_lost_and_back_it_goes_on_and_nothing_jumps(valkey: Server, tmp_pa
 @pytest.mark.slow
 async def test_lost_at_the_very_end_there_is_a_report(valkey: Server, tmp_path: Path) -> None:
     plant(valkey)
-    async with (
-        DelayProxy(valkey.port) as proxy,
-        under_way(Target(port=proxy.port), tmp_path, proxy) as visitor,
-    ):
+    async with DelayProxy(valkey.port) as proxy, under_way(Target(port=proxy.port), tmp_path, proxy) as visitor:
         await visitor.press("x")
         await proxy.refuse()
         proxy.cut()

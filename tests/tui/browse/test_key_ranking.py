@@ -36,11 +36,7 @@ async def sort_by(user: BrowseUser, sort: Sort) -> None:
 
 @pytest.mark.parametrize(
     ("sort", "key"),
-    [
-        (Sort.MEMORY, lambda key: -memory_of(key)),
-        (Sort.IDLE, lambda key: -len(key)),
-        (Sort.TYPE, kind_of),
-    ],
+    [(Sort.MEMORY, lambda key: -memory_of(key)), (Sort.IDLE, lambda key: -len(key)), (Sort.TYPE, kind_of)],
 )
 async def test_keys_are_sorted_by_what_is_asked_of_them(sort: Sort, key: Callable[[bytes], object]) -> None:
     async with browsing(FixedSession(COMPLETE, NAMES)) as user:

@@ -540,11 +540,7 @@ def test_sorting_loses_no_row_and_puts_equals_in_order(
 
 def test_fields_of_an_entry_stay_below_it() -> None:
     rows = [(b"2-0", b"kind", b"b"), (None, b"user", b"1"), (b"1-0", b"kind", b"a")]
-    assert sorted_rows(rows, RowOrder(2)) == [
-        (rows[2], b"1-0"),
-        (rows[0], b"2-0"),
-        (rows[1], b"2-0"),
-    ]
+    assert sorted_rows(rows, RowOrder(2)) == [(rows[2], b"1-0"), (rows[0], b"2-0"), (rows[1], b"2-0")]
 
 
 def test_what_is_found_later_is_added_with_the_columns_of_both() -> None:

@@ -311,10 +311,7 @@ async def test_columns_are_switched_in_their_order_and_what_was_not_asked_is_sai
         assert said_of == "OBJECT IDLETIME: asked when R searches again."
 
 
-@pytest.mark.parametrize(
-    ("age_s", "text"),
-    [(3, "UTC"), (190, "UTC, 3m ago"), (2 * 86_400, "UTC, 2d ago")],
-)
+@pytest.mark.parametrize(("age_s", "text"), [(3, "UTC"), (190, "UTC, 3m ago"), (2 * 86_400, "UTC, 2d ago")])
 async def test_rows_that_were_kept_are_shown_with_their_age(age_s: int, text: str) -> None:
     session = FixedSession()
     session.now_s += 43_200  # not right after midnight

@@ -8,10 +8,7 @@ from rtui.tui.kit.layout import LEAST_REASON, Piece, fitted
 from rtui.tui.kit.styled_text import Role, Span, line_width, literal
 
 texts = st.text(max_size=60).map(display_text)
-pieces = st.lists(
-    st.builds(Piece, st.integers(1, 4), st.tuples(texts.map(Span)), st.integers(0, 30)),
-    max_size=8,
-)
+pieces = st.lists(st.builds(Piece, st.integers(1, 4), st.tuples(texts.map(Span)), st.integers(0, 30)), max_size=8)
 
 
 @given(pieces, st.integers(0, 120))

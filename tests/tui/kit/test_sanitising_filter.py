@@ -73,7 +73,4 @@ def test_the_linux_console_gets_only_what_its_fonts_have() -> None:
 
 def test_names_and_controls_pass_the_console_filter() -> None:
     control = Segment("…", None, [(ControlType.BELL,)])
-    assert ConsoleFilter().apply([Segment("käse жук 日本"), control], BLACK) == [
-        Segment("käse жук 日本"),
-        control,
-    ]
+    assert ConsoleFilter().apply([Segment("käse жук 日本"), control], BLACK) == [Segment("käse жук 日本"), control]

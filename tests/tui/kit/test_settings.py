@@ -57,11 +57,7 @@ def test_what_was_chosen_is_there_again(path: Path) -> None:
     file.flush()
     again = SettingsFile(path).settings
     assert again == file.settings
-    assert (again.theme, again.tree.columns, again.keys) == (
-        "rtui-light",
-        ("keys", "TTL"),
-        {"browse.filter": "ctrl+f"},
-    )
+    assert (again.theme, again.tree.columns, again.keys) == ("rtui-light", ("keys", "TTL"), {"browse.filter": "ctrl+f"})
 
 
 def test_a_choice_can_be_forgotten(path: Path) -> None:

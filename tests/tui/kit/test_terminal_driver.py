@@ -63,8 +63,7 @@ async def test_everything_is_painted_again_when_the_terminal_comes_back_to_its_s
 
 
 @pytest.mark.parametrize(
-    ("message", "ways"),
-    [(events.Key("down", None), 1), (events.Resize(Size(80, 24), Size(80, 24)), 0), (MOVED, 0)],
+    ("message", "ways"), [(events.Key("down", None), 1), (events.Resize(Size(80, 24), Size(80, 24)), 0), (MOVED, 0)]
 )
 async def test_the_scan_gives_way_to_a_key_before_the_loop_has_it(message: Message, ways: int) -> None:
     session = FixedSession()

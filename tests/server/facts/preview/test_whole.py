@@ -18,9 +18,7 @@ from tests.server.targets import connected, target_of
 from tests.servers import Server
 
 FEW = settings(
-    max_examples=15,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 """How hard the properties try: each example talks to a server."""
 
