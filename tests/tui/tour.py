@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import shlex
 from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -17,6 +19,8 @@ from rtui.cli.acl import command as acl_command
 from rtui.demo.keyspaces import awkward
 from rtui.keyspace.rows.rows import RowKind
 from rtui.server.facts.preview.page import Preview
+from rtui.server.guard.command import find_spec
+from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.identity import NoTouch
@@ -24,9 +28,10 @@ from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen
-from tests.monitor import Recorded, Recorder
+from tests.monitor import Recorded, Recorder, escapes_quotes
 from tests.proxy import DelayProxy
 from tests.server import every_type
+from tests.server.guard.harmless import is_harmless
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting
 
@@ -42,6 +47,9 @@ PLANTED_IDLE_S: Final = 100_000
 SIZE: Final = (130, 24)
 """A small terminal is painted soon."""
 
+NOT_MONITORED: Final = frozenset({b"AUTH", b"HELLO", b"CLIENT", b"CONFIG"})
+"""What MONITOR does not tell, besides commands that they do not know: those are tried on the probe's key."""
+
 NOT_WALKED: Final = frozenset({b"bystander", b"names", b"tags", b"deep", b"long"})
 """Namespaces that the walk leaves closed: many keys of one type."""
 
@@ -53,8 +61,8 @@ WALKED: Final = ("redis-6.2", "redis-8.10", "valkey-9.1")
 
 
 @dataclass(slots=True)
-class Tour:
-    """What a session did to a server, and what it showed."""
+class Witnessed:
+    """What a session did to a server."""
 
     server: Server
     wire: list[list[bytes]] = field(default_factory=list)
@@ -63,19 +71,69 @@ class Tour:
     """Every command from the network, as the server tells another client."""
     refused: list[object] = field(default_factory=list)
     """The server's log of what its users were not allowed."""
-    texts: dict[bytes, str] = field(default_factory=dict)
-    """What the details of each key said."""
-    previews: dict[bytes, Preview] = field(default_factory=dict)
     before: dict[bytes, int] = field(default_factory=dict)
     """Idle time or frequency of each key."""
     after: dict[bytes, int] = field(default_factory=dict)
+    copied: list[str] = field(default_factory=list)
+
+    @asynccontextmanager
+    async def visited(
+        self, folder: Path, what: str, user: tuple[str, Secret] | None, size: tuple[int, int]
+    ) -> AsyncIterator[tuple[Visitor, DelayProxy]]:
+        """A user at this server, watched at the server and on the wire; `what` is FREQ or IDLETIME."""
+        self.before = await asyncio.to_thread(usage, self.server, what)
+        name, password = user if user is not None else (None, None)
+        with Recorder(self.server) as recorder:
+            async with DelayProxy(self.server.port) as proxy:
+                target = Target(port=proxy.port, user=name, password=password)
+                async with visiting(target, folder, size=size) as visitor:
+                    yield visitor, proxy
+                self.wire = proxy.commands()
+        self.seen = [one for one in recorder.commands if one.client.startswith("127.0.0.1:")]
+        self.after = await asyncio.to_thread(usage, self.server, what)
+        self.refused = list(self.server.admin.execute_command("ACL", "LOG"))
+
+    async def copy(self, visitor: Visitor, is_back: Callable[[], bool]) -> None:
+        """Copy what is under the cursor in every way, and keep it."""
+        await visitor.press("y")
+        await visitor.until(lambda: visitor.app.clipboard, "a copy")
+        self.copied.append(visitor.app.clipboard)
+        for steps in range(3):
+            await visitor.press("Y")
+            await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "what can be copied")
+            visitor.app._clipboard = ""
+            await visitor.press(*["down"] * steps, "enter")
+            await visitor.until(lambda: is_back() and visitor.app.clipboard, "a copy")
+            self.copied.append(visitor.app.clipboard)
+
+    def check_what_was_sent(self, untold: frozenset[bytes] = NOT_MONITORED) -> None:
+        """Everything on the wire is on the list and harmless, and MONITOR at the server has told of nothing else."""
+        for argv in self.wire:
+            assert find_spec(argv) is not None, argv
+            assert is_harmless(argv), argv
+        sent = Counter(map(tuple, self.wire))
+        # the others are redacted, or not told
+        seen = Counter(recorded.argv for recorded in self.seen if recorded.name not in {"AUTH", "HELLO"})
+        if escapes_quotes(self.server):
+            assert seen <= sent
+            assert {argv[0] for argv in sent - seen if PROBE_KEY not in argv} <= untold
+        assert {argv[0] for argv in seen} <= {argv[0] for argv in sent}
+        assert seen.total() > 0.95 * sent.total()
+
+
+@dataclass(slots=True)
+class Tour(Witnessed):
+    """What a session did to a server, and what it showed."""
+
+    texts: dict[bytes, str] = field(default_factory=dict)
+    """What the details of each key said."""
+    previews: dict[bytes, Preview] = field(default_factory=dict)
     screens: dict[str, str] = field(default_factory=dict)
     """What stood on the screen at some moments."""
     no_touch: NoTouch = NoTouch.UNSUPPORTED
     sampled: int = 0
     logged: Counter[str] = field(default_factory=Counter)
     """How often each command was sent, by the command log."""
-    copied: list[str] = field(default_factory=list)
     closed: frozenset[bytes] = NOT_WALKED
     """Namespaces that were left closed."""
 
@@ -131,21 +189,12 @@ def minimal_user(server: Server) -> tuple[str, Secret]:
 async def tour(server: Server, folder: Path, *, what: str, user: tuple[str, Secret] | None = None) -> Tour:
     """Take the whole tour, its walk a long one where that says more than a short one; `what` is FREQ or IDLETIME."""
     closed = NOT_WALKED if user is None and server.name in WALKED else SHORT
-    done = Tour(server, before=await asyncio.to_thread(usage, server, what), closed=closed)
-    with Recorder(server) as recorder:
-        async with DelayProxy(server.port) as proxy:
-            name, password = user if user is not None else (None, None)
-            target = Target(port=proxy.port, user=name, password=password)
-            async with visiting(target, folder, size=SIZE) as visitor:
-                await _everything(visitor, proxy, done)
-                log = visitor.session.log
-            done.wire = proxy.commands()
-            for entry in log.entries:
-                done.logged.update(entry.counts)
-            assert not log.dropped
-    done.seen = [one for one in recorder.commands if one.client.startswith("127.0.0.1:")]
-    done.after = await asyncio.to_thread(usage, server, what)
-    done.refused = list(server.admin.execute_command("ACL", "LOG"))
+    done = Tour(server, closed=closed)
+    async with done.visited(folder, what, user, SIZE) as (visitor, proxy):
+        await _everything(visitor, proxy, done)
+        for entry in visitor.session.log.entries:
+            done.logged.update(entry.counts)
+        assert not visitor.session.log.dropped
     return done
 
 
@@ -162,7 +211,7 @@ async def _everything(visitor: Visitor, proxy: DelayProxy, done: Tour) -> None:
     done.no_touch = visitor.session.connection.no_touch
     done.sampled = visitor.session.status.sampled
     done.screens["end"] = visitor.text()
-    await _copy(visitor, done)
+    await done.copy(visitor, lambda: visitor.is_browsing)
     await visitor.press("q")
     await visitor.until(lambda: not visitor.app.is_running, "the end")
 
@@ -263,19 +312,6 @@ async def _read(visitor: Visitor) -> None:
     await visitor.settled()
     await visitor.press("escape")
     await visitor.until(lambda: visitor.app.focused is visitor.tree, "the tree")
-
-
-async def _copy(visitor: Visitor, done: Tour) -> None:
-    await visitor.press("y")
-    await visitor.until_shown("Sent to the terminal")
-    done.copied.append(visitor.app.clipboard)
-    for steps in range(3):
-        await visitor.press("Y")
-        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "what can be copied")
-        visitor.app._clipboard = ""
-        await visitor.press(*["down"] * steps, "enter")
-        await visitor.until(lambda: visitor.is_browsing and visitor.app.clipboard, "a copy")
-        done.copied.append(visitor.app.clipboard)
 
 
 async def _ask_for_help(visitor: Visitor) -> None:

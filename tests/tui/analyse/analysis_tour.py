@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,12 +11,9 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import Target
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.hot_panel import HotSessionScreen
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.kit.choice import ChoiceScreen
-from tests.monitor import Recorded, Recorder
 from tests.proxy import DelayProxy
 from tests.servers import Server
 from tests.tui.analyse.visiting_analysis import (
@@ -30,8 +26,8 @@ from tests.tui.analyse.visiting_analysis import (
     screen_of,
     state,
 )
-from tests.tui.tour import usage
-from tests.tui.visiting import Visitor, visiting
+from tests.tui.tour import Witnessed
+from tests.tui.visiting import Visitor
 
 SIZE: Final = (110, 30)
 """A small terminal is painted soon."""
@@ -43,28 +39,17 @@ PANEL_KEYS: Final = (
 
 
 @dataclass(slots=True)
-class AnalysisTour:
+class AnalysisTour(Witnessed):
     """What a session did to a server, and what it showed."""
 
-    server: Server
-    wire: list[list[bytes]] = field(default_factory=list)
-    """Every command, as it went over the wire."""
     before_analysis: int = 0
-    """How many of them the tree has asked before the analysis was opened."""
-    seen: list[Recorded] = field(default_factory=list)
-    """Every command from the network, as the server tells another client."""
-    refused: list[object] = field(default_factory=list)
-    """The server's log of what its users were not allowed."""
-    before: dict[bytes, int] = field(default_factory=dict)
-    """Idle time or frequency of each key."""
-    after: dict[bytes, int] = field(default_factory=dict)
+    """How many commands the tree has sent before the analysis was opened."""
     estimate: Report | None = None
     report: Report | None = None
     texts: dict[str, list[str]] = field(default_factory=dict)
     """What each panel showed, by its id, a text a table."""
     gone_to: bytes = b""
     """The key that was gone to in the tree."""
-    copied: list[str] = field(default_factory=list)
     written: str = ""
 
 
@@ -72,20 +57,12 @@ async def analysis_tour(
     server: Server, folder: Path, *, what: str, user: tuple[str, Secret] | None = None, consents: bool = False
 ) -> AnalysisTour:
     """Take the tour; `what` is FREQ or IDLETIME, `consents` starts a hot-key session where there are such."""
-    done = AnalysisTour(server, before=await asyncio.to_thread(usage, server, what))
-    name, password = user if user is not None else (None, None)
-    with Recorder(server) as recorder:
-        async with DelayProxy(server.port) as proxy:
-            target = Target(port=proxy.port, user=name, password=password)
-            async with visiting(target, folder, size=SIZE) as visitor:
-                await visitor.whole()
-                await visitor.settled()
-                done.before_analysis = len(proxy.commands())
-                await _everything(visitor, proxy, done, folder, consents=consents)
-            done.wire = proxy.commands()
-    done.seen = [one for one in recorder.commands if one.client.startswith("127.0.0.1:")]
-    done.after = await asyncio.to_thread(usage, server, what)
-    done.refused = list(server.admin.execute_command("ACL", "LOG"))
+    done = AnalysisTour(server)
+    async with done.visited(folder, what, user, SIZE) as (visitor, proxy):
+        await visitor.whole()
+        await visitor.settled()
+        done.before_analysis = len(proxy.commands())
+        await _everything(visitor, proxy, done, folder, consents=consents)
     return done
 
 
@@ -170,16 +147,7 @@ async def _sort_and_filter(visitor: Visitor) -> None:
 
 async def _take_away(visitor: Visitor, done: AnalysisTour, folder: Path) -> None:
     """Copy a row in every way, and write what the table shows."""
-    await visitor.press("y")
-    await visitor.until(lambda: visitor.app.clipboard, "a copy")
-    done.copied.append(visitor.app.clipboard)
-    for steps in range(3):
-        visitor.app._clipboard = ""
-        await visitor.press("Y")
-        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "what can be copied")
-        await visitor.press(*["down"] * steps, "enter")
-        await visitor.until(lambda: is_analysing(visitor) and visitor.app.clipboard, "a copy")
-        done.copied.append(visitor.app.clipboard)
+    await done.copy(visitor, lambda: is_analysing(visitor))
     screen, path = screen_of(visitor), folder / "big.json"
     await visitor.press("w")
     await visitor.until(lambda: visitor.app.focused is screen.file_input, "the line for a name")
