@@ -1,4 +1,4 @@
-"""A real process in a terminal window: what it writes is timed and counted, and keys can be typed."""
+"""A real process in a terminal window: what it writes is kept, and keys can be typed."""
 
 from __future__ import annotations
 
@@ -48,18 +48,12 @@ class Window:
 
     process: subprocess.Popen[bytes]
     master: int
-    started_at: float
-    """When the process was started, on the clock of `time.perf_counter`."""
     home: Path
     """The home of the program, with everything that it saves."""
     shown: bytearray = field(default_factory=bytearray)
     """All text, without the sequences."""
     obeyed: bytearray = field(default_factory=bytearray)
     """The sequences."""
-    written_bytes: int = 0
-    """Everything that was written, sequences included."""
-    last_at: float = 0.0
-    """When something was written last."""
     _rest: bytes = b""
 
     def read(self, timeout_s: float) -> bool:
@@ -71,15 +65,13 @@ class Window:
             data = os.read(self.master, CHUNK_BYTES)
         except OSError:
             data = b""
-        self.last_at = time.perf_counter()
         if not data:
             raise SilentError(f"the program has ended: {bytes(self.shown[-2000:])!r}")
-        self.written_bytes += len(data)
         self._take(data)
         return True
 
-    def wait_for(self, text: bytes, timeout_s: float = 60.0, *, after: int = 0) -> float:
-        """The moment at which this text was there, on the clock of `time.perf_counter`.
+    def wait_for(self, text: bytes, timeout_s: float = 60.0, *, after: int = 0) -> None:
+        """Wait until this text was there.
 
         Only what changes on a screen is written, so that words beside each other may come apart: wait for one word.
         Text that was shown before a position in `shown` doesn't count.
@@ -88,7 +80,6 @@ class Window:
         while self.shown.find(text, after) < 0:
             if not self.read(until - time.perf_counter()):
                 raise SilentError(f"no {text!r} within {timeout_s} s: {bytes(self.shown[-2000:])!r}")
-        return self.last_at
 
     def wait_quiet(self, quiet_s: float) -> None:
         """Wait until nothing was written for so long."""
@@ -104,12 +95,6 @@ class Window:
         nothing = os.open(os.devnull, os.O_RDWR)
         os.dup2(nothing, self.master)
         os.close(nothing)
-
-    def resident_bytes(self) -> int:
-        """The memory of the process, as Linux counts it."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        line = next(line for line in status.splitlines() if line.startswith("VmRSS"))
-        return int(line.split()[1]) * 1024
 
     def _take(self, data: bytes) -> None:
         """Answer questions and keep the text."""
@@ -130,7 +115,6 @@ def window(arguments: Sequence[str]) -> Iterator[Window]:
     home = tempfile.mkdtemp(prefix="rtui-home-")
     master, slave = os.openpty()
     termios.tcsetwinsize(slave, (LINES, COLUMNS))
-    started_at = time.perf_counter()
     try:
         process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -143,7 +127,7 @@ def window(arguments: Sequence[str]) -> Iterator[Window]:
         )
         os.close(slave)
         try:
-            yield Window(process, master, started_at, Path(home))
+            yield Window(process, master, Path(home))
         finally:
             end(process, master)
     finally:
