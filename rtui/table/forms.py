@@ -127,7 +127,8 @@ class Forms:
     def _ignore(self, asked: _Asked, new: Places, fewest: int) -> None:
         """Ignore segments of these, of which nothing is known, whose loose shape nothing else has.
 
-        Of those whose shape alone does not decide some are asked for first: all of them, unless these are names.
+        Of those whose shape alone does not decide some are asked for first, and then all of them, unless these are
+        names or have a pattern each of its own.
         """
         loose, frames = np.empty((2, len(new)), np.uint64)
         for some in _blocks(asked.segments, asked.places[new]):
@@ -142,9 +143,10 @@ class Forms:
         order = np.argsort(alike, kind="stable")
         for members in np.split(alone[order], np.flatnonzero(np.diff(alike[order])) + 1):
             few = members[:: 1 + len(members) // FEWEST_ASKED] if frames[members].any() else members[:0]
-            if len(members) >= (FEWEST_ASKED if len(few) else fewest) and all(
-                form.pattern is None for _, form in asked.forms(new[few], self._identifiers)
-            ):
+            if len(members) < (FEWEST_ASKED if len(few) else fewest):
+                continue
+            patterns = [form.pattern for _, form in asked.forms(new[few], self._identifiers)]
+            if not any(patterns) or len(set(patterns)) == len(patterns):
                 asked.numbers[new[members]] = IGNORED
         self._loose.add(np.unique(loose[asked.numbers[new] == _UNKNOWN]), 0)
 

@@ -93,9 +93,9 @@ class Lives:
         if not len(bins):
             return
         numbers, at = compact(bins)
-        cells = Chunk(chunk.at[rows] * len(numbers) + at)
-        sizes = sizes[rows]
-        groups, bins = chunk.used[cells.used // len(numbers)], numbers[cells.used % len(numbers)]
+        found, at = compact(chunk.at[rows] * len(numbers) + at)
+        cells, sizes = Chunk(at), sizes[rows]
+        groups, bins = chunk.used[found // len(numbers)], numbers[found % len(numbers)]
         halves = cells.halves(sizes)
         self._expiries.add(groups, bins, cells.keys, halves[:, 0], halves[:, 1], cells.squares(sizes))
         self._coarsen()

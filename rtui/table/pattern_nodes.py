@@ -47,6 +47,9 @@ MOST_NUMBERED: Final = 1_024
 LIGHTEST: Final = 1 / 65_536
 """New names get no node once some nodes were too many if they have no more than this of what is placed with them."""
 
+MOST_BYTES: Final = 1 << 62
+"""More than this, which only a server at fault says, is not told apart."""
+
 DEEPEST_LEVEL: Final = 32
 """At most so many levels are told apart: nobody lays out more namespaces within each other."""
 
@@ -127,6 +130,9 @@ class PatternNodes:
         """By node: how many of its keys and bytes count no more in favour of it."""
         self._crowded: dict[int, None] = {}
         """Nodes that may have too many names."""
+        self._placed_at = 0, 0
+        """How many nodes there were, and how many were merged, when `_arrays` were made."""
+        self._arrays: tuple[NDArray[np.int32], Ints, Ints]
         self._lost_names: list[tuple[int, bytes]] = []
         """Patterns and the names that were merged into them, which wait to be counted."""
 
@@ -179,17 +185,23 @@ class PatternNodes:
 
     def own(self) -> NDArray[np.int32]:
         """Return the node that is in the place of each by now."""
-        into = np.array(self._into, np.int32)
-        while not np.array_equal(into, again := into[into]):
-            into = again
-        return into
+        return self._places()[0]
+
+    def _places(self) -> tuple[NDArray[np.int32], Ints, Ints]:
+        """Return what `own` does, and the parent and level of each node; they change with every node made or merged."""
+        now = len(self), self._merged
+        if self._placed_at != now:
+            into = np.array(self._into, np.int32)
+            while not np.array_equal(into, again := into[into]):
+                into = again
+            self._placed_at, self._arrays = now, (into, np.array(self.parents), np.array(self.levels))
+        return self._arrays
 
     def totals(self, values: Ints) -> Ints:
         """Return what is at and below each node, of values at each node; what was merged goes to its new node."""
-        own = self.own()
+        own, parents, levels = self._places()
         summed = np.zeros(len(self), np.int64)
         np.add.at(summed, own, values)
-        parents, levels = np.array(self.parents), np.array(self.levels)
         live = np.flatnonzero(own == np.arange(len(own)))
         live = live[np.argsort(levels[live], kind="stable")]
         firsts = np.searchsorted(levels[live], np.arange(1, int(levels.max()) + 2))
@@ -223,7 +235,7 @@ class PatternNodes:
         keys, total = self.keys, self.memory
         keys += np.bincount(nodes, minlength=len(self))
         if sizes is not None:
-            total += np.bincount(nodes, np.nan_to_num(sizes), len(self)).astype(np.int64)
+            total += np.bincount(nodes, np.nan_to_num(sizes), len(self)).clip(max=MOST_BYTES).astype(np.int64)
 
     def settle(self) -> None:
         """Merge names and nodes where there are too many."""
@@ -438,6 +450,7 @@ class PatternNodes:
         self._children = [some and {name: int(new[child]) for name, child in some.items()} for some in below]
         self.paid = {int(new[node]): paid for node, paid in self.paid.items()}
         self._into, self._merged, self._moved = list(range(len(live))), 0, 0
+        self._placed_at = 0, 0
         self._alike.clear()
         for node, numbered in enumerate(self.numbered):
             if numbered is not None:

@@ -24,7 +24,7 @@ from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.forms import FEWEST_ASKED, IGNORED, Forms, pattern_hashes
 from rtui.table.node_index import NodeIndex, below
-from rtui.table.pattern_nodes import DEEPEST_LEVEL, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
+from rtui.table.pattern_nodes import DEEPEST_LEVEL, MOST_BYTES, MOST_NUMBERED_KEYS, REST, Ints, Name, PatternNodes
 from rtui.table.segments import Hashes, Kind, Places, Segments, SegmentSplitter, distinct_hashes, text_hashes
 
 MOST_NODES: Final = 16_384
@@ -142,7 +142,7 @@ class Patterns(PatternNodes):
         found, first, inverse = np.unique(hashes, return_index=True, return_inverse=True)
         some = places[first]
         keys = np.bincount(inverse, minlength=len(found))
-        memory = np.bincount(inverse, sizes, len(found)).astype(np.int64)
+        memory = np.bincount(inverse, sizes, len(found)).clip(max=MOST_BYTES).astype(np.int64)
         return _New(found, parents[first], some, segments.separators[some].astype(np.int64), keys, memory), inverse
 
     def _made(self, segments: Segments, new: _New, known: tuple[Nodes, NDArray[np.float64]]) -> Nodes:
