@@ -71,18 +71,11 @@ class Limits:
     ahead: int
     """Calls that may be under way on a link without latency, so that the server always has the next one."""
 
-    batch_us: float
-    """Server time of a SCAN and the small commands about keys that are written with it, in µs.
-
-    It may be more than `call_us`: a server reads 16 KiB of commands (PROTO_IOBUF_LEN), about 80 keys, and answers other
-    clients before it reads on.
-    """
-
 
 _LIMITS: Final = {
-    "gentle": Limits(call_us=60.0, duty=0.1, ahead=1, batch_us=60.0),
-    "normal": Limits(call_us=100.0, duty=0.5, ahead=1, batch_us=100.0),
-    "full": Limits(call_us=150.0, duty=1.0, ahead=1, batch_us=300.0),
+    "gentle": Limits(call_us=60.0, duty=0.1, ahead=1),
+    "normal": Limits(call_us=100.0, duty=0.5, ahead=1),
+    "full": Limits(call_us=150.0, duty=1.0, ahead=1),
 }
 
 
@@ -118,13 +111,9 @@ class Pacer:
     caller reads, unless the name says µs.
     """
 
-    def __init__(self, pace: Pace = Pace.GENTLE, *, key_us: float = PRIOR_KEY_US, is_batch: bool = False) -> None:
-        """`key_us` is what a key is thought to cost the server until that is measured, in µs.
-
-        `is_batch` tells that most of it are small commands about keys, not the SCAN.
-        """
+    def __init__(self, pace: Pace = Pace.GENTLE, *, key_us: float = PRIOR_KEY_US) -> None:
+        """`key_us` is what a key is thought to cost the server until that is measured, in µs."""
         self._prior_us = key_us
-        self._is_batch = is_batch
         self.count = START_COUNT
         """COUNT of the next call."""
         self.depth = 1
@@ -221,8 +210,7 @@ class Pacer:
             round_trip_s, count = low_quartile(self._tiny)
             self.idle_s = max(0.0, round_trip_s - self.key_us * count / 1e6)
         limits = self._pace.limits
-        most_us = limits.batch_us if self._is_batch else limits.call_us
-        target = self._target = min(MAX_COUNT, max(MIN_COUNT, int(most_us / self.key_us)))
+        target = self._target = min(MAX_COUNT, max(MIN_COUNT, int(limits.call_us / self.key_us)))
         if target < self.count:
             self.count = target
             self._since_change = 0

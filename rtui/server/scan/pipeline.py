@@ -127,8 +127,7 @@ class ScanPipeline:
         """`sink` gets the keys, and `notes` are for the reader."""
         self.listing = listing
         self.source = listing.node.queries
-        key_us = PRIOR_KEY_US if self.source is None else self.source.key_us
-        self.pacer = Pacer(control.pace, key_us=key_us, is_batch=self.source is not None)
+        self.pacer = Pacer(control.pace, key_us=PRIOR_KEY_US if self.source is None else self.source.key_us)
         self.requests = RequestsUnderWay()
         self.is_alone = False
         """Whether the server answers SCAN only if nothing else is sent until then."""

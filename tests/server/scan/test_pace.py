@@ -22,20 +22,17 @@ def scan(pacer: Pacer, key_us: float, replies: int, *, idle_s: float = IDLE_S, n
 
 @pytest.mark.parametrize("pace", list(Pace))
 @pytest.mark.parametrize("key_us", [0.2, 0.7, 5.0])
-@pytest.mark.parametrize("is_batch", [False, True])
-def test_one_call_stays_under_the_target(pace: Pace, key_us: float, is_batch: bool) -> None:
-    pacer = Pacer(pace, is_batch=is_batch)
+def test_one_call_stays_under_the_target(pace: Pace, key_us: float) -> None:
+    pacer = Pacer(pace)
     scan(pacer, key_us, 60)
-    most_us = pace.limits.batch_us if is_batch else pace.limits.call_us
-    assert pacer.count * key_us <= most_us * 1.1 or pacer.count == MIN_COUNT
-    assert pacer.count >= min(MAX_COUNT, most_us / key_us / 2) or pacer.count == MIN_COUNT
+    assert pacer.count * key_us <= pace.limits.call_us * 1.1 or pacer.count == MIN_COUNT
+    assert pacer.count >= min(MAX_COUNT, pace.limits.call_us / key_us / 2) or pacer.count == MIN_COUNT
 
 
 def test_no_pace_holds_the_server_longer_than_a_fast_command_and_a_faster_one_may_hold_it_longer() -> None:
     at_once = [pace.limits.call_us for pace in Pace]
     assert at_once == sorted(at_once)
     assert at_once[-1] <= 150
-    assert [pace.limits.batch_us for pace in Pace] == [*at_once[:-1], 300]
 
 
 def test_the_cheapest_keys_are_asked_for_in_the_largest_pages() -> None:
