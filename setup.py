@@ -1,18 +1,27 @@
 """What pyproject.toml can't say: whether the compiled engine has to be built, may be built, is there or is left out.
 
-RTUI_BUILD_ENGINE is `required` for the wheels of single platforms, which must not lack it, or `none` for the wheel of
-all platforms. Otherwise rtui is installed without the engine where it can't be built.
+Where there is no C compiler, that of Zig is installed to build it. RTUI_BUILD_ENGINE is `required` for the wheels of
+single platforms, which must not lack it, or `none` for the wheel of all platforms. Otherwise rtui is installed without
+the engine where it can't be built.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
+import sys
+import sysconfig
 from pathlib import Path
 
 from setuptools import Distribution, Extension, setup
 from setuptools.command.build_ext import build_ext
 
 ENGINE = os.environ.get("RTUI_BUILD_ENGINE", "optional")
+
+HAS_COMPILER = (
+    bool(os.environ.get("CC")) or shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None
+)
+"""Whether there is a C compiler; else that of Zig, which pip installs, takes its place."""
 
 SOURCES = ("pyproject.toml", "setup.py", "rtui/server/engine/*.pyx", "rtui/server/engine/*.pxd")
 """Files that an extension is built of."""
@@ -58,4 +67,12 @@ class EngineDistribution(Distribution):
                 extension.extra_compile_args = []  # they would come after it, and win
 
 
-setup(distclass=EngineDistribution, cmdclass={"build_ext": BuildChanged})
+if not HAS_COMPILER:
+    os.environ["CC"] = os.environ["LDSHARED"] = f"{sys.executable} -m ziglang cc"
+    os.environ["LDSHARED"] += " -shared"
+
+setup(
+    distclass=EngineDistribution,
+    cmdclass={"build_ext": BuildChanged},
+    setup_requires=[] if HAS_COMPILER or ENGINE == "none" else ["ziglang==0.15.1"],
+)

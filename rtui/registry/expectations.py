@@ -252,14 +252,3 @@ class Expectations:
             Check(fact, expected, next((one for one in ways if one in broken), None), value is not None)
             for fact, expected, value, ways in rows
         )
-
-    def table(self) -> tuple[int, ...]:
-        """Return the bounds as numbers for an engine, -1 where there is none.
-
-        Whether a TTL may be missing (1) and whether there may be one (2), its most in ms, least and most bytes, least
-        and most length.
-        """
-        ttl = self.ttl or Ttl("", may_be_missing=True)
-        size, length = self.size or Bounds(), self.length or Bounds()
-        numbers = (ttl.high_ms, size.low, size.high, length.low, length.high)
-        return (ttl.may_be_missing + 2 * ttl.may_expire, *(-1 if one is None else one for one in numbers))

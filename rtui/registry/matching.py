@@ -14,21 +14,19 @@ A pattern with a placeholder that may span separators (an IPv6 address, any dept
 is among the patterns of every number that it can have, and only what is before that placeholder is looked up. Where
 there are several separators, it is not the number of segments that leads to patterns but the sequence of the separators
 between them: `page-{n}:{id}` has `-:`. Bytes are deleted and replaced faster than an expression splits.
-
-`MatcherTables` has all patterns as plain bytes and numbers, for an engine that walks them without Python.
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, NamedTuple
+from typing import Final
 
 from rtui.keyspace.text.java_names import texts_of
-from rtui.registry.patterns import LONGEST_KEY, Literal, Part, Pattern, Segment, compiled
+from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, Segment, compiled
 
 NO_PATTERN: Final = -1
 """What stands for the pattern of a key that has none."""
@@ -123,11 +121,6 @@ class _Trial:
         self._keys = 0
         self._match: Callable[[bytes], re.Match[bytes] | None] | None = None
 
-    @property
-    def indices(self) -> tuple[int, ...]:
-        """The indices of the patterns, in order."""
-        return tuple(shape.index for shape in self._shapes)
-
     def index(self, key: bytes) -> int:
         """Return the index of the pattern that a key has, or NO_PATTERN."""
         if not self._shapes:
@@ -202,60 +195,6 @@ def _are_bytes(separators: Sequence[bytes]) -> bool:
 _BETWEEN: Final = b"\0"
 
 
-class PartTable(NamedTuple):
-    """One part of a pattern for an engine: a literal, a separator or a placeholder."""
-
-    code: int
-    """0 for text, else the code of a form."""
-    text: bytes
-    """Of text."""
-    options: tuple[bytes, ...]
-    """Of an enum."""
-    lengths: tuple[tuple[int, int], ...]
-    """Least and most bytes; -1 is no bound."""
-
-
-class SegmentTable(NamedTuple):
-    """One segment of a pattern for an engine."""
-
-    parts: tuple[PartTable, ...]
-    separator: bytes
-    """What ends it; empty for the last one."""
-    spans: bool
-    """Whether what it stands for may be several segments of a key."""
-
-
-class NodeTable(NamedTuple):
-    """One step on the way to the pattern of a key: a lookup, or patterns to be tried."""
-
-    trial: tuple[int, ...]
-    """Indices of patterns to be tried one after another, where nothing is looked up."""
-    at: int
-    """The segment that is looked up; -1 for none."""
-    length: int
-    """How many bytes of it; 0 for all of it."""
-    by_text: Mapping[bytes, int]
-    """The node that follows, by what is found there."""
-    others: int
-    """The node that follows otherwise."""
-
-
-class MatcherTables(NamedTuple):
-    """All patterns, the most specific first."""
-
-    separators: tuple[bytes, ...]
-    patterns: tuple[tuple[int, tuple[PartTable, ...]], ...]
-    """The index of each in the registry and its parts in order, separators as text."""
-    longest_key: int
-    segments: tuple[tuple[SegmentTable, ...], ...]
-    """Of each pattern by its index."""
-    nodes: tuple[NodeTable, ...]
-    by_sequence: Mapping[Sequenced, int]
-    """The first node of a key, by the number of its segments or the sequence of its separators."""
-    still_open: tuple[int, ...]
-    """The first node of other keys, by the number of their segments less one; the last is also that of more."""
-
-
 class Matcher:
     """Finds patterns of keys. Patterns are known by their index in what it is made from."""
 
@@ -309,21 +248,6 @@ class Matcher:
             raise ValueError("the key does not have this pattern")
         return found
 
-    def tables(self) -> MatcherTables:
-        """Return all patterns as bytes and numbers."""
-        rows = tuple((index, tuple(_rows(self.patterns[index]))) for index in self.order)
-        segments = tuple(
-            tuple(
-                SegmentTable(tuple(map(_part_row, one.parts)), one.separator, one.spans(self.separators))
-                for one in pattern.segments
-            )
-            for pattern in self.patterns
-        )
-        nodes: list[NodeTable] = []
-        by_sequence = {sequence: _add_node(node, nodes) for sequence, node in self._nodes.items()}
-        still_open = tuple(_add_node(node, nodes) for node in self._open)
-        return MatcherTables(self.separators, rows, LONGEST_KEY, segments, tuple(nodes), by_sequence, still_open)
-
 
 def _shape(pattern: Pattern, index: int) -> _Shape:
     spanning = (at for at, segment in enumerate(pattern.segments) if segment.spans(pattern.separators))
@@ -354,31 +278,3 @@ def _splitter(separators: tuple[bytes, ...]) -> Callable[[bytes], tuple[Sequence
         return _BETWEEN.join(pieces[1::2]), pieces[::2]
 
     return by_expression
-
-
-def _add_node(node: _Trial | _Lookup, nodes: list[NodeTable]) -> int:
-    """Add a node and all behind it; return its index."""
-    if isinstance(node, _Trial):
-        nodes.append(NodeTable(node.indices, -1, 0, {}, -1))
-    else:
-        by_text = {text: _add_node(one, nodes) for text, one in node.by_text.items()}
-        others = _add_node(node.others, nodes)
-        nodes.append(NodeTable((), node.at, node.part.stop or 0, by_text, others))
-    return len(nodes) - 1
-
-
-def _part_row(part: Part) -> PartTable:
-    if isinstance(part, Literal):
-        return PartTable(0, part.text, (), ())
-    values = part.values
-    lengths = tuple((low, -1 if high is None else high) for low, high in values.lengths)
-    return PartTable(values.form.code, b"", values.options, lengths)
-
-
-def _rows(pattern: Pattern) -> list[PartTable]:
-    rows: list[PartTable] = []
-    for segment in pattern.segments:
-        rows += map(_part_row, segment.parts)
-        if segment.separator:
-            rows.append(PartTable(0, segment.separator, (), ()))
-    return rows

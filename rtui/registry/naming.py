@@ -123,37 +123,6 @@ class NamingConfig:
     """None: abbreviations are not looked at."""
 
 
-class NamingTables(NamedTuple):
-    """The rules as plain bytes and numbers, for an engine."""
-
-    separators: tuple[bytes, ...]
-    allowed: bytes
-    """One byte, 1 or 0, for each of the 256."""
-    longest: int
-    hardest: int
-    shortest: int
-    deepest: int
-    enabled: int
-    of_patterns: tuple[int, ...]
-    """What the words of each pattern break, by its index; -1 where nothing of its keys is looked at."""
-    of_bytes: tuple[int, ...]
-    """What each byte breaks, 0 for one that is allowed; -1 where that depends on the bytes beside it."""
-    others: bytes
-    """One byte for each of the 256, 1 for those of separators that are not declared."""
-    styles_below: tuple[tuple[bytes, int], ...]
-    """How keys begin for which other styles are allowed, the longest first, and which, as numbers."""
-    styles: int
-    """Those that are allowed otherwise; -1 for any."""
-    longest_of: tuple[int, ...]
-    """By pattern, the length from which on a name is too long."""
-    names_of: tuple[tuple[int, ...], ...]
-    """By pattern, its placeholders, counted from 0, whose values are names."""
-    own_of: tuple[tuple[int, ...], ...]
-    """By pattern, those whose values have characters of their own: 0 stands for them where characters are looked at."""
-    glossary: Mapping[bytes, int] | None
-    """See `Glossary.table`; None where abbreviations are not looked at."""
-
-
 class _Values(NamedTuple):
     """Values in the keys of a pattern that are judged in another way than the rest of the name."""
 
@@ -268,30 +237,6 @@ class NamingRules:
     def styles(self, key: bytes, pattern: int = -1) -> Style:
         """Return the styles that all names in a key have in common: none where it mixes them."""
         return styles_found(self._words(key, pattern))
-
-    def tables(self) -> NamingTables:
-        """Return the rules as bytes and numbers."""
-        config, ok, count = self.config, set(self._ok), len(self._of_patterns)
-        values = [self._with_values.get(at) for at in range(count)]
-        longest = [max(self._longest_of.get(at, config.longest), config.longest) for at in range(count)]
-        return NamingTables(
-            config.separators,
-            bytes(byte in ok for byte in range(256)),
-            config.longest,
-            config.hardest,
-            config.shortest,
-            config.deepest,
-            self.enabled,
-            tuple(-1 if one is None else one for one in self._of_patterns),
-            tuple(0 if byte in ok else _of_byte(byte) for byte in range(256)),
-            bytes(self._others is not None and self._others(bytes((byte,))) is not None for byte in range(256)),
-            tuple((beginning, int(styles)) for beginning, styles in self._below),
-            _number(config.styles),
-            tuple(longest),
-            tuple(() if one is None else tuple(group - 1 for group in one.names) for one in values),
-            tuple(() if one is None else tuple(group - 1 for group in one.own) for one in values),
-            None if config.glossary is None else config.glossary.table(),
-        )
 
     def _words(self, key: bytes, pattern: int) -> int:
         if pattern < 0:
@@ -441,19 +386,6 @@ _FILE_OR_HOST: Final = re.compile(
     re.VERBOSE,
 ).fullmatch
 """Names in which a dot separates nothing: of files, of hosts, of versions."""
-
-
-def _number(styles: Style | None) -> int:
-    return -1 if styles is None else int(styles)
-
-
-def _of_byte(byte: int) -> int:
-    """Return the rule that a byte breaks which is not allowed; -1 for one that is a part of a character."""
-    if byte >= 0x80:
-        return -1
-    if byte in _WHITESPACE:
-        return WHITESPACE
-    return QUOTES if byte in _QUOTES else CONTROL if byte in _CONTROL else CHARACTERS
 
 
 def _whole(key: bytes, maxsplit: int = 0) -> list[bytes]:

@@ -8,7 +8,6 @@ no vowel (`prd`, `jwt`), or the consonants of a full word of the glossary withou
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable
 from enum import IntFlag
 from typing import Final
@@ -91,18 +90,6 @@ class Glossary:
         if skeleton == word:
             return len(word) <= LONGEST_ABBREVIATION
         return skeleton in self._skeletons and word.rstrip(b"s") not in self._full and word not in self._plural
-
-    def table(self) -> dict[bytes, int]:
-        """Return what decides `is_foreign`, for an engine: words and skeletons, with bits for what they are.
-
-        1: allowed or a full word; 4: the skeleton of a full word; 8: a full word; 16: the plural of one.
-        """
-        found: defaultdict[bytes, int] = defaultdict(int)
-        marks = {1: self.allowed | self._full, 4: self._skeletons, 8: self._full, 16: self._plural}
-        for bit, words in marks.items():
-            for word in words:
-                found[word] |= bit
-        return dict(found)
 
     @property
     def _plural(self) -> frozenset[bytes]:

@@ -1,9 +1,10 @@
-"""The patterns that a table finds beside those of the engine, on keyspaces of the grammar, whose true ones are known.
+"""The patterns that a table finds beside those of keys counted one by one, on keyspaces whose true ones are known.
 
-For 50, 300 and 5,000 patterns and five fresh seeds each: the share of keys that stand in their true pattern, and of
-patterns that hold keys of one true pattern only, both after folding for a report; and the CPU time of a key among the
-second 100,000. A key stands in its true pattern where most keys of that one do, if most keys there are of that one.
-Keys from the whole of the pass are looked at, one in ten: what came last is not yet merged with what is as light.
+For 50, 300 and 5,000 patterns of the grammar and five fresh seeds each: the share of keys that stand in their true
+pattern, and of patterns that hold keys of one true pattern only, both after folding for a report; and the CPU time of a
+key among the second 100,000. A key stands in its true pattern where most keys of that one do, if most keys there are of
+that one. Keys from the whole of the pass are looked at, one in ten: what came last is not yet merged with what is as
+light.
 The environment may set RTUI_BENCH_SEED (a fresh one, printed) and RTUI_BENCH_SEEDS (5).
 """
 
@@ -31,8 +32,6 @@ from rtui.keyspace.text.identifiers import LONGEST, Identifiers
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.node_kinds import NodeKind
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import is_built
-from rtui.server.engine.counters import new_counters
 from rtui.table.partial import Partial
 from rtui.table.patterns import Patterns
 from rtui.table.schema import SCHEMA, names_of
@@ -57,36 +56,32 @@ class Found:
 
     right_keys: float
     pure_patterns: float
-    cpu_us: float
 
 
 def rows() -> Iterable[Row]:
     for patterns, goal in ((50, 1.5), (300, 1.5), (5_000, 1.5)):
-        table, engine = list[Found](), list[Found]()
+        table, tree = list[Found](), list[Found]()
+        cpu_us = list[float]()
         for seed in range(SEED, SEED + SEEDS):
             drawn = list(Grammar(seed, patterns).drawn(KEYS))
             names, true = [name for _, name in drawn], [id(pattern) for pattern, _ in drawn]
-            for found, (root, cpu) in ((table, of_table(names)), (engine, of_engine(names))):
-                step = len(names) // JUDGED
-                found.append(judged(root, names[::step], true[::step], cpu))
-        of = f"{patterns:,} patterns of the grammar, {SEEDS} seeds from {SEED}"
+            root, cpu = of_table(names)
+            cpu_us.append(cpu)
+            step = len(names) // JUDGED
+            for found, of in ((table, root), (tree, of_tree(names))):
+                found.append(judged(of, names[::step], true[::step]))
+        of_seeds = f"{patterns:,} patterns of the grammar, {SEEDS} seeds from {SEED}"
         for what, values in (
-            ("keys in their true pattern", ([one.right_keys for one in table], [one.right_keys for one in engine])),
-            ("patterns of one true one", ([one.pure_patterns for one in table], [one.pure_patterns for one in engine])),
+            ("keys in their true pattern", ([one.right_keys for one in table], [one.right_keys for one in tree])),
+            ("patterns of one true one", ([one.pure_patterns for one in table], [one.pure_patterns for one in tree])),
         ):
             here, beside = map(statistics.mean, values)
             least = min(a - b for a, b in zip(*values, strict=True))
             ratio = f"{100 * (here - beside):+.1f}, least {100 * least:+.1f}"
-            yield Row(f"patterns: {what}, {of}", f"{here:.1%}", f"engine {beside:.1%}", ratio, "≥ it", here >= beside)
-        here, beside = (statistics.median(one.cpu_us for one in found) for found in (table, engine))
-        yield Row(
-            f"patterns: CPU a key, {of}",
-            f"{here:.2f} µs",
-            f"engine {beside:.2f} µs",
-            f"{here / beside:.1f} ×",
-            f"≤ {goal} µs",
-            here <= goal,
-        )
+            row = f"patterns: {what}, {of_seeds}"
+            yield Row(row, f"{here:.1%}", f"one by one {beside:.1%}", ratio, "≥ it", here >= beside)
+        median = statistics.median(cpu_us)
+        yield Row(f"patterns: CPU a key, {of_seeds}", f"{median:.2f} µs", "", "", f"≤ {goal} µs", median <= goal)
 
 
 def of_table(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
@@ -105,24 +100,15 @@ def of_table(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
     return root, cpu / (len(names) - CHUNK) * 1e6
 
 
-def of_engine(names: Sequence[bytes]) -> tuple[FoldedNode, float]:
-    """The same of the engine: its tree, which the compiled one has as well, and the time of that where it is built."""
-    scale = ExpiryScale(0)
-    counts = PatternCounts(SEPARATORS, scale)
-    timed = new_counters(SEPARATORS, scale, None).patterns if is_built() else counts
-    pages = [list(names[first : first + PAGE]) for first in range(0, len(names), PAGE)]
-    for page in pages:
-        counts.add(InspectedBatch(None, page), 0.0)
-    root = finish(folded(counts.tree, BUDGET, Slicer()))
-    start = process_time()
-    for number, page in enumerate(pages):
-        if number == CHUNK // PAGE:
-            start = process_time()
-        timed.add(InspectedBatch(None, page), 0.0)
-    return root, (process_time() - start) / (len(names) - CHUNK) * 1e6
+def of_tree(names: Sequence[bytes]) -> FoldedNode:
+    """The root of the folded tree in which keys are counted one by one."""
+    counts = PatternCounts(SEPARATORS, ExpiryScale(0))
+    for first in range(0, len(names), PAGE):
+        counts.add(InspectedBatch(None, names[first : first + PAGE]), 0.0)
+    return finish(folded(counts.tree, BUDGET, Slicer()))
 
 
-def judged(root: FoldedNode, names: Sequence[bytes], true: Sequence[int], cpu: float) -> Found:
+def judged(root: FoldedNode, names: Sequence[bytes], true: Sequence[int]) -> Found:
     """Compare the nodes of keys with their true patterns."""
     segments, identifiers = KeySegments(SEPARATORS), Identifiers(SEPARATORS.values)
     nodes = [id(node_of(root, name, segments, identifiers)) for name in names]
@@ -137,7 +123,7 @@ def judged(root: FoldedNode, names: Sequence[bytes], true: Sequence[int], cpu: f
         if most_of_true[pattern][1] == node and most_of_node[node][1] == pattern
     )
     pure = sum(count == 1 for count in Counter(node for node, _ in pairs).values())
-    return Found(right / len(names), pure / len(most_of_node), cpu)
+    return Found(right / len(names), pure / len(most_of_node))
 
 
 def node_of(root: FoldedNode, key: bytes, segments: KeySegments, identifiers: Identifiers) -> FoldedNode:

@@ -17,7 +17,6 @@ from rtui.cli.main import run
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import load_registry
 from rtui.registry.rules import RULES, RuleLevels
-from rtui.server.engine import is_built
 from rtui.server.wire.errors import ExitCode
 from tests.analysis.formats.ci_documents import sarif_violations
 from tests.made_report import denied_report, empty_report, made_report, partial_report
@@ -300,13 +299,9 @@ def test_a_registry(
             assert result["ruleId"] in ("key-unregistered", "name-whitespace", "name-case")
 
 
-@pytest.mark.parametrize("engine", ["table", "pure", "compiled"])
 def test_a_single_key_that_nobody_registered(
-    engine: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    if engine == "compiled" and not is_built():
-        pytest.skip("the compiled engine was not built")
-    monkeypatch.setenv("RTUI_ENGINE", engine)
     admin = valkey.admin
     team = registry(tmp_path, '[rules]\nkey-unregistered = "error"\n[[pattern]]\npattern = "order:{id}"\n')
     options = ["check", f"127.0.0.1:{valkey.port}", "--registry", team]

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from rtui.cli.main import run
-from rtui.server.engine import is_built
 from tests.servers import Server
 
 
@@ -61,13 +60,7 @@ strings-as-hash = { severity = "warn", saves = "10K" }
 """
 
 
-@pytest.mark.parametrize("engine", ["table", "pure", "compiled"])
-def test_strings_of_users_and_of_a_cache(
-    engine: str, valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if engine == "compiled" and not is_built():
-        pytest.skip("the compiled engine was not built")
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+def test_strings_of_users_and_of_a_cache(valkey: Server, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "team.toml"
     path.write_text(RULES)
     pipeline = valkey.admin.pipeline(transaction=False)

@@ -56,11 +56,7 @@ def test_two_keys_of_one_text_are_two(valkey: Server, capfd: pytest.CaptureFixtu
     ]
 
 
-@pytest.mark.parametrize("engine", ["table", "pure", "compiled"])
-def test_they_are_reported(
-    valkey: Server, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+def test_they_are_reported(valkey: Server, capfd: pytest.CaptureFixture[str]) -> None:
     plant(valkey)
     assert run(["report", valkey.url, "--no-keep"]) == 0
     out = capfd.readouterr().out

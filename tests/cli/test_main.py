@@ -24,7 +24,7 @@ HEAVY = (
 """What nobody should wait for who only asks for help."""
 
 
-AFTER_A_REPORT = ("textual", "redis", "rich", "platformdirs", "importlib.resources", "rtui.analysis.formats.html")
+AFTER_A_REPORT = ("textual", "redis", "rich", "platformdirs", "rtui.analysis.formats.html")
 """What a report as text has no use for."""
 
 

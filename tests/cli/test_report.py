@@ -23,7 +23,6 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.cli import report_run
 from rtui.cli.main import run
 from rtui.cli.report_run import ENDING, run_analysis
-from rtui.server.engine import is_built
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -402,13 +401,7 @@ def test_ctrl_c_writes_what_there_is_and_the_bar_says_how_far(valkey: Server, tm
 
 @pytest.mark.slow
 @pytest.mark.parametrize("pace", ["normal", "full"])
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
-def test_ctrl_c_in_the_middle_of_a_fast_run(
-    engine: str, pace: str, valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if engine == "compiled" and not is_built():
-        pytest.skip("the compiled engine was not built")
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+def test_ctrl_c_in_the_middle_of_a_fast_run(pace: str, valkey: Server, tmp_path: Path) -> None:
     plant_many(valkey)
     out = tmp_path / "r.json"
     with started(valkey, "--pace", pace, "-o", str(out)) as process:
@@ -419,7 +412,6 @@ def test_ctrl_c_in_the_middle_of_a_fast_run(
     assert process.returncode == 130
     assert said == b"rtui: the report is partial: it was interrupted\n"
     report = read(out)
-    assert report.head.engine == engine
     assert report.head.coverage.kind is CoverageKind.PARTIAL
     assert report.head.coverage.reason == "it was interrupted"
     assert 0 < report.head.coverage.keys < MANY

@@ -52,7 +52,6 @@ def is_first(key: bytes, size: int, records: list[tuple[bytes, int | None]]) -> 
     assert key in equals or len(equals) == TOP
 
 
-@pytest.mark.usefixtures("engine")
 async def test_the_lists_are_the_head_of_all_keys_in_order(server: Server) -> None:
     client = server.client()
     grown(client, keys=KEYS, seed=100 + server.version[1])

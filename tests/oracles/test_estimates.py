@@ -95,7 +95,6 @@ def _of(stats: Stats, whose: str) -> Iterator[tuple[str, str, Figure]]:
         yield "share without end", whose, stats.no_ttl_share
 
 
-@pytest.mark.usefixtures("engine")
 async def test_intervals_hold_the_truth_as_often_as_they_say(valkey: Server) -> None:
     plant(valkey)
     truth = {(what, whose): value for what, whose, value in figures(await report_on(target_of(valkey)))}
@@ -121,7 +120,6 @@ async def test_intervals_hold_the_truth_as_often_as_they_say(valkey: Server) -> 
     assert all(sum(one) / len(one) < 1 for one in widths.values()), widths
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_sample_of_all_that_is_asked_for_is_exact(valkey: Server) -> None:
     pipeline = valkey.client().pipeline(transaction=False)
     for number in range(500):

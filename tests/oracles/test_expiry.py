@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from random import Random
 
-import pytest
-
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import MINUTE_S, Cliff
 from tests.oracles.analysed import report_on
@@ -41,7 +39,6 @@ def planted(server: Server, lives_min: Mapping[bytes, Iterable[float]]) -> dict[
     return moments
 
 
-@pytest.mark.usefixtures("engine")
 async def test_timelines_hold_what_was_planted(server: Server) -> None:
     random = Random(server.version[0])
     spreads = {
@@ -67,7 +64,6 @@ async def test_timelines_hold_what_was_planted(server: Server) -> None:
     assert abs(soonest - min(all_moments)) < 1
 
 
-@pytest.mark.usefixtures("engine")
 async def test_planted_cliffs_are_found_and_nothing_else(server: Server) -> None:
     random = Random(server.version[1])
     cliff_min, lasts_min = 95, 3

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 
-import pytest
-
 from rtui.analysis.report.document import CoverageKind, Node, Report
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.options import AnalysisOptions
@@ -41,7 +39,6 @@ def is_whole(server: Server, report: Report, planted: dict[bytes, Planted]) -> N
     assert sum(report.summary.slots.keys) == KEYS
 
 
-@pytest.mark.usefixtures("engine")
 async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None:
     planted = grown(server.client(), keys=KEYS, seed=3)
     async with DelayProxy(server.port) as proxy, connected(target_of(server, port=proxy.port)) as connection:
@@ -60,7 +57,6 @@ async def test_paused_lost_and_with_a_budget_it_is_whole(server: Server) -> None
     is_whole(server, analysis.report, planted)
 
 
-@pytest.mark.usefixtures("engine")
 async def test_a_summary_on_the_way_changes_nothing(valkey: Server) -> None:
     planted = grown(valkey.client(), keys=KEYS, seed=4)
     async with connected(target_of(valkey)) as connection:

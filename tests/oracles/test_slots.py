@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 
-import pytest
-
 from tests.oracles.analysed import report_on
 from tests.oracles.counted import facts
 from tests.oracles.keyspaces import grown
@@ -15,7 +13,6 @@ from tests.servers import Server
 KEYS = 1_500
 
 
-@pytest.mark.usefixtures("engine")
 async def test_on_a_cluster_node(cluster_node: Server) -> None:
     client = cluster_node.client()
     keys = list(grown(client, keys=KEYS, seed=9))
@@ -37,7 +34,6 @@ async def test_on_a_cluster_node(cluster_node: Server) -> None:
     assert {slot: count for slot, count in enumerate(slots.memory_bytes) if count} == sizes
 
 
-@pytest.mark.usefixtures("engine")
 async def test_hash_tags_are_those_of_the_keys(valkey: Server) -> None:
     client = valkey.client()
     pipeline = client.pipeline(transaction=False)

@@ -24,7 +24,6 @@ def zoo_path(key: bytes) -> Path:
     return (*((name, b":") for name in above), (last, b""))
 
 
-@pytest.mark.usefixtures("engine")
 async def test_every_namespace_at_every_level_and_every_type(server: Server) -> None:
     client = server.client()
     paths = {key: one.path for key, one in grown(client, keys=KEYS, seed=server.version[0]).items()}

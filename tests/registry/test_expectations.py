@@ -112,9 +112,3 @@ def test_checks_say_what_is_expected_and_whether_it_is_known() -> None:
     assert (ttl.fact, ttl.expected, ttl.breach, ttl.is_known) == ("TTL", "30m", Breach.TTL_MISSING, True)
     assert [check.is_known for check in expected.checks(Found())] == [False, False]
     assert Expectations().checks(Found()) == ()
-
-
-def test_bounds_as_numbers() -> None:
-    assert Expectations().table() == (3, -1, -1, -1, -1, -1)
-    assert Expectations(ttl=read_ttl("none")).table()[0] == 1
-    assert Expectations(ttl=read_ttl("<=1s"), length=Bounds(1, 5)).table() == (2, 1_000, -1, -1, 1, 5)

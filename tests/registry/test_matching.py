@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtui.registry.ambiguities import ambiguities, common_key
 from rtui.registry.forms import ENUM, INT, IP, Values
 from rtui.registry.matching import NO_PATTERN, Matcher
-from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, read_pattern
+from rtui.registry.patterns import LONGEST_KEY, Pattern, read_pattern
 from tests.examples import examples
 from tests.registry.strategies import SEPARATORS, keys, keys_of, naive, patterns
 
@@ -162,15 +162,9 @@ def test_a_hostile_key_takes_a_time_that_does_not_explode(text: str) -> None:
     assert not pattern.matches(b"_1" * (LONGEST_KEY // 2))
 
 
-def test_tables_hold_everything_in_the_order_of_specificity() -> None:
+def test_the_most_specific_comes_first() -> None:
     found = read("{entity}:{id}", "user:{id}:x", "rate:{ip}", ip=Values(IP), entity=Values(ENUM, (b"user", b"role")))
-    tables = Matcher(found, COLON).tables()
-    assert [index for index, _ in tables.patterns] == [1, 2, 0]
-    first = tables.patterns[0][1]
-    assert [part.text for part in first] == [b"user", b":", b"", b":", b"x"]
-    assert [part.code for part in tables.patterns[1][1]] == [0, 0, IP.code]
-    assert tables.patterns[2][1][0].options == (b"user", b"role")
-    assert all(isinstance(part, Literal) for segment in found[1].segments[:1] for part in segment.parts)
+    assert Matcher(found, COLON).order == (1, 2, 0)
 
 
 @given(st.sampled_from(SEPARATORS).flatmap(lambda one: st.lists(patterns(one), min_size=2, max_size=12)))

@@ -8,9 +8,6 @@ from hypothesis import strategies as st
 
 from rtui.registry.naming import (
     ALL_RULES,
-    CHARACTERS,
-    DEFAULT_CHARACTERS,
-    EMPTY,
     NAME_RULES,
     NamingConfig,
     NamingRules,
@@ -152,7 +149,6 @@ def test_names_that_a_library_gives_are_not_judged() -> None:
     patterns = [read_pattern("_kombu.binding.{**}", {}, (b":",))]
     rules = NamingRules(NamingConfig(), patterns, exempt=frozenset({0}))
     assert rules.broken(b"_kombu.binding.a b", 0) == 0
-    assert rules.tables().of_patterns == (-1,)
 
 
 def test_another_style_below_a_beginning() -> None:
@@ -183,12 +179,6 @@ def test_one_style(name: bytes, style: Style) -> None:
 def test_words() -> None:
     assert words_of(b"handholdIdCardInfo") == [b"handhold", b"id", b"card", b"info"]
     assert words_of(b"user_profile-HTTPServer2") == [b"user", b"profile", b"http", b"server"]
-
-
-def test_tables_have_a_row_for_every_byte() -> None:
-    tables = NamingRules(NamingConfig(), [read_pattern("user:{id}", {}, (b":",))]).tables()
-    assert [byte for byte in range(256) if tables.allowed[byte]] == sorted(DEFAULT_CHARACTERS.encode())
-    assert tables.of_patterns[0] & ALL_RULES & (CHARACTERS | EMPTY) == 0
 
 
 @given(_NAMES)

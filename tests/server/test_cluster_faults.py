@@ -115,12 +115,9 @@ async def read_report(faulty: FaultyCluster, _: Path, pace: Pace) -> Read:
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("version", ["redis-7.0", "redis-8.10", "valkey-9.1"])
-async def test_no_key_is_missing_or_counted_twice_or_its_slot_is_named(
-    version: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_no_key_is_missing_or_counted_twice_or_its_slot_is_named(version: str, seed: int, tmp_path: Path) -> None:
     for at in range(examples(3)):
         random = Random(f"{version} {seed} {at}")
-        monkeypatch.setenv("RTUI_ENGINE", random.choice(("table", "table", "compiled", "pure")))
         tls = version == TLS_VERSION and random.random() < TLS_SHARE
         async with faulty_cluster(require(version), random, stable_keys(KEYS), tls=tls) as faulty:
             read_all, pace = random.choice((read_tree, read_report)), random.choice((Pace.GENTLE, Pace.NORMAL))

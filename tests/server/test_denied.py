@@ -10,7 +10,6 @@ from rtui.analysis.facts import Unknown
 from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.engine import ENVIRONMENT
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.wire.capability import CommandRunner
@@ -174,11 +173,7 @@ async def test_a_new_connection_tries_again(valkey: Server) -> None:
         await session.close()
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
-async def test_a_report_of_a_user_who_may_read_some_keys_says_so(
-    valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+async def test_a_report_of_a_user_who_may_read_some_keys_says_so(valkey: Server) -> None:
     valkey.admin.mset({f"{word}:{n}": n for n in range(300) for word in ("mine", "yours", "theirs")})
     valkey.admin.execute_command("ACL", "SETUSER", "poor", "reset", "on", ">pw", "~mine:*", "+@all")
     async with connected(target_of(valkey, **POOR)) as connection:

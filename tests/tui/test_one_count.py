@@ -86,11 +86,7 @@ def test_while_it_is_scanned_and_when_it_no_longer_holds_the_server_is_believed(
     assert counts(shown(replace(SOME, total=305, match=b"a*"))[0]) == ["305"]
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
-async def test_keys_whose_names_are_too_long_to_be_asked_count_everywhere(
-    engine: str, valkey: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+async def test_keys_whose_names_are_too_long_to_be_asked_count_everywhere(valkey: Server) -> None:
     plant(valkey, [*numbered(30), b"a:" + b"x" * 70_000, b"b:" + b"x" * 80_000])
     async with connected(target_of(valkey)) as connection:
         run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))

@@ -34,7 +34,7 @@ SIZE = (100, 30)
 
 @pytest.fixture(autouse=True)
 def pure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions that are recorded and replayed ask by themselves, not by the compiled engine."""
+    """Sessions that are recorded and replayed have their keys counted one by one."""
     monkeypatch.setenv("RTUI_ENGINE", "pure")
 
 

@@ -10,21 +10,22 @@ takes a copy of the patterns as a tree (`folding`), reads it from the leaves to 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from msgspec import structs
 
 from rtui.analysis.aggregate.cliffs import expiry_report
-from rtui.analysis.aggregate.counted import CountedNode, KeySums
+from rtui.analysis.aggregate.counted import CountedNode, CountedPatterns, KeySums
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures, SampledKeyspace, SampleFigures, SizeSums, sums_of
 from rtui.analysis.aggregate.lengths import Lengths, Spread
-from rtui.analysis.aggregate.pattern_counts import NewCounters, Snapshot, pure_counters
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
 from rtui.analysis.aggregate.presets import preset
 from rtui.analysis.aggregate.registry_counts import RegistryCounts
 from rtui.analysis.aggregate.sketch import Sketch
+from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.aggregate.top_keys import OverCounts, TopKeys
 from rtui.analysis.columns import Asked, Columns
@@ -43,7 +44,7 @@ from rtui.analysis.report.document import (
 )
 from rtui.analysis.report.leading_number import expiry_with, with_leading_numbers
 from rtui.analysis.report.members import Figure, RuleSetting, StringReport
-from rtui.keyspace.slices import Slicer, Slices, Steps, elsewhere
+from rtui.keyspace.slices import Slicer, Slices, Steps
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import type_of
 from rtui.registry.registry import Registry
@@ -66,29 +67,6 @@ class Counted(NamedTuple):
     """Keys that were gone when they were asked."""
 
 
-class CountedType(NamedTuple):
-    """Keys of one type that were counted elsewhere."""
-
-    name: bytes
-    over: int | None
-    """Those above the limits, None where none was judged."""
-    over_sampled: int
-    """The same among those that stand for others."""
-    lengths: Sketch | None
-    """Of those that stand for others."""
-    late_lengths: Sketch | None
-    """Of all others that were asked."""
-    encodings: Mapping[bytes, int]
-
-
-class CountedElsewhere(NamedTuple):
-    """What was counted of keys whose facts went to the patterns and the slots by another way."""
-
-    keys: int
-    vanished: int
-    by_type: Iterable[CountedType]
-
-
 class Aggregates:
     """What all keys of a pass add up to.
 
@@ -102,7 +80,6 @@ class Aggregates:
         scope: Scope,
         started_at_s: float,
         node_budget: int = 4096,
-        new_counters: NewCounters = pure_counters,
         registry: Registry | None = None,
         is_sample: bool = False,
     ) -> None:
@@ -123,7 +100,7 @@ class Aggregates:
         self._columns = scope.columns
         self._lengths = Lengths(scope.columns)
         self._scale = ExpiryScale(int(started_at_s) // 60)
-        self.patterns, self.slots = new_counters(separators, self._scale, scope.depth)
+        self.patterns, self.slots = PatternCounts(separators, self._scale, scope.depth), SlotCounts()
         self.registered = None if registry is None else RegistryCounts(registry, is_sample=is_sample)
         self._node_budget = node_budget
         self._summaries = 0
@@ -161,21 +138,6 @@ class Aggregates:
         self._encodings.setdefault(key_type, Counter()).update(encodings)
         self.revision += 1
 
-    def take_over(self, counted: CountedElsewhere) -> None:
-        """Add what was counted elsewhere."""
-        self.keys += counted.keys
-        self.vanished_keys += counted.vanished
-        self.revision += 1
-        for of_type in counted.by_type:
-            if of_type.over is not None:
-                self.big.count_over(of_type.name, of_type.over, of_type.over_sampled)
-            if of_type.lengths is not None:
-                self._lengths.merge(of_type.name, of_type.lengths, is_sampled=True)
-            if of_type.late_lengths is not None:
-                self._lengths.merge(of_type.name, of_type.late_lengths, is_sampled=False)
-            if of_type.encodings:
-                self._encodings.setdefault(of_type.name, Counter()).update(of_type.encodings)
-
     def _add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         keys, key_type = batch.keys, batch.key_type
         if not keys:
@@ -196,12 +158,10 @@ class Aggregates:
         """
         slicer = Slicer()
         self._summaries += 1
-        is_held = True
         try:
             if self._summaries == 1:
                 yield from self.add_held()
             registered = None if self.registered is None else (yield from self.registered.copy(slicer))
-            snapshot = yield from self.patterns.snapshot(self._node_budget, slicer)
             self.counted = Counted(self.summed_keys, self.unread_keys, self.vanished_keys)
             big = self.big.report(), self.big.over, self.big.hottest()
             yield from slicer.pause()
@@ -209,29 +169,19 @@ class Aggregates:
             yield from slicer.pause()
             encodings = {key_type: counts.copy() for key_type, counts in self._encodings.items()}
             lists = Lists(encodings, self._lengths.copy(), big, slots, self._columns, registered)
-            work = summed(snapshot, lists, sample, slicer)
-            if not snapshot.is_copy:
-                return (yield from work)[0]
-            self._summaries -= 1
-            is_held = False
-            summary, keys = yield from elsewhere(work)
-            # the copy may know of more keys than were taken over by then
-            self.counted = self.counted._replace(keys=keys - self.counted.unread_keys)
-            return summary
+            patterns = yield from self.patterns.summed(self._node_budget, slicer)
+            return (yield from summed(patterns, lists, sample, slicer))
         finally:
-            self._summaries -= is_held
+            self._summaries -= 1
 
     @property
-    def is_due(self) -> bool:
-        """Whether anything is held that is to be added (`add_held`) from time to time before a summary is wanted."""
-        return False
+    def held(self) -> int:
+        """How many keys are held that are to be added (`add_held`) from time to time before a summary is wanted."""
+        return 0
 
     def add_held(self) -> Steps[None]:
-        """Add what was held while a summary was made, or counted elsewhere, in slices; then `big` knows every key."""
+        """Add what was held while a summary was made, in slices; then `big` knows every key."""
         slicer = Slicer()
-        for pull in [] if self.registered is None else [*self.registered.pulls.values()]:
-            for _ in pull():
-                yield from slicer.pause()
         while self._held:
             self._add(*self._held.pop(0))
             yield from slicer.pause()
@@ -250,10 +200,9 @@ class Lists(NamedTuple):
 
 
 def summed(
-    snapshot: Snapshot, lists: Lists, sample: SampledKeyspace | None, slicer: Slicer
-) -> Steps[tuple[Summary, int]]:
-    """Return the summary of a moment and how many keys it is of; nothing else is read if the snapshot is a copy."""
-    patterns = yield from snapshot.counted()
+    patterns: CountedPatterns[Any], lists: Lists, sample: SampledKeyspace | None, slicer: Slicer
+) -> Steps[Summary]:
+    """Return the summary of a moment, of which these are the patterns."""
     root, by_type = patterns.root, patterns.by_type
     total = 0 if root.tally.memory is None else root.tally.memory.sum
     figures: Figures = Figures(root.keys, total, samples_idle=lists.columns.idle is Asked.SAMPLED)
@@ -283,9 +232,8 @@ def summed(
         naming=naming,
         rules=rules,
     )
-    keys = root.keys
     yield from patterns.release(slicer)
-    return summary, keys
+    return summary
 
 
 class Part(NamedTuple):

@@ -1,4 +1,4 @@
-"""What a report is made of: the patterns of one moment and what their keys add up to, whichever engine counted them.
+"""What a report is made of: the patterns of one moment and what their keys add up to.
 
 Below `user` there are `{id}` with 900 strings and 100 hashes, and `index` with one set. `user` adds up to 1,001 keys:
 one tally of them all, and how many are of which type. What keys of one type add up to is known for the whole keyspace

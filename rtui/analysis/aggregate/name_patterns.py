@@ -7,8 +7,8 @@ what names alone and what a whole analysis say of a keyspace has the same form, 
 The names are walked over when somebody wants to see their patterns, not counted as a scan brings them: that would cost
 every scan time for what few look at, and it could not follow a filter or names that are removed. While a scan goes on,
 `is_due` says when the names have become so many more that it is worth walking over them again; as they have to grow by
-half, all walks together cost three times the last one. Of 1,000,000 names a walk takes about half a second with the
-compiled engine and five without, in slices of a few milliseconds.
+half, all walks together cost three times the last one. Of 1,000,000 names a walk takes about five seconds, in slices of
+a few milliseconds.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final
 from rtui.analysis.aggregate.aggregates import NodeReports
 from rtui.analysis.aggregate.expiry_bins import ExpiryScale
 from rtui.analysis.aggregate.figures import Figures
-from rtui.analysis.aggregate.pattern_counts import NewCounters, pure_counters
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Report, Scope, ServerReport, Summary
 from rtui.keyspace.slices import Slicer, Steps
@@ -43,7 +43,6 @@ class NamePatterns:
         is_complete: bool,
         match: bytes | None = None,
         key_type: bytes | None = None,
-        new_counters: NewCounters = pure_counters,
     ) -> None:
         """`is_complete` says that the store has all keys, or all of those that match and are of this type."""
         self.read = 0
@@ -53,7 +52,7 @@ class NamePatterns:
         self._root, self._of = store.root, store.keys
         separators = tuple(store.separators.values)
         self._scope = Scope(separators=separators, match=match, key_type=key_type)
-        self._counts = new_counters(Separators(separators), ExpiryScale(0), None).patterns
+        self._counts = PatternCounts(Separators(separators), ExpiryScale(0))
 
     @property
     def fraction(self) -> float:
@@ -81,8 +80,7 @@ class NamePatterns:
                 batch = []
             yield from slicer.pause()
         self._add(batch)
-        snapshot = yield from self._counts.snapshot(MOST_PATTERNS, slicer)
-        patterns = yield from snapshot.counted()
+        patterns = yield from self._counts.summed(MOST_PATTERNS, slicer)
         root = patterns.root
         figures = Figures(root.keys, 0, samples_idle=False)
         part = yield from NodeReports(figures, slicer).part(root, is_root=True)

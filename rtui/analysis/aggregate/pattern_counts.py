@@ -1,30 +1,25 @@
-"""Counts keys by their patterns and by hash slot: what does it, and what may do it instead.
+"""Counts keys by their patterns, in a tree.
 
 A batch goes as rows of facts to the nodes of its keys' patterns (`placement`, `pattern_tree`). From time to time rows
 that wait are counted many at a time (`tally`), nodes of light names merged, and bins of expiries coarsened.
 
-Nearly all time of a pass goes into this, so other parts can take its place that come to the same results: see
-`PatternCounter`, `SlotCounter` and `NewCounters`. What is counted depends on the batches alone, not on when rows are
-counted.
+What is counted depends on the batches alone, not on when rows are counted.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
-from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+from typing import Final
 
-from rtui.analysis.aggregate.counted import CountedPatterns
 from rtui.analysis.aggregate.expiry_bins import ExpiryBins, ExpiryScale, coarsen_to_budget
 from rtui.analysis.aggregate.folding import folded
 from rtui.analysis.aggregate.pattern_tree import NO_FACTS, Limits, PatternNode, PatternTree
 from rtui.analysis.aggregate.placement import Placement
-from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.sums import SummedPatterns
 from rtui.analysis.aggregate.tally import InspectedBatch
-from rtui.analysis.report.document import SlotsReport
-from rtui.keyspace.slices import Slicer, Steps
+from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.text.segments import Separators
 
 MOST_WAITING: Final = 16_384
@@ -35,74 +30,6 @@ MOST_UNNAMED: Final = 2_048
 
 FEWEST_ROWS: Final = 8
 """Nodes with fewer rows are passed over every second time that rows are counted."""
-
-
-class Snapshot(Protocol):
-    """The patterns of one moment, which are to be added up."""
-
-    @property
-    def is_copy(self) -> bool:
-        """Whether keys may be added before it is added up, and do not change it."""
-
-    def counted(self) -> Steps[CountedPatterns[Any]]:
-        """Return what all patterns add up to."""
-        ...
-
-
-class PatternCounter(Protocol):
-    """Counts the facts of keys by their patterns."""
-
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        """Add keys, at least one, that were asked at this moment, in seconds since the epoch."""
-
-    def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
-        """Return what a report is made of, of at most so many patterns, as it is at this moment."""
-        ...
-
-
-class SlotCounter(Protocol):
-    """Counts keys by hash slot."""
-
-    def add(
-        self, keys: Sequence[bytes], memory_bytes: Sequence[int] | None, ttl_ms: Sequence[int] | None = None
-    ) -> None:
-        """Count a batch of keys; the other columns are parallel, or None where they are not known."""
-
-    def report(self) -> SlotsReport:
-        """Return the counts of all slots and the heaviest tags."""
-        ...
-
-    def ttl_counts(self) -> tuple[Sequence[int], Sequence[int]]:
-        """Return by slot the keys whose time to live is known, and those of them without one."""
-        ...
-
-
-class Counters(NamedTuple):
-    """What counts the keys of a pass."""
-
-    patterns: PatternCounter
-    slots: SlotCounter
-
-
-NewCounters: TypeAlias = Callable[[Separators, ExpiryScale, int | None], Counters]
-"""Makes the counters of a pass with these separators and bins of expiries; so many levels are told apart, or all."""
-
-
-class _LiveTree:
-    """The tree of patterns, to be folded and added up as it is."""
-
-    is_copy = False
-
-    def __init__(self, tree: PatternTree, budget: int, slicer: Slicer) -> None:
-        self._tree = tree
-        self._budget = budget
-        self._slicer = slicer
-
-    def counted(self) -> Steps[SummedPatterns]:
-        root = yield from folded(self._tree, self._budget, self._slicer)
-        patterns = SummedPatterns(root, self._tree.scale)
-        yield from patterns.add_up(self._slicer)
-        return patterns
 
 
 class PatternCounts:
@@ -154,11 +81,14 @@ class PatternCounts:
             self._since_coarsening = 0
             self._coarsen()
 
-    def snapshot(self, budget: int, slicer: Slicer) -> Steps[Snapshot]:
-        """Return what a report is made of; nothing may be added before that is added up."""
+    def summed(self, budget: int, slicer: Slicer) -> Slices[SummedPatterns]:
+        """Return what at most so many patterns add up to; nothing may be added meanwhile."""
         self._name_keys()
         yield from slicer.pause()
-        return _LiveTree(self.tree, budget, slicer)
+        root = yield from folded(self.tree, budget, slicer)
+        patterns = SummedPatterns(root, self.tree.scale)
+        yield from patterns.add_up(slicer)
+        return patterns
 
     def _name_keys(self) -> None:
         for node, keys in self._unnamed.items():
@@ -181,8 +111,3 @@ class PatternCounts:
             for _, tally in sorted(node.tallies.items(), key=lambda pair: (pair[0] is not None, pair[0] or b"")):
                 if tally.ttl is not None and tally.ttl.expiries is not None:
                     yield tally.ttl.expiries
-
-
-def pure_counters(separators: Separators, scale: ExpiryScale, depth: int | None) -> Counters:
-    """Return the counters that need nothing but the standard library."""
-    return Counters(PatternCounts(separators, scale, depth), SlotCounts())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
 
 from rtui.analysis.aggregate.figures import Figures
@@ -26,8 +26,6 @@ class RegistryCounts:
         """Whether the keys are a random sample, whose bytes are to be estimated."""
         self.entries = EntryCounts(registry.entries, is_sample=is_sample)
         self.naming = NamingCounts(registry, is_sample=is_sample)
-        self.pulls: dict[object, Callable[[], Iterator[None]]] = {}
-        """By what counts keys elsewhere, such as on one node: adds its counts, in parts, before all is read."""
         self._copies = 0
         """Copies being made."""
         self._held: deque[Callable[[], None]] = deque()
@@ -37,7 +35,7 @@ class RegistryCounts:
         """Return counts of the same keys; what is added until it is made is not in it."""
         self.add_held()
         made = copy(self)
-        made._held, made.pulls = deque(), {}
+        made._held = deque()
         self._copies += 1
         try:
             made.entries = yield from self.entries.copy(slicer)

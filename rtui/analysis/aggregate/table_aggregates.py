@@ -68,7 +68,7 @@ class _Ranked(NamedTuple):
 
 
 class _Moment(NamedTuple):
-    """What the partial adds up to at one moment; see `Snapshot`."""
+    """What the partial adds up to at one moment."""
 
     patterns: TablePatterns
     counted_keys: Counted
@@ -76,14 +76,6 @@ class _Moment(NamedTuple):
     lengths: Lengths
     encodings: dict[bytes, Counter[bytes]]
     registered: RegistryCounts | None
-
-    @property
-    def is_copy(self) -> bool:
-        return True
-
-    def counted(self) -> Steps[TablePatterns]:
-        yield None
-        return self.patterns
 
 
 class TableAggregates(Aggregates):
@@ -138,9 +130,9 @@ class TableAggregates(Aggregates):
         return self.partial.keys
 
     @property
-    def is_due(self) -> bool:
-        """Whether anything waits to be folded."""
-        return self._came > self._folded
+    def held(self) -> int:
+        """How many keys wait to be folded."""
+        return self._came - self._folded
 
     def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
         """Add keys that were asked at this moment, in seconds since the epoch."""
@@ -277,8 +269,7 @@ class TableAggregates(Aggregates):
             encodings.setdefault(key_type, Counter()).update(counts)
         lists = Lists(encodings, moment.lengths, big, moment.slots, self._columns, moment.registered)
         self.counted = moment.counted_keys
-        summary, _ = yield from elsewhere(summed(moment, lists, sample, slicer))
-        return summary
+        return (yield from elsewhere(summed(moment.patterns, lists, sample, slicer)))
 
     def _moment(self) -> Slices[_Moment]:
         """Fold all that waits, and return what it adds up to."""

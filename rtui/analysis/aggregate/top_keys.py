@@ -28,10 +28,6 @@ RankedField: TypeAlias = Literal["memory_bytes", "length", "frequency", "idle_s"
 LIST_NAME_BYTES: Final = 1 << 20
 """The names in one list have at most so many bytes together: where names are very long, it holds fewer keys."""
 
-
-Floor: TypeAlias = tuple[int, bytes] | Literal[False] | None
-"""What enters a list at the least: a value, and of equal ones no later key. None for anything, False for nothing."""
-
 UNKNOWN_LENGTH: Final = 1 << 63
 """Stands for the length of a key that may have any; a server can't say so large a number."""
 
@@ -70,11 +66,6 @@ class Ranking:
     def __len__(self) -> int:
         """Return how many records are kept."""
         return len(self._records)
-
-    @property
-    def worst(self) -> Floor:
-        """The value and the key of what is listed last: nothing worse enters."""
-        return self._floor if self._top else False
 
     @property
     def floor(self) -> int | None:
@@ -212,16 +203,6 @@ class TopKeys:
         """Count keys of a type above the limits, and those among them that stand for others."""
         self._over[key_type] += found
         self._over_sampled[key_type] += sampled
-
-    def floors(self, key_type: bytes | None) -> tuple[Floor, Floor]:
-        """Return what enters the lists of the largest keys of a type by memory and by length at the least."""
-        lists = (self._by_memory.get(key_type), self._by_length.get(key_type))
-        by_memory, by_length = (None if one is None else one.worst for one in lists)
-        return by_memory, by_length
-
-    def recency_floor(self, *, is_frequency: bool) -> Floor:
-        """Return what enters the list of the hottest keys, by access counter or by idle time, at the least."""
-        return (self._by_frequency if is_frequency else self._by_idle).worst
 
     def _judge(self, key_type: bytes, batch: InspectedBatch) -> None:
         """Count keys above the thresholds, as far as is known.

@@ -169,8 +169,6 @@ class Head(Struct, frozen=True, gc=False):
     notes: tuple[Text, ...] = ()
     """Safe sentences needed to read the numbers."""
     rtui_version: Text = ""
-    engine: Text = ""
-    """What inspected and counted the keys: `compiled`, `pure` or `table`; the figures are the same."""
 
 
 class Quantiles(Struct, frozen=True, gc=False):

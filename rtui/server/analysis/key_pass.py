@@ -25,7 +25,6 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.engine import engine_name
-from rtui.server.engine.counters import new_counters
 from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
@@ -55,8 +54,14 @@ Work: TypeAlias = Scan | SamplePass | ClusterSamplePass
 LAST_S: Final = 30.0
 """How long the last questions, about the largest keys, may take; the report is made without them then."""
 
+MANY_HELD: Final = 50_000
+"""Keys that are added at once as soon as they are held."""
+
 ADD_EVERY_S: Final = 0.5
-"""How often it is looked at whether anything is held that is to be added."""
+"""How often what is held is added at least."""
+
+LOOK_EVERY_S: Final = 0.02
+"""How often it is looked at whether so much is held that it is to be added."""
 
 NOT_OF_A_PART: Final = SafeText(
     "The size of every node has to be known (DBSIZE), so that each gives its part of the keys."
@@ -90,7 +95,7 @@ class AnalysisPass:
         """The rows of all keys so far where they are kept; another object once the pass begins anew."""
         self.findings = self._new_findings()
         """What has been counted so far; another object once that begins anew."""
-        self.nodes = InspectedNodes(deployment, self.findings, options.separators, _pipelines())
+        self.nodes = InspectedNodes(deployment, self.findings, _pipelines())
         self.work: Work | None = None
         """What finds the keys; None before it is chosen."""
         self._most_bytes: int | None = None
@@ -193,25 +198,24 @@ class AnalysisPass:
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
         began_at_s, registry = time.time(), self._options.registry
-        if engine_name() == "table":
-            from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
-
-            self._keep_rows()
-            return TableAggregates(
+        if engine_name() == "pure":
+            return Aggregates(
                 separators,
                 scope=self.scope,
                 started_at_s=began_at_s,
                 registry=registry,
                 is_sample=self._is_sample,
-                rows=self.rows,
             )
-        return Aggregates(
+        from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
+
+        self._keep_rows()
+        return TableAggregates(
             separators,
             scope=self.scope,
             started_at_s=began_at_s,
-            new_counters=new_counters,
             registry=registry,
             is_sample=self._is_sample,
+            rows=self.rows,
         )
 
     def _keep_rows(self) -> None:
@@ -227,10 +231,13 @@ class AnalysisPass:
 
     async def add_held(self) -> None:
         """Add what the findings hold beside the pass, as long as it goes on."""
+        added_at_s = time.monotonic()
         while True:
-            await asyncio.sleep(ADD_EVERY_S)
-            if self.findings.is_due:
+            await asyncio.sleep(LOOK_EVERY_S)
+            least = 1 if time.monotonic() - added_at_s > ADD_EVERY_S else MANY_HELD
+            if self.findings.held >= least:
                 await in_slices(self.findings.add_held())
+                added_at_s = time.monotonic()
 
     def settle(self) -> None:
         """Have everything counted that is known."""
@@ -289,12 +296,16 @@ class AnalysisPass:
 
 
 def _pipelines() -> NewPipeline:
-    """Return what asks about keys, by the engine that was chosen."""
-    if engine_name() != "table":
+    """Return what asks about keys."""
+    if engine_name() == "pure":
         return InspectionPipeline
-    from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
+    if engine_name() == "python":
+        from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
 
-    return TableInspection
+        return TableInspection
+    from rtui.server.source.engine_inspection import CompiledInspection  # noqa: PLC0415
+
+    return CompiledInspection
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import warnings
 from contextlib import suppress
 from importlib import import_module
@@ -16,18 +17,24 @@ MOST_THREADS: Final = 2
 
 MODULES: Final = ("rtui.analysis.aggregate.table_aggregates", "rtui.server.source.inspection", "rtui.table.rows")
 
+SWITCH_S: Final = 0.0005
+"""So long a thread may hold the interpreter while another one waits for it, such as to have the engine go on."""
+
 NOT_THIS_PROCESSOR: Final = "This processor has no AVX2: to count keys here, install polars[rtcompat]."
 
 
 def import_counting() -> None:
     """Import it, if it is to count; raises RtuiError where it can't be imported, or would crash on this processor."""
-    if engine_name() != "table":
+    if engine_name() == "pure":
         return
+    sys.setswitchinterval(SWITCH_S)
     os.environ.setdefault("POLARS_MAX_THREADS", str(MOST_THREADS))
     warnings.filterwarnings("error", "Missing required CPU features", RuntimeWarning)
     try:
         for name in MODULES:
             import_module(name)
+        if engine_name() == "compiled":
+            import_module("rtui.server.source.engine_inspection")
     except RuntimeWarning:
         raise RtuiError("No analysis", NOT_THIS_PROCESSOR) from None
     except ImportError as error:

@@ -1,4 +1,4 @@
-"""The compiled scan, inspection and counters, optional, with the same results as the pure ones."""
+"""The compiled scan, optional, with the same results as that in Python."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from pathlib import Path
 from typing import Final
 
 ENVIRONMENT: Final = "RTUI_ENGINE"
-"""The variable of the environment that chooses the engine: `pure` or `table` in place of the compiled one."""
+"""The variable of the environment that has Python ask in place of the compiled engine, with the value `python`.
 
-EXTENSIONS: Final = ("_core", "_folded", "_name_table", "_ranges", "_registry", "_scan", "_slot_filter")
+With `pure`, keys are also counted one by one, not in a table, as in recordings.
+"""
+
+EXTENSIONS: Final = ("_name_table", "_ranges", "_scan", "_slot_filter")
 """The modules that are compiled."""
 
 
@@ -35,13 +38,11 @@ def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
 
 
 def engine_name() -> str:
-    """Return which engine counts keys: `compiled`, `pure` or, where Polars is installed, `table`."""
+    """Return what asks about keys: `compiled` or `python`, or `pure` where they are not counted in a table either."""
     chosen = os.environ.get(ENVIRONMENT)
-    if chosen == "table" and find_spec("polars") is not None:
-        return chosen
-    return "compiled" if chosen != "pure" and is_built() else "pure"
+    return "pure" if chosen == "pure" else "compiled" if chosen != "python" and is_built() else "python"
 
 
 def is_compiled(separators: Sequence[bytes]) -> bool:
-    """Tell whether the compiled engine handles names with these separators: those of one byte each."""
+    """Tell whether the compiled engine groups names with these separators: those of one byte each."""
     return engine_name() == "compiled" and all(len(one) == 1 for one in separators)

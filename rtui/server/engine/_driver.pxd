@@ -1,17 +1,15 @@
-"""Drives a pipeline over a socket, in a thread of its own and without Python: sends, waits, reads, counts.
+"""Drives a pipeline over a socket, in a thread of its own and without Python: sends, waits, reads.
 
-`drive` returns after a slice of time, or at an event that Python has to see to, with writes still under way. What a page
-adds up to is counted after the next write is out, while the server works on it. Times are microseconds of the monotonic
+`drive` returns after a slice of time, or at an event that Python has to see to, with writes still under way. Rows are
+made of a page after the next write is out, while the server works on it. Times are microseconds of the monotonic
 clock, so that a gentle pace can send a small write every 600 µs. The socket is a blocking one that waits for WAITS_AT_MOST_US
 to be read; where a write is due sooner, the thread waits for that.
 """
 
-from cpython.pythread cimport PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
 from libc.errno cimport EAGAIN, EINTR, errno
 from libc.stdint cimport int64_t, uint8_t
 
-from rtui.server.engine._counting cimport count_page
-from rtui.server.engine._inspection cimport Inspection
+from rtui.server.engine._inspection cimport Inspection, finish_page
 from rtui.server.engine._pages cimport Page, pop
 from rtui.server.engine._pipeline cimport (
     HAS_BROKEN,
@@ -87,36 +85,27 @@ cdef extern from *:
 cdef enum:
     READ_BYTES = 65536
     WAITS_AT_MOST_US = 20_000  # how long the socket waits for something to read
-    MOST_ROWS = 1000
-    MOST_TAGS = 4000
+    MOST_ROWS = 65536
+    MOST_LEFT = 1000  # rows that Python goes on with
     MOST_UNREAD_BYTES = 4 << 20
 
 cdef struct Driver:
     Pipeline* pipeline
-    PyThread_type_lock pattern_lock  # NULL where nothing is inspected
-    PyThread_type_lock slot_lock
     int64_t silence_us  # a server that owes replies for so long is given up
     int64_t last_data_us
     bint is_draining  # nothing more is sent
     int is_interrupted  # a flag that another thread sets: the slice ends
 
 
-cdef inline void count_done(Driver* driver) noexcept nogil:
-    """Count the pages about which all is known."""
+cdef inline void finish_done(Driver* driver) noexcept nogil:
+    """Make rows of the pages about which all is known."""
     cdef Inspection* one = driver.pipeline.inspection
-    cdef Page* page
-    if one == NULL or one.done.first == NULL:
-        return
-    PyThread_acquire_lock(driver.pattern_lock, 1)
-    PyThread_acquire_lock(driver.slot_lock, 1)
-    page = pop(&one.done)
+    cdef Page* page = NULL if one == NULL else pop(&one.done)
     while page != NULL:
-        if not count_page(one, page):
+        if not finish_page(one, page):
             driver.pipeline.event = NO_MEMORY
             break
         page = pop(&one.done)
-    PyThread_release_lock(driver.slot_lock)
-    PyThread_release_lock(driver.pattern_lock)
 
 
 cdef inline bint may_send(const Driver* driver, int64_t now) noexcept nogil:
@@ -174,10 +163,9 @@ cdef inline bint is_full(const Pipeline* pipeline) noexcept nogil:
     cdef const Inspection* one = pipeline.inspection
     return one != NULL and (
         one.wants_python
-        or one.top.count >= MOST_ROWS
-        or one.exported.count >= MOST_ROWS
-        or one.absent.count >= MOST_ROWS
-        or one.tags.count >= MOST_TAGS
+        or one.rows.count >= MOST_ROWS
+        or one.exported.count >= MOST_LEFT
+        or one.absent.count >= MOST_LEFT
         or one.unread.name_bytes >= MOST_UNREAD_BYTES
     )
 
@@ -216,7 +204,7 @@ cdef inline int drive(Driver* driver, int fd, int64_t slice_us) noexcept nogil:
                 break
         if pipeline.output.start < pipeline.output.end:
             write_out(driver, fd)
-        count_done(driver)
+        finish_done(driver)
         state = state_at(driver, now, end)
         if state != NONE:
             return state

@@ -7,18 +7,17 @@ A page of keys goes through it like this:
    `after_first` chooses what is asked next, by the type of each key; the page waits in `typed`.
 3. `write_second` writes MEMORY USAGE and the length, and the encoding of every 16th key of a type. `answer_second` reads
    the replies. Where a list of the longest keys might otherwise miss one, `after_second` lets the page wait once more.
-4. The page waits in `done` until the next write is out, and is counted then, see `_counting`.
+4. The page waits in `done` until the next write is out; then its keys become rows, which Python takes.
 
 What a reply means that is no plain answer is asked of Python, once for each text of an error (`decide`). Keys of a type
 that comes for the first time are left to Python until it has said what to ask about them.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcmp, memcpy, memset
 
 from rtui.server.engine._hashing cimport hash_bytes, python_hash
-from rtui.server.engine._nodes cimport Tree
 from rtui.server.engine._pages cimport (
     ALL_COLUMNS,
     ASKS_ENCODING,
@@ -38,6 +37,7 @@ from rtui.server.engine._pages cimport (
     Output,
     Page,
     Queue,
+    Row,
     Rows,
     add_row,
     new_page,
@@ -46,10 +46,8 @@ from rtui.server.engine._pages cimport (
     put_number,
     reserve,
 )
-from rtui.server.engine._registry_counts cimport Counts
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply
-from rtui.server.engine._slots cimport SlotCounts
-from rtui.server.engine._tallies cimport SketchData
+from rtui.server.engine._slots cimport slot_of
 
 cdef enum:
     MOST_NAME = 64  # bytes of the name of a type or an encoding
@@ -71,25 +69,15 @@ cdef struct Template:
     const uint8_t* before
     size_t length
 
-cdef struct Floor:  # what a key must reach to be a candidate for a list
-    bint is_closed  # nothing enters
-    bint is_set  # otherwise everything does
-    int64_t value
-    uint8_t* name  # with the same value, no later name enters
-    size_t length
-
 cdef struct Encoding:
     uint8_t name[MOST_NAME]
     size_t length
-    uint64_t keys
 
 cdef struct KeyType:
     uint8_t name[MOST_NAME]
     size_t length
-    int32_t number  # in the tree of patterns
     bint is_exported  # Python goes on with its keys after the first stage
     bint is_removed_when_empty
-    bint length_is_memory  # where it is not known, for the thresholds: this is the type of strings
     uint8_t asked[2]  # bits of columns in the second stage, sampled or not
     int64_t late_least  # with so much memory the length of a key that is not sampled is asked late; -1 for none
     uint64_t late_left  # so many may be asked until Python has looked again
@@ -103,36 +91,16 @@ cdef struct KeyType:
     uint32_t encoding_in  # so many keys are passed over before the next whose encoding is asked
     Encoding* encodings
     size_t encoding_count
-    SketchData lengths  # of keys that stand for others
-    SketchData late_lengths  # of others
-    Floor by_memory
-    Floor by_length
-    int64_t most_length  # thresholds, -1 for none
-    int64_t most_memory
-    uint64_t over  # keys beyond one of them
-    uint64_t over_sampled  # those that stand for others
-    bint is_judged
 
 cdef struct Decision:
     uint64_t hash
     int what
 
-cdef struct Scratch:  # the keys of one page that are counted together
-    size_t capacity
-    const uint8_t** names
-    size_t* lengths
-    const uint8_t** tags
-    size_t* tag_lengths
-    int64_t* ttl_ms
-    int64_t* memory_bytes
-    int64_t* recency
-    int64_t* sizes  # negative for keys that stand for no others
-
 cdef struct Inspection:
     void* owner
     Decide decide
-    Tree* tree
-    SlotCounts* slots
+    uint64_t seed  # of the hashes of errors
+    uint16_t crcs[2][256]  # see `_slots`
     FirstColumns first
     int64_t* own_reads  # hashes of keys that rtui has read, ascending; Python corrects their idle times
     size_t own_read_count
@@ -143,24 +111,17 @@ cdef struct Inspection:
     uint32_t sampled_in  # so many keys are passed over before the next that is sampled
     KeyType* types
     int32_t type_count
-    Floor by_recency
-    bint recency_is_frequency
     Decision decisions[MOST_DECISIONS]
     size_t decision_count
     Queue listed
     Queue typed
     Queue done
-    Rows top  # candidates for the lists of largest keys
-    Rows exported
+    Rows rows  # keys about which all is known
+    Rows exported  # keys that Python goes on with
     Rows unread  # names that are too long
     bint tells_absent  # whether keys that are gone, or that another node has, are left to Python
     Rows absent  # such keys
-    Rows tags
-    bint has_registry  # whether keys are counted by it
-    Counts* registry  # what counts them, NULL where Python counts them all
-    Rows by_registry  # keys that Python counts
-    Scratch scratch
-    uint64_t keys  # counted
+    uint64_t keys  # that have become rows
     uint64_t vanished
     bint wants_python  # the slice is to end, since it is not known how many lengths may still be asked late
 
@@ -179,8 +140,8 @@ cdef inline bint list_keys(
     while start < count:
         if lengths[start] > MOST_KEY_BYTES:
             memset(&unknown, 0, sizeof(Key))
-            unknown.type = -1
-            if not add_row(&one.unread, &unknown, names[start], lengths[start]):
+            unknown.type, unknown.name, unknown.length = -1, names[start], lengths[start]
+            if add_row(&one.unread, &unknown, 0) == NULL:
                 return False
             start += 1
             continue
@@ -258,9 +219,8 @@ cdef inline bint leave_watched(Inspection* one, Page* page) noexcept nogil:
             continue
         if one.types[key.type].is_exported and not key.known & KNOWS_MEMORY:
             key.known &= ~KNOWS_LENGTH  # asked again
-            if not add_row(&one.exported, key, key.name, key.length):
+            if add_row(&one.exported, key, page.asked_at_ms) == NULL:
                 return False
-            one.exported.items[one.exported.count - 1].asked_at_ms = page.asked_at_ms
             continue
         if index != kept:
             page.keys[kept] = key[0]
@@ -308,7 +268,7 @@ cdef inline bint means_elsewhere(const Reply* error) noexcept nogil:
 
 cdef inline int leave_to_python(Inspection* one, Key* key) noexcept nogil:
     """Leave a key to Python that is not there, once; return 0 or IS_FAILURE."""
-    if not key.is_absent and not add_row(&one.absent, key, key.name, key.length):
+    if not key.is_absent and add_row(&one.absent, key, 0) == NULL:
         return IS_FAILURE
     key.is_absent = True
     return 0
@@ -333,7 +293,7 @@ cdef inline int decided(Inspection* one, int column, Key* key, const Reply* repl
         return IS_GONE
     if one.tells_absent and means_elsewhere(reply):
         return IS_ELSEWHERE
-    hash = one.tree.seed + (<uint64_t>reply.length << 8) + column
+    hash = one.seed + (<uint64_t>reply.length << 8) + column
     if column == ASKS_LENGTH:  # a command of its own for each type
         hash += <uint64_t>key.type << 40
     hash = hash_bytes(hash, reply.text, reply.length)
@@ -410,13 +370,13 @@ cdef inline int answer_first(Inspection* one, Key* key, int column, const Reply*
     return 0 if what in (IS_GONE, IS_UNKNOWN) else what
 
 
-cdef inline bint count_encoding(KeyType* key_type, const uint8_t* name, size_t length) noexcept nogil:
-    """Count an encoding; one of too many is not counted. False where there is no memory."""
+cdef inline bint find_encoding(KeyType* key_type, Key* key, const uint8_t* name, size_t length) noexcept nogil:
+    """Note the encoding of a key, unless there are too many; False where there is no memory."""
     cdef size_t index
     cdef Encoding* grown
     for index in range(key_type.encoding_count):
         if key_type.encodings[index].length == length and memcmp(key_type.encodings[index].name, name, length) == 0:
-            key_type.encodings[index].keys += 1
+            key.encoding = <uint8_t>(index + 1)
             return True
     if key_type.encoding_count == MOST_ENCODINGS:
         return True
@@ -426,8 +386,9 @@ cdef inline bint count_encoding(KeyType* key_type, const uint8_t* name, size_t l
     key_type.encodings = grown
     grown = &grown[key_type.encoding_count]
     memcpy(grown.name, name, length)
-    grown.length, grown.keys = length, 1
+    grown.length = length
     key_type.encoding_count += 1
+    key.encoding = <uint8_t>key_type.encoding_count
     return True
 
 
@@ -446,8 +407,8 @@ cdef inline int answer_second(Inspection* one, Key* key, int column, const Reply
                 key.is_gone = True
             return 0
     elif reply.kind == TEXT and column == ASKS_ENCODING and 0 < reply.length <= MOST_NAME:
-        key.asked &= ~(1 << ASKS_ENCODING)  # it is counted, however often the rest is asked
-        return 0 if count_encoding(&one.types[key.type], reply.text, reply.length) else IS_FAILURE
+        key.asked &= ~(1 << ASKS_ENCODING)  # it is known, however often the rest is asked
+        return 0 if find_encoding(&one.types[key.type], key, reply.text, reply.length) else IS_FAILURE
     elif reply.kind == NIL and column != ASKS_LENGTH:
         what = IS_GONE
     if not what:
@@ -495,10 +456,9 @@ cdef inline bint after_first(Inspection* one, Page* page) noexcept nogil:
             key.type = 0
         key_type = &one.types[key.type]
         if key_type.is_exported or is_own_read(one, key):
-            if not add_row(&one.exported, key, key.name, key.length):
+            if add_row(&one.exported, key, page.asked_at_ms) == NULL:
                 free(page)
                 return False
-            one.exported.items[one.exported.count - 1].asked_at_ms = page.asked_at_ms
             continue
         key.asked = key_type.asked[key.is_sampled]
         if key.type and one.encoding_every:
@@ -546,7 +506,7 @@ cdef inline bint asks_late(Inspection* one, const Key* key) noexcept nogil:
 
 
 cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
-    """Let the page wait to be counted, unless lengths are to be asked late."""
+    """Let the page wait to become rows, unless lengths are to be asked late."""
     cdef size_t index
     cdef bint is_complete = True, was_asked
     cdef Key* key
@@ -563,3 +523,25 @@ cdef inline void after_second(Inspection* one, Page* page) noexcept nogil:
             is_complete = False
     page.is_late = True
     push(&one.done if is_complete else &one.typed, page)
+
+
+cdef inline bint finish_page(Inspection* one, Page* page) noexcept nogil:
+    """Make rows of all keys of a page and free it; False where there is no memory, once and for all."""
+    cdef size_t index
+    cdef bint is_whole = True
+    cdef Key* key
+    cdef Row* row
+    for index in range(page.count):
+        key = &page.keys[index]
+        if key.is_absent or not is_whole:
+            continue
+        if key.is_gone:
+            is_whole = add_gone(one, key) != IS_FAILURE
+            continue
+        row = add_row(&one.rows, key, page.asked_at_ms)
+        is_whole = row != NULL
+        if is_whole:
+            row.slot = <uint16_t>slot_of(one.crcs, key.name, key.length)
+            one.keys += 1
+    free(page)
+    return is_whole

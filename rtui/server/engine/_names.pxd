@@ -8,7 +8,7 @@ from libc.stdint cimport uint8_t, uint64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
-from rtui.server.engine._nodes cimport hash_of
+from rtui.server.engine._hashing cimport hash_bytes
 
 cdef enum:
     FEWEST_NAMES = 64
@@ -45,7 +45,7 @@ cdef inline size_t most_items() noexcept nogil:
 
 
 cdef inline uint64_t name_hash(uint64_t seed, const uint8_t* name, size_t length) noexcept nogil:
-    cdef uint64_t found = hash_of(seed, NULL, name, length, 0, 0)
+    cdef uint64_t found = hash_bytes(seed + (<uint64_t>length << 16), name, length)
     return found if found else 1
 
 

@@ -1,14 +1,14 @@
 """What the engine holds of keys between their SCAN and the counters: pages, queues of pages, requests, rows.
 
 A page is one piece of memory: the keys of a reply to SCAN, or a portion of them, with the names at the end. It is never
-copied: it waits in a queue, rides on a request, waits in the next queue, and is freed when its keys are counted. Rows
-are keys that leave the engine for Python: candidates for the lists of largest keys, keys that Python asks about itself,
-names that are too long, hash tags.
+copied: it waits in a queue, rides on a request, waits in the next queue, and is freed when its keys are rows. Rows
+are keys that leave the engine for Python: those about which all is known, those that Python asks about itself, names that
+are too long.
 
 Functions that need memory return False or NULL where there is none, and have changed nothing then.
 """
 
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc, realloc
 from libc.string cimport memcpy, memset
 
@@ -20,6 +20,7 @@ cdef enum:  # what is known of a key
     KNOWS_IDLE = 4
     KNOWS_FREQUENCY = 8
     KNOWS_LENGTH = 16
+    IS_SAMPLED = 32  # of a row
 
 cdef enum:  # what is asked of a key in the first stage, by column, and in the second
     ASKS_TYPE = 0
@@ -38,6 +39,7 @@ cdef struct Key:
     int32_t type  # its number in the engine, -1 while it is not known
     uint8_t known
     uint8_t asked  # bits of columns, from ASKS_MEMORY on
+    uint8_t encoding  # its number among those of the type, 0 while it is not known
     bint is_gone
     bint is_absent  # it is gone, or another node of the cluster has it: left to Python
     bint is_sampled
@@ -84,17 +86,18 @@ cdef struct Output:
     size_t end
     size_t capacity
 
-cdef struct Row:
+cdef struct Row:  # as `rtui.server.source.engine_rows` reads it
     size_t name_at
     size_t length
-    int32_t type
-    uint8_t known
-    bint is_sampled
     int64_t ttl_ms
     int64_t recency
     int64_t memory_bytes
     int64_t size
     int64_t asked_at_ms
+    int32_t type
+    uint16_t slot
+    uint8_t known
+    uint8_t encoding
 
 cdef struct Rows:
     Row* items
@@ -227,31 +230,31 @@ cdef inline uint8_t* put_number(uint8_t* at, uint64_t number) noexcept nogil:
     return at + 2
 
 
-cdef inline bint add_row(Rows* rows, const Key* key, const uint8_t* name, size_t length) noexcept nogil:
-    """Copy what is known of a key under this name."""
+cdef inline Row* add_row(Rows* rows, const Key* key, int64_t asked_at_ms) noexcept nogil:
+    """Copy what is known of a key; return the row, NULL where there is no memory."""
     cdef Row* grown
     cdef uint8_t* names
     cdef Row* row
     if rows.count == rows.capacity:
         grown = <Row*>realloc(rows.items, (2 * rows.capacity + 64) * sizeof(Row))
         if grown == NULL:
-            return False
+            return NULL
         rows.items, rows.capacity = grown, 2 * rows.capacity + 64
-    if length > rows.name_capacity - rows.name_bytes:
-        names = <uint8_t*>realloc(rows.names, 2 * (rows.name_bytes + length))
+    if key.length > rows.name_capacity - rows.name_bytes:
+        names = <uint8_t*>realloc(rows.names, 2 * (rows.name_bytes + key.length))
         if names == NULL:
-            return False
-        rows.names, rows.name_capacity = names, 2 * (rows.name_bytes + length)
+            return NULL
+        rows.names, rows.name_capacity = names, 2 * (rows.name_bytes + key.length)
     row = &rows.items[rows.count]
-    row.name_at, row.length = rows.name_bytes, length
-    if length:
-        memcpy(rows.names + rows.name_bytes, name, length)
-    rows.name_bytes += length
-    row.type, row.known, row.is_sampled = key.type, key.known, key.is_sampled
+    row.name_at, row.length = rows.name_bytes, key.length
+    if key.length:
+        memcpy(rows.names + rows.name_bytes, key.name, key.length)
+    rows.name_bytes += key.length
     row.ttl_ms, row.recency, row.memory_bytes, row.size = key.ttl_ms, key.recency, key.memory_bytes, key.size
-    row.asked_at_ms = 0
+    row.asked_at_ms, row.type, row.slot = asked_at_ms, key.type, 0
+    row.known, row.encoding = key.known | (IS_SAMPLED if key.is_sampled else 0), key.encoding
     rows.count += 1
-    return True
+    return row
 
 
 cdef inline void free_rows(Rows* rows) noexcept nogil:

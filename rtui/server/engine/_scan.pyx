@@ -11,14 +11,11 @@ from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from rtui.server.engine._core cimport PatternTable, SlotTable, sketch_object
-from rtui.server.engine._counting cimport free_scratch
-from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, count_done, drive, epoch_ms, now_us, set_flag
+from rtui.server.engine._driver cimport WAITS_AT_MOST_US, Driver, drive, epoch_ms, finish_done, now_us, set_flag
 from rtui.server.engine._inspection cimport (
     IS_FAILURE,
     MOST_KEY_BYTES,
     MOST_NAME,
-    Floor,
     Inspection,
     KeyType,
     Template,
@@ -31,6 +28,7 @@ from rtui.server.engine._pages cimport (
     ASKS_LENGTH,
     ASKS_MEMORY,
     FIRST_COLUMNS,
+    IS_SAMPLED,
     KNOWS_FREQUENCY,
     KNOWS_IDLE,
     KNOWS_LENGTH,
@@ -65,10 +63,11 @@ from rtui.server.engine._pipeline cimport (
     waiting_keys,
 )
 from rtui.server.engine._ranges cimport CompiledRanges
-from rtui.server.engine._registry cimport RegistryTable
 from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
 from rtui.server.engine._slot_filter cimport SlotFilter
-from rtui.server.engine._tallies cimport FEWEST_SLOTS, BucketCount, SketchData
+from rtui.server.engine._slots cimport fill_crcs
+
+from os import urandom
 
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyTemplate, ScanTemplate
 
@@ -101,24 +100,6 @@ cdef bint group_names(void* owner, size_t count, const uint8_t** names, const si
     return add_names(<NameGroups*>owner, count, names, lengths)
 
 
-cdef int set_floor(Floor* floor, found) except -1:
-    """Let a list take what is no worse than a value and a key; everything where it is None, nothing where it is False."""
-    free(floor.name)
-    memset(floor, 0, sizeof(Floor))
-    if found is False:
-        floor.is_closed = True
-    elif found is not None:
-        floor.value = found[0]
-        floor.length = len(found[1])
-        floor.name = <uint8_t*>malloc(floor.length + 1)
-        if floor.name == NULL:
-            floor.length = 0
-            raise MemoryError
-        memcpy(floor.name, PyBytes_AS_STRING(found[1]), floor.length)
-        floor.is_set = True
-    return 0
-
-
 cdef class ScanEngine:
     """What one connection is asked; see the module. Times are microseconds of the monotonic clock."""
 
@@ -126,10 +107,7 @@ cdef class ScanEngine:
     cdef Inspection inspection
     cdef Driver driver
     cdef CompiledRanges ranges
-    cdef PatternTable patterns
-    cdef SlotTable slots
     cdef NameTable names
-    cdef RegistryTable registry
     cdef SlotFilter filter
     cdef object answers
     cdef list kept
@@ -156,65 +134,41 @@ cdef class ScanEngine:
 
     def __dealloc__(self):
         cdef int32_t index
-        cdef KeyType* one
         free_pipeline(&self.pipeline)
         free_pages(&self.inspection.listed)
         free_pages(&self.inspection.typed)
         free_pages(&self.inspection.done)
-        free_scratch(&self.inspection.scratch)
-        free_rows(&self.inspection.top)
+        free_rows(&self.inspection.rows)
         free_rows(&self.inspection.exported)
         free_rows(&self.inspection.unread)
         free_rows(&self.inspection.absent)
-        free_rows(&self.inspection.tags)
-        free_rows(&self.inspection.by_registry)
         for index in range(self.inspection.type_count):
-            one = &self.inspection.types[index]
-            free(one.encodings)
-            free(one.by_memory.name)
-            free(one.by_length.name)
-            if one.lengths.capacity > FEWEST_SLOTS:  # smaller ones belong to the patterns
-                free(one.lengths.slots)
-            if one.late_lengths.capacity > FEWEST_SLOTS:
-                free(one.late_lengths.slots)
+            free(self.inspection.types[index].encodings)
         free(self.inspection.types)
         free(self.inspection.own_reads)
-        free(self.inspection.by_recency.name)
 
     cdef int check(self) except -1:
         if self.is_at_work:
             raise RuntimeError("the engine is at work")
         return 0
 
-    def inspect(
-        self, PatternTable patterns not None, SlotTable slots not None, answers, *, uint32_t sampled_every,
-        uint32_t sampled_in,
-    ):
-        """Ask about all keys that are listed, and count them there; `answers` says what odd replies mean.
+    def inspect(self, answers, *, uint32_t sampled_every, uint32_t sampled_in):
+        """Ask about all keys that are listed; `answers` says what odd replies mean.
 
         Keys are sampled as the first, second … after `sampled_in` others, one in `sampled_every`.
         """
         self.check()
         if self.pipeline.inspection != NULL or not sampled_every:
             raise ValueError("an inspection is set up once")
-        self.patterns, self.slots, self.answers = patterns, slots, answers
+        self.answers = answers
         self.inspection.owner = <void*>self
         self.inspection.decide = decide
-        self.inspection.tree = &patterns.tree
-        self.inspection.slots = &slots.state
+        self.inspection.seed = <uint64_t>int.from_bytes(urandom(8), "little")
+        fill_crcs(self.inspection.crcs)
         self.inspection.sampled_every, self.inspection.sampled_in = sampled_every, sampled_in
-        self.driver.pattern_lock, self.driver.slot_lock = patterns.mutex, slots.mutex
         if find_type(&self.inspection, NULL, 0) < 0:
             raise MemoryError
         self.pipeline.inspection = &self.inspection
-
-    def count_by_registry(self, RegistryTable table):
-        """Count all keys by a registry as well; Python does it where there is no table, see `take_by_registry`."""
-        self.check()
-        self.inspection.has_registry = True
-        if table is not None:
-            self.registry = table
-            self.inspection.registry = &table.counts
 
     def group_names(self, NameTable names not None):
         """Put the names of all keys that are listed into a table."""
@@ -313,8 +267,7 @@ cdef class ScanEngine:
         return [self.type_name(index) for index in range(self.inspection.type_count)]
 
     def define_type(
-        self, int32_t number, *, bint is_exported, bint is_removed_when_empty, bint length_is_memory, tuple asked,
-        length, most_length, most_memory
+        self, int32_t number, *, bint is_exported, bint is_removed_when_empty, tuple asked, length
     ):
         """Say what is asked of keys of a type in the second stage: columns as bits, not sampled and sampled.
 
@@ -340,12 +293,8 @@ cdef class ScanEngine:
             self.length_names[number] = length.name
             one.before_key = template_of(length.before)
         one.asked[0], one.asked[1] = asked
-        one.number = self.patterns.type_number(self.type_name(number))
         one.is_exported, one.is_removed_when_empty = is_exported, is_removed_when_empty
-        one.length_is_memory = length_is_memory
         one.late_least = -1
-        one.most_length = -1 if most_length is None else most_length
-        one.most_memory = -1 if most_memory is None else most_memory
 
     def set_own_reads(self, hashes):
         """Leave keys to Python after the first stage whose names have these hashes of Python, ascending."""
@@ -363,14 +312,6 @@ cdef class ScanEngine:
             raise
         free(self.inspection.own_reads)
         self.inspection.own_reads, self.inspection.own_read_count = made, count
-
-    def set_floors(self, int32_t number, by_memory, by_length):
-        """Say what a key of a type must reach to be a candidate for a list: value and key, None for any, False for none."""
-        self.check()
-        if not 0 <= number < self.inspection.type_count:
-            raise IndexError(number)
-        set_floor(&self.inspection.types[number].by_memory, by_memory)
-        set_floor(&self.inspection.types[number].by_length, by_length)
 
     def ask_late(self, int32_t number, least_memory, uint64_t most, *, bint is_open):
         """Ask the length of keys of a type late that are not sampled and have at least so much memory; None for none.
@@ -400,12 +341,6 @@ cdef class ScanEngine:
             one.late_seen = one.late_asked = 0
             one.left_out_memory, one.left_out_unknown = -1, False
         return found
-
-    def set_recency_floor(self, floor, *, bint is_frequency):
-        """The same for the list of the most recently, or most frequently, used keys."""
-        self.check()
-        set_floor(&self.inspection.by_recency, floor)
-        self.inspection.recency_is_frequency = is_frequency
 
     def set_pace(
         self, *, uint32_t count, uint32_t portion, uint32_t most_under_way, uint32_t width, double key_gap_us,
@@ -460,7 +395,7 @@ cdef class ScanEngine:
                 outcome = send_next(&self.pipeline, now, epoch_ms())
             if outcome < 0:
                 self.pipeline.event = NO_MEMORY
-            count_done(&self.driver)
+            finish_done(&self.driver)
         self.is_at_work = False
         if self.pipeline.event == NO_MEMORY:
             self.ended(NO_MEMORY)
@@ -488,14 +423,14 @@ cdef class ScanEngine:
                 self.pipeline.bytes_in += size
             if before == NONE:
                 feed(&self.pipeline, now_us(), moment_ms)
-            count_done(&self.driver)
+            finish_done(&self.driver)
         self.is_at_work = False
         return before if before != NONE and self.pipeline.event != NO_MEMORY else self.ended(self.pipeline.event)
 
     cdef int begin(self) except -1:
         """Begin to work, unless it is at work already, or memory was short once."""
         self.check()
-        if self.pipeline.event == NO_MEMORY or (self.patterns is not None and self.patterns.is_broken):
+        if self.pipeline.event == NO_MEMORY:
             raise MemoryError
         self.waiting_before = waiting_keys(&self.pipeline)
         self.is_at_work = True
@@ -507,8 +442,6 @@ cdef class ScanEngine:
             raise failure
         if event in (NO_MEMORY, HAS_FAILED):
             self.pipeline.event = NO_MEMORY
-            if self.patterns is not None:
-                self.patterns.is_broken = True
             raise MemoryError
         return event
 
@@ -626,9 +559,26 @@ cdef class ScanEngine:
         self.pipeline.sample_count = 0
         return found
 
-    def take_top(self):
-        """Return candidates for the lists of largest keys since the last call; see `rows_of`."""
-        return self.rows_of(&self.inspection.top)
+    def take_rows(self):
+        """Return since the last call the keys about which all is known: rows as `engine_rows` reads them, and the names
+        in them, one behind the other."""
+        cdef Rows* rows = &self.inspection.rows
+        self.check()
+        found = bytes_at(rows.items, rows.count * sizeof(Row)), bytes_at(rows.names, rows.name_bytes)
+        rows.count = rows.name_bytes = 0
+        return found
+
+    def encodings(self):
+        """Return by number of a type its encodings so far, in the order of their numbers, which begin with 1."""
+        cdef int32_t index
+        cdef size_t at
+        cdef KeyType* one
+        cdef list found = []
+        self.check()
+        for index in range(self.inspection.type_count):
+            one = &self.inspection.types[index]
+            found.append([bytes_at(one.encodings[at].name, one.encodings[at].length) for at in range(one.encoding_count)])
+        return found
 
     def take_exported(self):
         """Return keys that Python goes on with since the last call; see `rows_of`."""
@@ -643,7 +593,7 @@ cdef class ScanEngine:
         return [row[0] for row in self.rows_of(&self.inspection.absent)]
 
     def take_waiting(self):
-        """Count all keys about which all is known; forget the others, and return their names."""
+        """Make rows of all keys about which all is known; forget the others, and return their names."""
         cdef list found = []
         cdef Page* page
         cdef Queue* queue
@@ -653,7 +603,7 @@ cdef class ScanEngine:
             raise RuntimeError("something is under way")
         self.begin()
         with nogil:
-            count_done(&self.driver)
+            finish_done(&self.driver)
         self.is_at_work = False
         self.ended(self.pipeline.event if self.pipeline.event == NO_MEMORY else NONE)
         for at in range(2):
@@ -666,63 +616,6 @@ cdef class ScanEngine:
                 free(page)
                 page = pop(queue)
         return found
-
-    def take_by_registry(self):
-        """Return since the last call the keys that Python counts by the registry, those of which the same is known
-        together: their type, whether they stand for others, keys, the entry of each, -1 for none and -2 for one that
-        is not known, and TTL, memory and length, each None if not known."""
-        cdef dict alike = {}
-        cdef Rows* rows = &self.inspection.by_registry
-        cdef size_t index
-        cdef Row* row
-        cdef uint64_t layout, last = 0
-        cdef list keys = None, entries = None, ttls = None, sizes = None, lengths = None
-        self.check()
-        for index in range(rows.count):
-            row = &rows.items[index]
-            layout = (<uint64_t>(row.type + 1) << 8) + (bool(row.is_sampled) << 7)
-            layout += row.known & (KNOWS_TTL | KNOWS_MEMORY | KNOWS_LENGTH)
-            if layout != last:
-                last = layout
-                if layout not in alike:
-                    alike[layout] = (
-                        self.type_name(row.type),
-                        bool(row.is_sampled),
-                        [],
-                        [],
-                        [] if row.known & KNOWS_TTL else None,
-                        [] if row.known & KNOWS_MEMORY else None,
-                        [] if row.known & KNOWS_LENGTH else None,
-                    )
-                _, _, keys, entries, ttls, sizes, lengths = alike[layout]
-            keys.append(bytes_at(rows.names + row.name_at, row.length))
-            entries.append(row.recency)
-            if ttls is not None:
-                ttls.append(row.ttl_ms)
-            if sizes is not None:
-                sizes.append(row.memory_bytes)
-            if lengths is not None:
-                lengths.append(row.size)
-        rows.count = rows.name_bytes = 0
-        return list(alike.values())
-
-    def take_tags(self):
-        """Return hash tags of keys whose memory is known, those sizes, and the hash tags of other keys."""
-        cdef list tags = [], sizes = [], others = []
-        cdef Rows* rows = &self.inspection.tags
-        cdef size_t index
-        cdef Row* row
-        self.check()
-        for index in range(rows.count):
-            row = &rows.items[index]
-            tag = bytes_at(rows.names + row.name_at, row.length)
-            if row.known & KNOWS_MEMORY:
-                tags.append(tag)
-                sizes.append(row.memory_bytes)
-            else:
-                others.append(tag)
-        rows.count = rows.name_bytes = 0
-        return tags, sizes, others
 
     cdef list rows_of(self, Rows* rows):
         """Return key, type, TTL, memory, idle time, frequency, length, each None where it is not known, when the
@@ -742,39 +635,7 @@ cdef class ScanEngine:
                 row.recency if row.known & KNOWS_FREQUENCY else None,
                 row.size if row.known & KNOWS_LENGTH else None,
                 row.asked_at_ms,
-                bool(row.is_sampled),
+                bool(row.known & IS_SAMPLED),
             ))
         rows.count = rows.name_bytes = 0
         return found
-
-    def take_type_counts(self):
-        """Return by type since the last call: its name, keys beyond the thresholds or None, those of them that stand
-        for others, the lengths of those that do and of those that do not, and encodings."""
-        cdef list found = []
-        cdef int32_t index
-        cdef size_t at
-        cdef KeyType* one
-        self.check()
-        for index in range(1, self.inspection.type_count):
-            one = &self.inspection.types[index]
-            encodings = {}
-            for at in range(one.encoding_count):
-                if one.encodings[at].keys:
-                    encodings[bytes_at(one.encodings[at].name, one.encodings[at].length)] = one.encodings[at].keys
-                one.encodings[at].keys = 0
-            over = one.over if one.is_judged else None
-            lengths, late = taken_sketch(&one.lengths), taken_sketch(&one.late_lengths)
-            found.append((self.type_name(index), over, one.over_sampled, lengths, late, encodings))
-            one.over, one.over_sampled, one.is_judged = 0, 0, False
-        return found
-
-
-cdef object taken_sketch(SketchData* sketch):
-    """Return what a sketch holds, None where that is nothing, and empty it."""
-    taken = sketch_object(sketch) if sketch.count else None
-    if sketch.capacity:
-        memset(sketch.slots, 0, sketch.capacity * sizeof(BucketCount))
-    sketch.used = 0
-    sketch.count = sketch.smallest = sketch.largest = 0
-    memset(&sketch.sum, 0, sizeof(sketch.sum))
-    return taken

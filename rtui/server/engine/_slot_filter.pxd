@@ -8,10 +8,9 @@ filters a page under the lock, so that Python may change the slots while the eng
 from cpython.pythread cimport PyThread_acquire_lock, PyThread_release_lock, PyThread_type_lock
 from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
 from libc.stdlib cimport calloc, free, realloc
-from libc.string cimport memchr
 
 from rtui.server.engine._hashing cimport python_hash
-from rtui.server.engine._slots cimport SLOT_COUNT
+from rtui.server.engine._slots cimport SLOT_COUNT, slot_of
 
 cdef enum:  # what becomes of the keys of a slot
     DROP = 0
@@ -34,25 +33,6 @@ cdef struct SlotFilterState:
     uint64_t* known
     size_t known_slots
     size_t known_count
-
-
-cdef inline uint32_t slot_of(const SlotFilterState* state, const uint8_t* at, size_t length) noexcept nogil:
-    """Return the slot of a key."""
-    cdef const uint8_t* end = at + length
-    cdef const uint8_t* tag = <const uint8_t*>memchr(at, b'{', length)
-    cdef const uint8_t* tag_end
-    cdef uint16_t crc = 0
-    if tag != NULL:
-        tag += 1
-        tag_end = <const uint8_t*>memchr(tag, b'}', end - tag)
-        if tag_end != NULL and tag_end > tag:
-            at, end = tag, tag_end
-    while end - at >= 2:
-        crc = state.crcs[1][(crc >> 8) ^ at[0]] ^ state.crcs[0][(crc & 255) ^ at[1]]
-        at += 2
-    if at < end:
-        crc = <uint16_t>((crc << 8) ^ state.crcs[0][(crc >> 8) ^ at[0]])
-    return crc & (SLOT_COUNT - 1)
 
 
 cdef inline uint64_t fingerprint_of(uint32_t slot, const uint8_t* name, size_t length) noexcept nogil:
@@ -117,7 +97,7 @@ cdef inline bint filter_names(
     for index in range(count if is_done else 0):
         if not keep[index]:
             continue
-        slot = slot_of(state, names[index], lengths[index])
+        slot = slot_of(state.crcs, names[index], lengths[index])
         what = state.slots[slot]
         if what == DROP:
             keep[index] = False

@@ -14,7 +14,7 @@ from libc.string cimport memset
 
 import array as arrays
 
-from rtui.server.engine._slots cimport SLOT_COUNT
+from rtui.server.engine._slots cimport SLOT_COUNT, fill_crcs
 
 cdef array.array NO_FINGERPRINTS = arrays.array("Q")
 
@@ -96,14 +96,7 @@ cdef class SlotFilter:
         if self.state.mutex == NULL:
             raise MemoryError
         self.state.most = most
-        for byte in range(256):
-            crc = byte << 8
-            for bit in range(8):
-                crc = (crc << 1) ^ (0x1021 if crc & 0x8000 else 0)
-            self.state.crcs[0][byte] = <uint16_t>crc
-        for byte in range(256):
-            crc = self.state.crcs[0][byte]
-            self.state.crcs[1][byte] = <uint16_t>((crc << 8) ^ self.state.crcs[0][(crc >> 8) & 255])
+        fill_crcs(self.state.crcs)
 
     def __dealloc__(self):
         if self.state.mutex != NULL:

@@ -33,11 +33,10 @@ class InspectedNodes:
         self,
         deployment: Deployment,
         findings: Aggregates,
-        separators: Sequence[bytes],
         new_pipeline: NewPipeline = InspectionPipeline,
     ) -> None:
         """All nodes add their keys to `findings`; `new_pipeline` makes what asks about the keys of one."""
-        self._deployment, self._separators, self._new_pipeline = deployment, separators, new_pipeline
+        self._deployment, self._new_pipeline = deployment, new_pipeline
         self._cluster = ScannedCluster(deployment)
         self._findings = findings
         self._columns: Columns | None = None
@@ -47,7 +46,7 @@ class InspectedNodes:
         """What was asked over connections to some of these nodes that are not used any more."""
 
     def _new(self, node: ServerNode) -> NodeInspection:
-        found = NodeInspection(node, self._findings, self._separators, self._new_pipeline)
+        found = NodeInspection(node, self._findings, self._new_pipeline)
         if self._columns is not None:
             found.plan.columns = self._columns
         return found

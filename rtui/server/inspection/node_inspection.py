@@ -8,8 +8,6 @@ could not be joined to the tree of one server with all keys, since which names a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.top_keys import TopKeys
@@ -18,15 +16,14 @@ from rtui.analysis.report.document import BigReport, KeySizes
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.deployment.nodes import ServerNode
-from rtui.server.engine import is_compiled
 from rtui.server.facts.keys import lfu_settings
 from rtui.server.inspection.largest import complete_largest, largest_keys
-from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
+from rtui.server.inspection.pipeline import NewPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.inspection.report_head import key_sizes, memory_bound
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.cursor_proof import known_dialect
-from rtui.server.scan.node import EngineQueries, ScanNode, with_slots
+from rtui.server.scan.node import ScanNode, with_slots
 from rtui.server.scan.page import SizeSnapshot, take_snapshot
 from rtui.server.scan.turns import Turns
 from rtui.server.wire.capability import Capabilities, CommandRunner, Feature
@@ -35,25 +32,11 @@ from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.identity import ServerIdentity
 
-if TYPE_CHECKING:
-    from rtui.server.engine._scan import ScanEngine
-
-
-def _compiled(separators: Sequence[bytes]) -> Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None:
-    """Return what lets the compiled engine inspect; None where it was not built or turned off, or can't do it."""
-    if not is_compiled(separators):
-        return None
-    from rtui.server.inspection.compiled_inspection import CompiledInspection  # noqa: PLC0415 - there if it was built
-
-    return CompiledInspection
-
 
 class NodeInspection:
     """One node of one pass; `begin` it before the rest."""
 
-    def __init__(
-        self, node: ServerNode, findings: Aggregates, separators: Sequence[bytes], new_pipeline: NewPipeline
-    ) -> None:
+    def __init__(self, node: ServerNode, findings: Aggregates, new_pipeline: NewPipeline) -> None:
         connection = node.connection
         self.node = node
         self.connection = connection
@@ -64,7 +47,6 @@ class NodeInspection:
             findings,
             on_server=self._read_server,
             own_reads=connection.own_reads,
-            compile_to=_compiled(separators),
         )
         self.size: int | None = None
         """Keys that it counts, None where DBSIZE is denied."""

@@ -85,13 +85,11 @@ class InspectionPipeline:
         clock: Callable[[], float] = time.time,
         on_server: Callable[[Lane], Awaitable[None]] | None = None,
         own_reads: OwnReads | None = None,
-        compile_to: Callable[[InspectionPipeline, ScanEngine], EngineQueries] | None = None,
     ) -> None:
         """Sample the listed keys from this index on, a random one by default; `clock` returns seconds since the epoch.
 
         `on_server` is called when the rights on a server were found out anew, such as after a reconnect.
-        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on. `compile_to` makes the
-        compiled engine of a scan do the same.
+        `own_reads` are keys that rtui has read, which counts as a use where NO-TOUCH is not on.
         """
         self.plan = plan
         self.findings = findings
@@ -106,7 +104,6 @@ class InspectionPipeline:
         """See `ScanQueries`."""
         self._clock = clock
         self._on_server = on_server
-        self._compile = compile_to
         self._typed = WaitingKeys()
         """Keys that wait for the second stage."""
         self._answered = AnsweredQueries()
@@ -133,19 +130,13 @@ class InspectionPipeline:
         return 1.0
 
     @property
-    def engine(self) -> str:
-        """What does its work, as reports say it."""
-        return "pure" if self._compile is None else "compiled"
-
-    @property
     def is_compiled(self) -> bool:
         """Whether the compiled engine can do its work."""
-        return self._compile is not None
+        return False
 
     def compiled(self, engine: ScanEngine) -> EngineQueries:
-        """Let a new engine do its work, as far as it can."""
-        assert self._compile is not None  # noqa: S101 - `is_compiled`
-        return self._compile(self, engine)
+        """See `is_compiled`."""
+        raise NotImplementedError
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""

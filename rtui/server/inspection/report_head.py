@@ -172,7 +172,6 @@ def head(
         columns=columns,
         notes=tuple(texts),
         rtui_version=__version__,
-        engine=pipelines[0].engine,
     )
 
 

@@ -158,10 +158,10 @@ class TableInspection(InspectionPipeline):
 
         Other options are those of `InspectionPipeline`.
         """
-        self._late = LateRows(cast("TableFindings", findings))
-        super().__init__(plan, cast("Aggregates", self._late), **options)  # its parts only hand keys on
-        self._node, self._database = node, 0
-        self._maker = TableMaker()
+        self.late_rows = LateRows(cast("TableFindings", findings))
+        super().__init__(plan, cast("Aggregates", self.late_rows), **options)  # its parts only hand keys on
+        self.node, self.database = node, 0
+        self.maker = TableMaker()
         self._clocked: Lane | None = None
         """The lane whose server's clock was compared with that of rtui."""
         self._revision = (-1, -1)
@@ -190,12 +190,7 @@ class TableInspection(InspectionPipeline):
 
     def add_to(self, findings: Aggregates | TableFindings) -> None:
         """Hand the results to other findings from now on."""
-        self._late.use(cast("TableFindings", findings))
-
-    @property
-    def engine(self) -> str:
-        """What does its work, as reports say it."""
-        return "table"
+        self.late_rows.use(cast("TableFindings", findings))
 
     @property
     def key_share(self) -> float:
@@ -210,7 +205,7 @@ class TableInspection(InspectionPipeline):
     @property
     def waiting(self) -> int:
         """Keys about which something is still to be sent, or that are to go into a table."""
-        late = sum([len(rows.keys) for rows in self._late.rows])
+        late = sum([len(rows.keys) for rows in self.late_rows.rows])
         return self.unsent + self._answered.keys + self._done_keys + late
 
     async def use_lane(self, lane: Lane) -> None:
@@ -218,12 +213,12 @@ class TableInspection(InspectionPipeline):
         await super().use_lane(lane)
         if lane is self._clocked:
             return
-        self._node, self._database = self._node or lane.target.label, lane.target.db
+        self.node, self.database = self.node or lane.target.label, lane.target.db
         before_s = self._clock()
         (info,) = await lane.run(guard.info("server"))
         server_us = parse_number(parse_info(info), "server_time_usec")
         now_s = (before_s + self._clock()) / 2
-        self._maker.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
+        self.maker.ahead_ms = 0 if server_us is None else round(server_us / 1000 - now_s * 1000)
         self._clocked = lane
 
     def reset(self) -> None:
@@ -231,7 +226,7 @@ class TableInspection(InspectionPipeline):
         super().reset()
         self._second.clear()
         self._done.clear()
-        self._late.rows.clear()
+        self.late_rows.rows.clear()
         self._known_encodings.clear()
         self._late_encodings.clear()
         self._second_keys = self._done_keys = self._under_way = 0
@@ -564,18 +559,18 @@ class TableInspection(InspectionPipeline):
         super().settle()
         done, self._done, self._done_keys = [*self._done.values()], {}, 0
         parts = [self._judged(rows) for rows in done]
-        late, self._late.rows = self._late.rows, []
+        late, self.late_rows.rows = self.late_rows.rows, []
         for rows in late:
             for key in self._late_encodings.keys() & rows.keys:
                 self._known_encodings[key] = self._late_encodings.pop(key)
         parts += map(part_of, joined(late).values())
         if not parts:
             return
-        asked_at_s = (max([part.rows.asked_at_ms[-1] for part in parts]) + self._maker.ahead_ms) / 1000
+        asked_at_s = (max([part.rows.asked_at_ms[-1] for part in parts]) + self.maker.ahead_ms) / 1000
         encodings, self._known_encodings = self._known_encodings, {}
         if wanted := sum([part.wanted for part in parts]):
-            table = partial(self._maker.table, parts, encodings, self._node, self._database)
-            self._late.findings.add_rows(table, wanted, asked_at_s)
+            table = partial(self.maker.table, parts, encodings, self.node, self.database)
+            self.late_rows.findings.add_rows(table, wanted, asked_at_s)
 
     def _judged(self, rows: Rows) -> Part:
         """Return rows as a part of a table; of those that are no facts, or are to be asked for more, it has none."""
@@ -589,14 +584,14 @@ class TableInspection(InspectionPipeline):
             if column.min() < least or column.max() > wanted.high:
                 odd |= (column < least) | (column > wanted.high)
         kinds = [*set(types)]
-        codes = np.fromiter(map({one: code for code, one in enumerate(kinds)}.__getitem__, types), np.int8, size)
+        codes = np.fromiter(map({one: code for code, one in enumerate(kinds)}.__getitem__, types), np.int32, size)
         late: list[int] = []
         for code, one in enumerate(kinds):
             if "lengths" in columns:
-                self._late.big.add(one, columns["lengths"][codes == code])
+                self.late_rows.big.add(one, columns["lengths"][codes == code])
             cost = self.plan.memory(one)
             if cost.policy is MemoryUsagePolicy.NEVER and (note := memory_note(cost)):
-                self._late.add_note(one, note)
+                self.late_rows.add_note(one, note)
             if "memory_bytes" not in columns and cost.policy is MemoryUsagePolicy.WATCHED:
                 odd |= codes == code
             elif "lengths" not in columns and not rows.is_sampled and self.plan.samples_lengths(one):
@@ -624,7 +619,7 @@ class TableInspection(InspectionPipeline):
             return []
         sizes = None if memory is None else memory[indexes].tolist()
         batch = InspectedBatch(key_type, indexes, memory_bytes=sizes, is_sampled=False)
-        chosen = self.last_stages.late_lengths.choose(batch, self._late.big)
+        chosen = self.last_stages.late_lengths.choose(batch, self.late_rows.big)
         return indexes[[*chosen]].tolist() if chosen else []
 
 

@@ -58,17 +58,17 @@ class TableMaker:
         size = len(keys)
         name, raw = names_of(keys)
         types = [*chain.from_iterable([part.rows.types for part in parts])]
-        found = _named([*map(encodings.get, keys)]) if encodings else _all("encoding", None, size)
+        found = named([*map(encodings.get, keys)]) if encodings else constant("encoding", None, size)
         sampled = [pl.Series([part.rows.is_sampled]).new_from_index(0, len(part.rows.keys)) for part in parts]
         columns: dict[str, pl.Series] = {
             "name": name,
             "raw": raw,
-            "type": _named(types),
+            "type": named(types),
             "encoding": found,
-            "node": _all("node", node, size),
+            "node": constant("node", node, size),
             "expires_ms": _column([self._expiries(part) for part in parts], parts),
             **{column: _column([part.numbers.get(fact) for part in parts], parts) for fact, column in COLUMNS.items()},
-            "database": _all("database", database, size),
+            "database": constant("database", database, size),
             "slot": pl.Series(_slots(keys)),
             "sampled": pl.concat(sampled),
         }
@@ -97,7 +97,7 @@ def _column(found: Sequence[Numbers | None], parts: Sequence[Part]) -> pl.Series
     )
 
 
-def _named(names: Sequence[bytes | None]) -> pl.Series:
+def named(names: Sequence[bytes | None]) -> pl.Series:
     """Return names of types or encodings, whatever their bytes, as a column."""
     try:
         texts = pl.Series(names, dtype=pl.Binary).cast(pl.String)
@@ -106,7 +106,8 @@ def _named(names: Sequence[bytes | None]) -> pl.Series:
     return texts.cast(pl.Categorical())
 
 
-def _all(column: str, value: object, size: int) -> pl.Series:
+def constant(column: str, value: object, size: int) -> pl.Series:
+    """Return a column of the key table with one value."""
     return pl.Series([value], dtype=SCHEMA[column]).new_from_index(0, size)
 
 

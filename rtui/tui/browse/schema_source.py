@@ -24,7 +24,6 @@ from rtui.keyspace.slices import Steps
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.status import BrowsingStatus
-from rtui.server.engine.counters import new_counters
 from rtui.tui.browse.columns import ANALYSED_COLUMNS, RowLayout, TreeColumn, lay_out_row
 from rtui.tui.browse.schema import Level, Schema
 from rtui.tui.browse.tree_lines import (
@@ -168,7 +167,6 @@ class SchemaSource:
                 is_complete=is_complete,
                 match=status.match,
                 key_type=status.key_type,
-                new_counters=new_counters,
             )
             work = self._names
 

@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.pattern_counts import NewCounters, pure_counters
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.query.behind import keys_of
@@ -25,30 +24,18 @@ from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report, Scope, ServerReport
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import is_built
-from rtui.server.engine.counters import new_counters
 from tests.examples import examples
 from tests.grammar import WORDS, Grammar
-
-ENGINES = {"pure": pure_counters} | ({"compiled": new_counters} if is_built() else {})
 
 Weighed = tuple[bytes, int]
 """A key and its bytes."""
 
 
-@pytest.fixture(params=list(ENGINES))
-def engine(request: pytest.FixtureRequest) -> NewCounters:
-    """What counts keys."""
-    return ENGINES[request.param]
-
-
-def report_of(
-    keys: Iterable[Weighed], engine: NewCounters, *, separators: Sequence[bytes] = (b":",), batch: int = 500
-) -> Report:
+def report_of(keys: Iterable[Weighed], *, separators: Sequence[bytes] = (b":",), batch: int = 500) -> Report:
     """An exact report of these keys, seen in this order."""
     keys = list(keys)
     scope = Scope(separators=tuple(separators))
-    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0, new_counters=engine)
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
     for first in range(0, len(keys), batch):
         some = keys[first : first + batch]
         names = [key for key, _ in some]
@@ -88,7 +75,7 @@ ISSUE = [
 ]
 
 
-def test_a_flood_of_numbered_keys_takes_no_name_away(engine: NewCounters) -> None:
+def test_a_flood_of_numbered_keys_takes_no_name_away() -> None:
     expected = {
         b"rank_daily_{n}": 10_000,
         b"user:{id}:profile": 300,
@@ -97,12 +84,12 @@ def test_a_flood_of_numbered_keys_takes_no_name_away(engine: NewCounters) -> Non
         b"big:blob": 1,
     }
     for keys in (ISSUE, ISSUE[::-1], shuffled(ISSUE)):
-        assert counts(report_of(keys, engine)) == expected
+        assert counts(report_of(keys)) == expected
 
 
-def test_a_new_namespace_beside_a_flood_is_new(engine: NewCounters) -> None:
+def test_a_new_namespace_beside_a_flood_is_new() -> None:
     more = light(*(b"promo:%d" % number for number in range(20_000)))
-    change = compare(report_of(ISSUE, engine), report_of(shuffled(ISSUE + more), engine)).find("promo:")
+    change = compare(report_of(ISSUE), report_of(shuffled(ISSUE + more))).find("promo:")
     assert change is not None
     assert change.fate is Fate.CAME
 
@@ -121,25 +108,23 @@ def test_a_new_namespace_beside_a_flood_is_new(engine: NewCounters) -> None:
         (b"a:b%d", b"a:b{n}"),
     ],
 )
-def test_names_that_differ_in_a_number_fold_where_they_are_many(
-    form: bytes, pattern: bytes, engine: NewCounters
-) -> None:
+def test_names_that_differ_in_a_number_fold_where_they_are_many(form: bytes, pattern: bytes) -> None:
     """Few of them are names."""
     many = light(*(form % number for number in range(1, 2_000)), b"other", b"another:one")
-    found = patterns(report_of(shuffled(many), engine))
+    found = patterns(report_of(shuffled(many)))
     assert found.keys() == {pattern, b"other", b"another:one"}
     assert 1_999 in as_estimate(found[pattern].distinct or 0)
     few = light(*(form % number for number in range(1, 9)))
-    assert patterns(report_of(few, engine)).keys() == {name for name, _ in few}
+    assert patterns(report_of(few)).keys() == {name for name, _ in few}
 
 
-def test_namespaces_that_differ_in_a_number_fold_later_than_keys_and_heavy_ones_never(engine: NewCounters) -> None:
+def test_namespaces_that_differ_in_a_number_fold_later_than_keys_and_heavy_ones_never() -> None:
     hundred = light(*(b"shard_%d:%s" % (number, part) for number in range(100) for part in (b"a", b"b")))
-    assert len(report_of(hundred, engine).summary.root.children) == 100
+    assert len(report_of(hundred).summary.root.children) == 100
     many = light(*(b"shard_%d:%s" % (number, part) for number in range(500) for part in (b"a", b"b")))
     many += light(*(b"shard_7:%d" % number for number in range(100)))
     for keys in (many, many[::-1], shuffled(many)):
-        assert counts(report_of(keys, engine)) == {
+        assert counts(report_of(keys)) == {
             b"shard_{n}:a": 499,
             b"shard_{n}:b": 499,
             b"shard_7:a": 1,
@@ -166,9 +151,9 @@ FORMED: dict[bytes, Callable[[int], bytes]] = {
 
 @pytest.mark.parametrize("pattern", list(FORMED))
 @pytest.mark.parametrize("number", [1, 700])
-def test_identifiers_fold_by_their_form_however_few(pattern: bytes, number: int, engine: NewCounters) -> None:
+def test_identifiers_fold_by_their_form_however_few(pattern: bytes, number: int) -> None:
     keys = light(*(b"app:%s:x" % FORMED[pattern](one) for one in range(1, number + 1)))
-    assert counts(report_of(keys, engine)) == {b"app:%s:x" % pattern: number}
+    assert counts(report_of(keys)) == {b"app:%s:x" % pattern: number}
 
 
 def ip6(number: int) -> bytes:
@@ -187,39 +172,37 @@ def ip6(number: int) -> bytes:
 
 
 @pytest.mark.parametrize("separators", [(b":",), (b":", b"/"), (b"/",), (b"::", b":")])
-def test_ip6_addresses_are_one_segment(separators: tuple[bytes, ...], engine: NewCounters) -> None:
+def test_ip6_addresses_are_one_segment(separators: tuple[bytes, ...]) -> None:
     separator = separators[-1]
     numbers = [number for number in range(400) if any(letter in b"abcdef" for letter in ip6(number))]
     keys = light(*(separator.join((b"rate", ip6(number), b"login")) for number in numbers))
-    found = counts(report_of(keys, engine, separators=separators))
+    found = counts(report_of(keys, separators=separators))
     assert found == {separator.join((b"rate", b"{ip}", b"login")): len(numbers)}
     names = light(b"a:b:c:d:1", b"feed::42", b"cafe:babe:face", b"rate:2001:db8:x")
-    assert b"{ip}" not in b" ".join(patterns(report_of(names, engine)))
+    assert b"{ip}" not in b" ".join(patterns(report_of(names)))
 
 
 @pytest.mark.parametrize("separators", [(b"-",), (b".", b"-")])
-def test_uuids_and_ip4_addresses_are_one_segment_whatever_separates(
-    separators: tuple[bytes, ...], engine: NewCounters
-) -> None:
+def test_uuids_and_ip4_addresses_are_one_segment_whatever_separates(separators: tuple[bytes, ...]) -> None:
     joined = separators[0].join
     keys = light(*(joined((b"job", FORMED[b"{uuid}"](number), b"log")) for number in range(1, 200)))
     keys += light(*(joined((b"{%s}" % FORMED[b"{uuid}"](number), b"x")) for number in range(1, 30)))
     keys += light(*(joined((b"rate", FORMED[b"{ip}"](number))) for number in range(70)))
     names = light(joined((b"job", b"550e8400-e29b-41d4-a716-44665544000", b"log")))
-    found = counts(report_of(keys + names, engine, separators=separators))
+    found = counts(report_of(keys + names, separators=separators))
     assert [found[joined((b"job", b"{uuid}", b"log"))], found[joined((b"{{uuid}}", b"x"))]] == [199, 29]
     assert found[joined((b"rate", b"{ip}"))] == 70
     assert len(found) == 4
 
 
-def test_tags_that_differ_in_a_number_fold_where_they_are_many(engine: NewCounters) -> None:
+def test_tags_that_differ_in_a_number_fold_where_they_are_many() -> None:
     keys = light(*(b"{user%d}:cart" % number for number in range(300)), b"{shop}:cart")
-    assert counts(report_of(keys, engine)) == {b"{user{n}}:cart": 300, b"{shop}:cart": 1}
+    assert counts(report_of(keys)) == {b"{user{n}}:cart": 300, b"{shop}:cart": 1}
 
 
-def test_the_version_that_all_keys_begin_with_is_shown_as_it_is(engine: NewCounters) -> None:
+def test_the_version_that_all_keys_begin_with_is_shown_as_it_is() -> None:
     names = [b":1:product:%d" % number for number in range(200)]
-    found = Aggregates(Separators(), scope=Scope(), started_at_s=0.0, new_counters=engine)
+    found = Aggregates(Separators(), scope=Scope(), started_at_s=0.0)
     found.add(InspectedBatch(b"string", names, [3_600_000] * 200, [60] * 200), 1.0)
     found.add(
         InspectedBatch(b"string", [b":1:cart:%d" % number for number in range(50)], [60_000] * 50, [60] * 50), 1.0
@@ -231,7 +214,7 @@ def test_the_version_that_all_keys_begin_with_is_shown_as_it_is(engine: NewCount
     ]
     told = {(one.path, one.label) for one in summary.expiry.timelines}
     assert told >= {((b"", b"1", b"product"), ":1:product:"), ((b"", b"1", b"cart"), ":1:cart:")}
-    assert counts(report_of(light(*names, b":2:product:1"), engine)) == {b":{id}:product:{id}": 201}
+    assert counts(report_of(light(*names, b":2:product:1"))) == {b":{id}:product:{id}": 201}
 
 
 @pytest.mark.slow
@@ -245,15 +228,13 @@ def test_the_version_that_all_keys_begin_with_is_shown_as_it_is(engine: NewCount
     ],
 )
 @pytest.mark.parametrize("below", [b"", b":cart"])
-def test_names_whose_number_grows_with_the_keys_are_identifiers(
-    name: Callable[[Random], bytes], below: bytes, engine: NewCounters
-) -> None:
+def test_names_whose_number_grows_with_the_keys_are_identifiers(name: Callable[[Random], bytes], below: bytes) -> None:
     rng = Random(3)
     names = sorted({name(rng) for _ in range(4_000)})
     keys = light(*(b"shop:%s%s" % (one, below) for one in names), b"shop:index:all", b"shop:index:new")
     keys += light(*(b"shop:index:%d" % number for number in range(200)))
     for order in (keys, keys[::-1], shuffled(keys)):
-        report = report_of(order, engine)
+        report = report_of(order)
         found = {path: node for path, node in patterns(report).items() if not path.startswith(b"shop:index:")}
         assert sum(as_estimate(node.stats.keys).value for node in found.values()) == len(names)
         largest = max(found.values(), key=lambda node: as_estimate(node.stats.keys).value)
@@ -264,30 +245,30 @@ def test_names_whose_number_grows_with_the_keys_are_identifiers(
         assert patterns(report)[b"shop:index:{id}"].stats.keys == 200
 
 
-def test_words_stay_and_light_ones_are_no_identifiers(engine: NewCounters) -> None:
+def test_words_stay_and_light_ones_are_no_identifiers() -> None:
     words = [first + second for first in (b"", b"old", b"new") for second in (one.encode() for one in WORDS[:100])]
     some = light(*(b"cache:%s:%d" % (word, number) for word in words[:120] for number in range(9)))
-    assert len(report_of(some, engine).summary.root.children[0].children) == 120
+    assert len(report_of(some).summary.root.children[0].children) == 120
     many = light(*(b"cache:%s:%d" % (word, number) for word in words for number in range(100)))
-    assert counts(report_of(shuffled(many), engine)) == {b"cache:{*}:{id}": 30_000}
+    assert counts(report_of(shuffled(many))) == {b"cache:{*}:{id}": 30_000}
     flat = light(*(b"config:%s" % word for word in words))
-    assert counts(report_of(shuffled(flat), engine)) == {b"config:{*}": 300}
+    assert counts(report_of(shuffled(flat))) == {b"config:{*}": 300}
 
 
-def test_a_flood_of_keys_leaves_the_namespaces_beside_it(engine: NewCounters) -> None:
+def test_a_flood_of_keys_leaves_the_namespaces_beside_it() -> None:
     rng = Random(4)
     flood = light(*{"".join(rng.choices("abcdefghijklmnop", k=8)).encode() for _ in range(6_000)})
     spaces = light(*(b"%s:a" % word.encode() for word in WORDS[:100]))
     heavy = [(b"giant", 10**6)]
     expected = {**{b"%s:a" % word.encode(): 1 for word in WORDS[:100]}, b"giant": 1, b"{id}": len(flood)}
     for keys in (flood + spaces + heavy, heavy + spaces + flood, shuffled(flood + spaces + heavy)):
-        assert counts(report_of(keys, engine)) == expected
+        assert counts(report_of(keys)) == expected
 
 
-def test_how_many_names_a_pattern_stands_for(engine: NewCounters) -> None:
+def test_how_many_names_a_pattern_stands_for() -> None:
     for many in (5, 255, 3_000):
         keys = light(*(b"user:%d:%s" % (number, part) for number in range(many) for part in (b"a", b"b", b"c")))
-        ((_, user, identifier), *_) = (path for path in report_of(keys, engine).summary.root.walk() if len(path) == 3)
+        ((_, user, identifier), *_) = (path for path in report_of(keys).summary.root.walk() if len(path) == 3)
         assert (user.distinct, identifier.name) == (None, b"{id}")
         if many < 256:
             assert identifier.distinct == many
@@ -295,21 +276,21 @@ def test_how_many_names_a_pattern_stands_for(engine: NewCounters) -> None:
             assert isinstance(identifier.distinct, Estimate)
             assert many in identifier.distinct
     keys = light(*(b"session:%s" % str(uuid.UUID(int=number << 40)).encode() for number in range(1, 3_000)))
-    assert [node.distinct for node in patterns(report_of(keys, engine)).values()] == [2_999]
+    assert [node.distinct for node in patterns(report_of(keys)).values()] == [2_999]
 
 
 @settings(deadline=None, max_examples=examples(30))
 @given(st.integers(0, 2**32), st.integers(1, 20_000))
 def test_the_number_of_names_is_within_its_interval_nearly_always(first: int, many: int) -> None:
     keys = light(*(b"u:%d:%s" % (first + 7 * number, part) for number in range(many) for part in (b"a", b"b")))
-    ((*_, node), *_) = (path for path in report_of(keys, pure_counters).summary.root.walk() if len(path) == 3)
+    ((*_, node), *_) = (path for path in report_of(keys).summary.root.walk() if len(path) == 3)
     found = as_estimate(node.distinct or 0)
     assert found.low * 0.85 <= many <= found.high * 1.15
 
 
-def test_examples_are_keys_of_the_pattern_and_the_same_in_any_order(engine: NewCounters) -> None:
+def test_examples_are_keys_of_the_pattern_and_the_same_in_any_order() -> None:
     keys = light(*(b"user:%d:orders" % number for number in range(1_000)), b"user:list")
-    first, second = (patterns(report_of(order, engine)) for order in (keys, shuffled(keys)))
+    first, second = (patterns(report_of(order)) for order in (keys, shuffled(keys)))
     node = first[b"user:{id}:orders"]
     assert len(set(node.examples)) == 3
     assert set(node.examples) <= {key for key, _ in keys}
@@ -327,12 +308,11 @@ def names_of(seed: int, count: int, some: int | None) -> Iterator[Weighed]:
 @pytest.mark.slow
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(5))
-def test_the_order_of_real_names_has_no_say(seed: int, engine: NewCounters) -> None:
+def test_the_order_of_real_names_has_no_say(seed: int) -> None:
     keys = list(names_of(seed, 5_000, 60))
     separators = ((b":",), (b":", b"/"))[seed % 2]
     one, other = (
-        report_of(order, engine, separators=separators, batch=batch)
-        for order, batch in ((keys, 500), (shuffled(keys), 77))
+        report_of(order, separators=separators, batch=batch) for order, batch in ((keys, 500), (shuffled(keys), 77))
     )
     assert one.summary.root == other.summary.root
 
@@ -340,12 +320,12 @@ def test_the_order_of_real_names_has_no_say(seed: int, engine: NewCounters) -> N
 @pytest.mark.slow
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
-def test_each_pattern_as_a_query_finds_its_keys(seed: int, engine: NewCounters) -> None:
+def test_each_pattern_as_a_query_finds_its_keys(seed: int) -> None:
     keys = list(names_of(seed + 20, 1_500, 40)) + ISSUE[:500]
     for number in range(100):
         keys.append((b"rate:" + ip6(number), 50))
     splits = Separators((b":",))
-    report = report_of(shuffled(keys), engine)
+    report = report_of(shuffled(keys))
     exact = 0
     for path in report.summary.root.walk():
         of = keys_of(path)

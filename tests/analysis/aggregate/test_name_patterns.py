@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.name_patterns import NamePatterns
-from rtui.analysis.aggregate.pattern_counts import pure_counters
 from rtui.analysis.report.document import CoverageKind, Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine.counters import new_counters
 
 SEGMENTS = st.one_of(
     st.sampled_from([b"user", b"shop", b"", b"orders", b"{user:7}"]),
@@ -30,8 +28,8 @@ def store_of(names: list[bytes], budget_bytes: int | None = None) -> NamespaceSt
 
 
 @settings(max_examples=30, deadline=None)
-@given(NAMES, st.booleans(), st.booleans())
-def test_they_are_those_of_an_analysis(names: list[bytes], is_opened: bool, is_compiled: bool) -> None:
+@given(NAMES, st.booleans())
+def test_they_are_those_of_an_analysis(names: list[bytes], is_opened: bool) -> None:
     store = store_of(names)
     if is_opened:
         for label in list(store.root.labels):
@@ -39,7 +37,7 @@ def test_they_are_those_of_an_analysis(names: list[bytes], is_opened: bool, is_c
     counted = Aggregates(Separators(), scope=Scope(), started_at_s=0.0)
     if names:
         counted.add_unread(names)
-    patterns = NamePatterns(store, is_complete=True, new_counters=new_counters if is_compiled else pure_counters)
+    patterns = NamePatterns(store, is_complete=True)
     report = finish(patterns.work())
     assert report.summary.root == finish(counted.summary()).root
     assert patterns.read == report.head.coverage.unread == len(names)

@@ -98,9 +98,7 @@ def slots(draw: st.DrawFn) -> SlotsReport:
 
 
 st.register_type_strategy(BigReport, big)
-heads = st.builds(
-    Head, columns=columns, notes=st.lists(texts, max_size=2).map(tuple), cost=..., rtui_version=texts, engine=texts
-)
+heads = st.builds(Head, columns=columns, notes=st.lists(texts, max_size=2).map(tuple), cost=..., rtui_version=texts)
 st.register_type_strategy(Head, heads)
 st.register_type_strategy(KeyRecord, records)
 st.register_type_strategy(Stats, stats)

@@ -134,8 +134,9 @@ def test_a_report_without_columns_has_asked_everything_of_every_key() -> None:
     assert read_json(json.dumps(file)).head.scope.columns == ALL_COLUMNS
 
 
-def test_what_a_later_version_adds_is_passed_over() -> None:
+def test_what_a_later_version_adds_and_an_earlier_one_had_is_passed_over() -> None:
     file = json.loads(write_json(MADE["exact"]))
+    file["head"]["engine"] = "compiled"
     file["head"]["mood"] = file["weather"] = {"sunny": True}
     assert read_json(json.dumps(file)) == MADE["exact"]
 

@@ -62,9 +62,3 @@ def test_every_line_of_any_report_is_safe(report: Report, width: int | None, asc
     text = write_text(report, width=width, ascii_only=ascii_only)
     assert text.isascii() or not ascii_only
     assert not any(HOSTILE.search(line) for line in text.split("\n"))
-
-
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
-def test_the_head_says_which_engine_counted(engine: str) -> None:
-    exact = MADE["exact"]
-    assert f"by rtui 0.3.0 ({engine} engine)" in write_text(replace(exact, head=replace(exact.head, engine=engine)))

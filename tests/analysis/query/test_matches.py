@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.analysis.query.matches import FIELD_OF, Matches, Order
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
+from rtui.keyspace.text.natural import natural
 
 RECORD = st.builds(
     KeyRecord,
@@ -19,6 +20,7 @@ RECORD = st.builds(
 
 
 @given(st.lists(st.lists(RECORD, max_size=9), max_size=6), st.integers(1, 9), st.sampled_from(Fact), st.booleans())
+@example([[KeyRecord(key=b"2"), KeyRecord(key=b"10")]], 1, Fact.NAME, False)
 def test_the_top_ones_are_kept(pages: list[list[KeyRecord]], limit: int, fact: Fact, is_descending: bool) -> None:
     matches = Matches(limit, Order(fact, is_descending))
     for page in pages:
@@ -29,7 +31,9 @@ def test_the_top_ones_are_kept(pages: list[list[KeyRecord]], limit: int, fact: F
 
     def value(record: KeyRecord) -> tuple[bool, bytes | int]:
         found: bytes | int = getattr(record, FIELD_OF[fact])
-        return fact is Fact.TTL and found == -1, found
+        return fact is Fact.TTL and found == -1, natural(found) if isinstance(
+            found, bytes
+        ) and fact is Fact.NAME else found
 
     known.sort(key=value, reverse=is_descending)
     wanted = [*known, *(one for one in every if one not in known)][:limit]

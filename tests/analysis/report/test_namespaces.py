@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.pattern_counts import Counters, PatternCounts
+from rtui.analysis.aggregate.expiry_bins import ExpiryScale
+from rtui.analysis.aggregate.pattern_counts import PatternCounts
 from rtui.analysis.aggregate.pattern_tree import Limits
-from rtui.analysis.aggregate.slot_counts import SlotCounts
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
@@ -40,12 +40,8 @@ def reported(
 ) -> ReportedNamespaces:
     """The report of these keys, of which those with an even size expire."""
     scope = Scope(separators)
-    found = Aggregates(
-        Separators(separators),
-        scope=scope,
-        started_at_s=0.0,
-        new_counters=lambda split, scale, depth: Counters(PatternCounts(split, scale, depth, limits), SlotCounts()),
-    )
+    found = Aggregates(Separators(separators), scope=scope, started_at_s=0.0)
+    found.patterns = PatternCounts(Separators(separators), ExpiryScale(0), limits=limits)
     sizes = [size_of(key) for key in keys]
     found.add(InspectedBatch(b"string", keys, [90_000 if size % 2 else -1 for size in sizes], sizes), 1.0)
     coverage = Coverage(kind, len(keys), 1.0, len(keys))

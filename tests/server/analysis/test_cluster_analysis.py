@@ -73,12 +73,8 @@ def outline(report: Report) -> dict[Any, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "redis-8.10", "valkey-9.1"], indirect=True)
-async def test_it_is_the_report_of_one_server_with_all_keys(
-    cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+async def test_it_is_the_report_of_one_server_with_all_keys(cluster: TestCluster) -> None:
     version = cluster.members[0].server.binary.name
     with running(binaries()[version], cluster=True) as server, cluster.client() as client:
         for one in (server.client(), client):
@@ -86,7 +82,6 @@ async def test_it_is_the_report_of_one_server_with_all_keys(
         known = {key: fact for primary in cluster.primaries for key, fact in facts(primary.admin).items()}
         alone = await report_of(target_of(server))
         report = await report_of(target_of(cluster.members[-1].server))
-    assert report.head.engine == alone.head.engine == engine
     assert report.head.coverage == alone.head.coverage
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.head.columns == alone.head.columns
@@ -133,12 +128,8 @@ async def test_a_numbered_database_of_a_cluster_is_a_keyspace_of_its_own() -> No
     assert sum(node.keys for node in report.cluster.nodes if isinstance(node.keys, int)) == 200
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
-async def test_each_node_has_what_its_slots_hold(
-    cluster: TestCluster, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+async def test_each_node_has_what_its_slots_hold(cluster: TestCluster) -> None:
     with cluster.client() as client:
         grown(client, keys=KEYS, seed=3)
     report = await report_of(target_of(cluster.members[0].server))

@@ -28,8 +28,7 @@ KEYS = 3_000
 
 
 @pytest.fixture(autouse=True)
-def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
+def refreshed_often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
 
 

@@ -104,12 +104,8 @@ async def test_a_server_that_wants_the_password_once_more_gets_another_one(
         await connection.close()
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
 @pytest.mark.parametrize("words", [(b"SCAN",), (b"TYPE",)], ids=lambda words: words[0].decode())
-async def test_an_analysis_goes_on_after_the_server_wanted_the_password_once_more(
-    valkey: Server, words: Words, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+async def test_an_analysis_goes_on_after_the_server_wanted_the_password_once_more(valkey: Server, words: Words) -> None:
     valkey.admin.mset({f"key:{number}": number for number in range(3_000)})
     async with FaultProxy(valkey.port) as proxy, connected(Target(port=proxy.port)) as connection:
         run = AnalysisRun(connection, AnalysisOptions())

@@ -14,6 +14,7 @@ from random import Random, SystemRandom
 from typing import Final
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
+from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._slot_filter import SlotFilter
@@ -23,8 +24,17 @@ from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import RtuiError
-from tests.server.engine.comparing import STARTED_S, summary_of
-from tests.server.engine.model_server import REGISTRY, Answers, CompiledRun, ModelServer, Setting, ask, page
+from tests.server.engine.model_server import (
+    REGISTRY,
+    STARTED_S,
+    Answers,
+    CompiledRun,
+    ModelServer,
+    Setting,
+    ask,
+    findings_of,
+    page,
+)
 
 TOKENS: Final = (
     *(b"\r\n", b"\n", b"\r", b"$", b"*", b":", b"+", b"-", b"_", b"%", b"~", b">", b"!", b"=", b"(", b",", b"#", b"|"),
@@ -147,10 +157,10 @@ def fuzz(seed: int) -> None:
 
 def _check(run: CompiledRun) -> None:
     """Fail unless what the engine says holds together."""
-    findings, (commands, answered, _, listed, delivered, keys, *_) = run.pipeline.findings, run.engine.progress()
+    findings, (commands, answered, _, listed, delivered, keys, *_) = findings_of(run.pipeline), run.engine.progress()
     assert answered <= commands
     assert keys <= delivered <= listed
-    summary = summary_of(findings, None)
+    summary = finish(findings.summary())
     assert sum(summary.slots.keys) == summary.root.stats.keys
 
 

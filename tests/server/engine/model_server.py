@@ -1,4 +1,4 @@
-"""A server in Python that answers as a test says, and one inspection of it by the engine and by the pure pipeline.
+"""A server in Python that answers as a test says, and one inspection of it by the engine and by Python.
 
 No socket is needed: what the engine writes is parsed, each request is checked against the closed list, and the replies
 go back to it in pieces of any length. An answer depends on the key, the command and a seed alone, so that both are told
@@ -12,13 +12,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import Final, cast
 
 import hiredis
 import pytest
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.pattern_counts import pure_counters
+from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.display import display_text
@@ -29,23 +28,23 @@ from rtui.server import guard
 from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.engine._slot_filter import SlotFilter
-from rtui.server.engine.counters import new_counters
 from rtui.server.guard.command import find_spec, scan_template
-from rtui.server.inspection.compiled_inspection import CompiledInspection
-from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
 from rtui.server.scan.slot_filter import KeyFilter
+from rtui.server.source.engine_inspection import InspectingEngine
+from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError, as_resp2
-from tests.server.engine.comparing import STARTED_S
 from tests.wire import Requests
+
+STARTED_S: Final = 1_790_000_000.0
 
 BUSY: Final = (
     b"-LOADING Redis is loading the dataset in memory\r\n",
@@ -226,14 +225,10 @@ def identity(product: str, version: tuple[int, ...], policy: str = "noeviction")
     return ServerIdentity(product=product, version=version, maxmemory_policy=display_text(policy))  # type: ignore[arg-type]
 
 
-def pipeline_of(setting: Setting, *, is_compiled: bool) -> InspectionPipeline:
-    """A pipeline whose findings are counted by the engine, or not."""
-    findings = Aggregates(
-        Separators(),
-        scope=Scope(top=setting.top),
-        started_at_s=STARTED_S,
-        new_counters=new_counters if is_compiled else pure_counters,
-        registry=setting.registry,
+def pipeline_of(setting: Setting) -> TableInspection:
+    """An inspection whose tables are counted."""
+    findings = TableAggregates(
+        Separators(), scope=Scope(top=setting.top), started_at_s=STARTED_S, registry=setting.registry
     )
     capabilities = Capabilities()
     for command in setting.denied:
@@ -242,9 +237,14 @@ def pipeline_of(setting: Setting, *, is_compiled: bool) -> InspectionPipeline:
     own_reads = OwnReads()
     for key in sorted(setting.own_reads):
         own_reads.add(key, STARTED_S - 50, used_s=STARTED_S - 1_000, counter=None)
-    return InspectionPipeline(
+    return TableInspection(
         plan, findings, first_sampled=setting.first_sampled, clock=lambda: STARTED_S, own_reads=own_reads
     )
+
+
+def findings_of(pipeline: TableInspection) -> TableAggregates:
+    """What counts the tables of an inspection."""
+    return cast("TableAggregates", pipeline.late_rows.findings)
 
 
 def parsed(replies: bytes, names: Sequence[str]) -> list[Reply]:
@@ -272,7 +272,7 @@ def ask(server: ModelServer, packed: bytes) -> tuple[bytes, list[str]]:
     return b"".join(map(server.answer, requests.commands)), ["" if spec is None else spec.name for spec in specs]
 
 
-def ask_pipeline(pipeline: InspectionPipeline, server: ModelServer, most: int) -> bool:
+def ask_pipeline(pipeline: TableInspection, server: ModelServer, most: int) -> bool:
     """Ask what a pipeline wants to know next; return whether there was anything."""
     queries = pipeline.next_write(most)
     if queries is None:
@@ -284,11 +284,11 @@ def ask_pipeline(pipeline: InspectionPipeline, server: ModelServer, most: int) -
     return True
 
 
-def inspect_pure(
+def inspect_in_python(
     setting: Setting, server: ModelServer, key_filter: KeyFilter | None = None, elsewhere: list[bytes] | None = None
-) -> InspectionPipeline:
+) -> TableInspection:
     """Inspect all keys of a server in Python, or those that a filter delivers; others may be `elsewhere`."""
-    pipeline = pipeline_of(setting, is_compiled=False)
+    pipeline = pipeline_of(setting)
     if elsewhere is not None:
         pipeline.on_absent = elsewhere.extend
     cursor, is_done = 0, False
@@ -323,19 +323,19 @@ class CompiledRun:
         elsewhere: list[bytes] | None = None,
     ) -> None:
         self.setting, self.server = setting, server
-        self.pipeline = pipeline_of(setting, is_compiled=True)
+        self.pipeline = pipeline_of(setting)
         if elsewhere is not None:
             self.pipeline.on_absent = elsewhere.extend
         self.ranges = ranges or CompiledRanges(Dialect.OPAQUE)
         self.engine = ScanEngine(self.ranges, scan_template())
         if key_filter is not None:
             self.engine.filter_slots(key_filter)
-        self.queries = CompiledInspection(self.pipeline, self.engine)
+        self.queries = InspectingEngine(self.pipeline, self.engine)
         self.incoming = b""
         self.losses = self.received = 0
         self._rng = rng
 
-    def run(self, *, longest_piece: int = 10**9, losses: int = 0, lose_after: int | None = None) -> InspectionPipeline:
+    def run(self, *, longest_piece: int = 10**9, losses: int = 0, lose_after: int | None = None) -> TableInspection:
         """Inspect to the end; the connection is lost so often at most, or after so many bytes."""
         engine = self.engine
         while True:

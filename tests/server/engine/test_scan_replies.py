@@ -28,7 +28,7 @@ from rtui.server.scan.cursor import Dialect
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
 from tests.server.engine.fuzz import fuzz
-from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, page
+from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, findings_of, page
 
 NO_PAGES = (
     *(
@@ -146,7 +146,7 @@ def test_replies_that_have_arrived_are_passed_over_when_it_goes_on() -> None:
     engine.resume()
     assert engine.feed(b"") == 0
     assert not awaits(engine)
-    assert run.run().findings.keys == 4
+    assert findings_of(run.run()).keys == 4
 
 
 def test_cursors_that_do_not_move_are_noticed() -> None:
@@ -177,7 +177,7 @@ def test_more_types_than_any_server_has() -> None:
         lambda argv: b"+type-%b\r\n" % argv[-1] if argv[0] == b"TYPE" else ModelServer.answer(server, argv)
     )
     found = run.run()
-    assert found.findings.keys == 5_000
+    assert findings_of(found).keys == 5_000
     assert 4_000 < len(run.engine.types()) <= 4_096
 
 
@@ -205,7 +205,7 @@ def test_what_python_raises_comes_out_and_nothing_is_lost() -> None:
     assert engine.feed(b":-1\r\n") != 0
     engine.drop()
     del run.queries.decide
-    assert run.run().findings.keys == 2
+    assert findings_of(run.run()).keys == 2
 
 
 def test_templates_are_those_of_the_guard_and_complete() -> None:
@@ -220,11 +220,8 @@ def test_templates_are_those_of_the_guard_and_complete() -> None:
                 0,
                 is_exported=False,
                 is_removed_when_empty=False,
-                length_is_memory=False,
                 asked=asked,
                 length=length,
-                most_length=None,
-                most_memory=None,
             )
     evidence = TypeEvidence(b"string", "redis", (7, 0))
     run.engine.set_template(4, key_template(guard.memory_usage, evidence))

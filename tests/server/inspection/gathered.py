@@ -15,7 +15,6 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import engine_name
 from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cursor import dialect_of
@@ -100,13 +99,13 @@ async def inspecting(
     pace: Pace = Pace.FULL,
     columns: Columns = EVERYTHING,
     first_sampled: int | None = None,
+    new_pipeline: NewPipeline = TableInspection,
     **options: Any,
 ) -> tuple[Scan, InspectionPipeline]:
     """A scan that inspects everything into `found`, not yet run."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    new_pipeline: NewPipeline = TableInspection if engine_name() == "table" else InspectionPipeline
     pipeline = new_pipeline(plan, found, first_sampled=first_sampled)
     node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

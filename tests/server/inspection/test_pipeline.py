@@ -30,12 +30,6 @@ from tests.servers import Server
 MANY = 20_000
 
 
-@pytest.fixture(autouse=True, params=["pure", "table"])
-def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What asks and reads: batches key by key, or tables."""
-    monkeypatch.setenv("RTUI_ENGINE", request.param)
-
-
 def asked(client: Any, key: bytes, *, lengths: bool) -> dict[str, Any]:
     """What an independent client is told of a key."""
     kind = client.type(key)
@@ -122,12 +116,11 @@ async def test_inspecting_touches_nothing(server: Server) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["pure"], indirect=True)  # a table asks in fuller writes
 async def test_the_next_scan_rides_with_the_questions(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     found = Gathered()
     async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
-        scan, _ = await inspecting(connection, found)
+        scan, _ = await inspecting(connection, found, new_pipeline=InspectionPipeline)  # tables ask in fuller writes
         await scan.run()
         requests = [request.commands for request in proxy.requests]
     names = [argv[0] for commands in requests for argv in commands]

@@ -7,29 +7,26 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pytest
 
-from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.pattern_counts import pure_counters
 from rtui.analysis.aggregate.table_aggregates import TableAggregates
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.topology import ClusterWatch
-from rtui.server.engine.counters import new_counters
-from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
 from rtui.server.scan.cluster_scan import ClusterScan
 from rtui.server.scan.cluster_slots import ClusterSlots
 from rtui.server.scan.cursor import dialect_of
-from rtui.server.scan.node import EngineQueries, ScanNode, SplitSink
+from rtui.server.scan.node import ScanNode, SplitSink
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
+from rtui.server.source.engine_inspection import CompiledInspection
 from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
@@ -40,22 +37,7 @@ from tests.server.scanned import Seen, numbered
 from tests.server.targets import eventually
 from tests.servers import Server
 
-if TYPE_CHECKING:
-    from rtui.server.engine._scan import ScanEngine
-
 KEYS = 12_000
-
-
-@pytest.fixture(autouse=True)
-def engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have names, and keys that are not for tables, listed by the compiled engine."""
-    monkeypatch.setenv("RTUI_ENGINE", "compiled")
-
-
-def compiled_inspection(pipeline: InspectionPipeline, engine: ScanEngine) -> EngineQueries:
-    from rtui.server.inspection.compiled_inspection import CompiledInspection
-
-    return CompiledInspection(pipeline, engine)
 
 
 class Primaries:
@@ -95,7 +77,7 @@ class Counted:
     kind: str
     seen: Seen = field(default_factory=Seen)
     store: NamespaceStore = field(default_factory=NamespaceStore)
-    findings: Aggregates = field(init=False)
+    findings: TableAggregates = field(init=False)
     nodes: list[ScanNode] = field(default_factory=list)
     """The nodes that are scanned at first."""
     control: RunControl = field(default_factory=RunControl)
@@ -103,11 +85,7 @@ class Counted:
     """A scan that lists names is paused once so many were delivered: it ends before anything else gets a turn."""
 
     def __post_init__(self) -> None:
-        if self.kind == "tables":
-            self.findings = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
-            return
-        counters = pure_counters if self.kind == "inspected pure" else new_counters
-        self.findings = Aggregates(Separators(), scope=Scope(), started_at_s=0.0, new_counters=counters)
+        self.findings = TableAggregates(Separators(), scope=Scope(), started_at_s=0.0)
 
     @property
     def keys(self) -> int:
@@ -133,15 +111,11 @@ class Counted:
         if self.keys >= self.pauses_at:
             self.control.pause()
 
-    def queries(self, connection: Connection) -> InspectionPipeline | None:
-        if self.kind not in {"tables", "inspected", "inspected pure"}:
+    def queries(self, connection: Connection) -> TableInspection | None:
+        if self.kind not in {"inspected", "inspected in Python"}:
             return None
         plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
-        if self.kind == "tables":
-            return TableInspection(plan, self.findings)
-        return InspectionPipeline(
-            plan, self.findings, compile_to=compiled_inspection if self.kind == "inspected" else None
-        )
+        return (CompiledInspection if self.kind == "inspected" else TableInspection)(plan, self.findings)
 
     def check(self, names: set[bytes]) -> None:
         """Each key once."""
@@ -202,7 +176,7 @@ def disturb(cluster: TestCluster, keys: set[bytes]) -> None:
     dying.stop()
 
 
-KINDS = ("pure", "names", "tables", "inspected", "inspected pure")
+KINDS = ("pure", "names", "inspected", "inspected in Python")
 
 
 @pytest.mark.sampled("kind")
@@ -255,7 +229,7 @@ async def test_a_primary_dies_and_its_replica_takes_over(cluster: TestCluster, k
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["names", "tables", "inspected"])
+@pytest.mark.parametrize("kind", ["names", "inspected", "inspected in Python"])
 @pytest.mark.parametrize("cluster", ["redis-7.0", "valkey-9.1"], indirect=True)
 async def test_nodes_whose_cursors_are_no_positions_any_more_are_scanned_plainly(
     cluster: TestCluster, kind: str, monkeypatch: pytest.MonkeyPatch

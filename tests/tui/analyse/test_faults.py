@@ -32,7 +32,7 @@ from tests.tui.analyse.visiting_analysis import (
 )
 from tests.tui.visiting import Visitor, visiting
 
-MANY = 20_000
+MANY = 100_000
 
 SIZE = (120, 36)
 

@@ -36,11 +36,6 @@ def plant(server: Server, number: int = 24_000) -> None:
     pipeline.execute()
 
 
-@pytest.fixture(autouse=True)
-def with_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
-
-
 @asynccontextmanager
 async def analysed(
     server: Server, folder: Path, *, with_files: bool = False, keep_rows: int | None = None

@@ -240,8 +240,7 @@ def _lines(report: Report) -> Iterator[tuple[str, str]]:
     """Yield headings and texts, some empty."""
     head, cluster = report.head, report.cluster
     server, scope, coverage, cost = head.server, head.scope, head.coverage, head.cost
-    engine = f" ({head.engine} engine)" if head.engine else ""
-    by = f" by rtui {head.rtui_version}{engine}" if head.rtui_version else ""
+    by = f" by rtui {head.rtui_version}" if head.rtui_version else ""
     yield "made", f"{humanize.moment(head.made_at_s)} UTC{by}"
     named = " · ".join(part for part in (f"{server.product} {server.version}".strip(), server.role) if part)
     yield "server", " · ".join(part for part in (server.label, named, f"db{server.db}") if part)

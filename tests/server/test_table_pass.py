@@ -1,24 +1,22 @@
-"""What RTUI_ENGINE=table reports of servers is what other engines report of the same answers, field by field."""
+"""What a table of keys adds up to is what the same keys add up to when they are counted one by one."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable
 
 import polars as pl
 import pytest
 
 from rtui.analysis.aggregate.aggregates import Aggregates
-from rtui.analysis.aggregate.table_aggregates import TableAggregates
-from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.table_aggregates import TableAggregates, batches_of, with_moment
 from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import ALL_COLUMNS, SAMPLED_COLUMNS, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.slices import finish
 from rtui.keyspace.text.segments import Separators
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.engine.counters import new_counters
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
@@ -47,21 +45,21 @@ class BothTops(TopKeys):
 
 
 class Both(TableAggregates):
-    """Adds all that comes to the counters of the compiled engine as well."""
+    """Adds all that comes one by one as well."""
 
     def __init__(self, scope: Scope) -> None:
         separators = Separators(scope.separators)
         super().__init__(separators, scope=scope, started_at_s=STARTED_S)
-        self.others = Aggregates(separators, scope=scope, started_at_s=STARTED_S, new_counters=new_counters)
+        self.others = Aggregates(separators, scope=scope, started_at_s=STARTED_S)
         self.big = BothTops(self.others.big)
 
-    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
-        super().add(batch, asked_at_s)
-        self.others.add(batch, asked_at_s)
-
-    def add_encodings(self, key_type: bytes, encodings: Sequence[bytes]) -> None:
-        super().add_encodings(key_type, encodings)
-        self.others.add_encodings(key_type, encodings)
+    def add_rows(self, made: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        table = made()
+        super().add_rows(lambda: table, rows, asked_at_s)
+        for batch, _ in batches_of(with_moment(table, int(asked_at_s * 1000))):
+            self.others.add(batch, asked_at_s)
+        for (key_type, encoding), alike in table.drop_nulls("encoding").group_by("type", "encoding"):
+            self.others.add_encodings(str(key_type).encode(), [str(encoding).encode()] * alike.height)
 
 
 def fill(server: Server, seed: int) -> None:
@@ -88,8 +86,7 @@ async def test_both_say_the_same(pool: Pool, version: str, seeds: tuple[int, ...
         assert_same(finish(found.others.summary()), finish(found.summary()))
 
 
-async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "table")
+async def test_an_analysis_adds_up_a_table(valkey: Server) -> None:
     client = valkey.client()
     client.mset({f"user:{number}:name": "x" * number for number in range(1, 200)})
     async with connected(target_of(valkey)) as connection:
@@ -97,7 +94,7 @@ async def test_a_report_says_what_has_made_it(valkey: Server, monkeypatch: pytes
         await analysing.run()
     report = analysing.report
     assert report is not None
-    assert (report.head.engine, report.head.coverage.keys) == ("table", 199)
+    assert report.head.coverage.keys == 199
     ((user,),) = (report.summary.root.children,)
     assert [(one.name, one.stats.keys, one.distinct) for one in user.children] == [(b"{id}", 199, 199)]
 
@@ -112,7 +109,6 @@ async def test_whatever_fails_in_polars_ends_the_analysis_with_its_message(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setenv("RTUI_ENGINE", "table")
     monkeypatch.setattr(step, fail)
     valkey.client().mset({f"user:{number}": "x" for number in range(3_000)})
     async with connected(target_of(valkey)) as connection:
