@@ -273,15 +273,26 @@ ALL_NOTE: Final = SafeText("all keys of the pattern are found, and maybe others:
 def dangling(basis: Basis) -> Iterator[Finding]:
     """Find patterns of which keys point to keys that are gone."""
     for one in () if basis.references is None else basis.references.dangling:
-        keys = Amount(one.broken, at_least=_may_be_more(basis, one))
-        yield _dangling(basis, one, keys)
+        keys = _broken(basis, one)
+        verb = "points" if keys.figure == 1 else "point"
+        which = f"{display_text(one.source, limit=80)} → {display_text(one.target, limit=120)}"
+        title = f"{keys.keys()} of {display_text(one.pattern, limit=120)} {verb} to a key that is gone: {which}"
+        looked_at = _looked_at(one, "leads to no key" if one.broken_values == 1 else "lead to no key")
+        examples = (f"{display(key, limit=80)} → {display(missing, limit=80)}" for key, missing in one.examples)
+        yield _of_reference(basis, DANGLING, one, keys, title, looked_at, *examples)
 
 
 def twins(basis: Basis) -> Iterator[Finding]:
     """Find patterns of which keys don't hold the same as their copy."""
     for one in () if basis.references is None else basis.references.unlike:
-        keys = Amount(one.broken, at_least=_may_be_more(basis, one))
-        yield _unlike(basis, one, keys)
+        keys = _broken(basis, one)
+        verb, copy = "doesn't" if keys.figure == 1 else "don't", display_text(one.target, limit=120)
+        title = f"{keys.keys()} of {display_text(one.pattern, limit=120)} {verb} hold the same as {copy}"
+        looked_at = _looked_at(one, "is in one copy only" if one.broken_values == 1 else "are in one copy only")
+        examples = (
+            f"{display(key, limit=80)}: {display(value, limit=80)} is in one only" for key, value in one.examples
+        )
+        yield _of_reference(basis, TWIN, one, keys, title, looked_at, *examples)
 
 
 def references_left(basis: Basis) -> str:
@@ -290,36 +301,18 @@ def references_left(basis: Basis) -> str:
     return f"not all references were followed: {failure}" if failure else ""
 
 
-def _may_be_more(basis: Basis, one: CheckedReference) -> bool:
-    """Whether there may be more than were found, beyond what the interval of a sample says."""
+def _broken(basis: Basis, one: CheckedReference) -> Amount:
+    """Return how many keys break a reference; there may be more, beyond what the interval of a sample says."""
     is_listed = basis.references is not None and basis.references.is_complete
-    return not is_listed or bool(one.skipped or one.unknown)
+    return Amount(one.broken, at_least=not is_listed or bool(one.skipped or one.unknown))
 
 
-def _dangling(basis: Basis, one: CheckedReference, keys: Amount) -> Finding:
-    pattern, target = display_text(one.pattern, limit=120), display_text(one.target, limit=120)
-    verb = "points" if keys.figure == 1 else "point"
-    title = f"{keys.keys()} of {pattern} {verb} to a key that is gone: {display_text(one.source, limit=80)} → {target}"
-    examples = [f"{display(key, limit=80)} → {display(missing, limit=80)}" for key, missing in one.examples]
-    return _finding(basis, DANGLING, one, keys, title, _looked_at(one, "leads to no key", "lead to no key"), *examples)
-
-
-def _unlike(basis: Basis, one: CheckedReference, keys: Amount) -> Finding:
-    pattern, target = display_text(one.pattern, limit=120), display_text(one.target, limit=120)
-    verb = "doesn't" if keys.figure == 1 else "don't"
-    title = f"{keys.keys()} of {pattern} {verb} hold the same as {target}"
-    examples = [f"{display(key, limit=80)}: {display(value, limit=80)} is in one only" for key, value in one.examples]
-    return _finding(
-        basis, TWIN, one, keys, title, _looked_at(one, "is in one copy only", "are in one copy only"), *examples
-    )
-
-
-def _looked_at(one: CheckedReference, what: str, plural: str) -> str:
+def _looked_at(one: CheckedReference, what: str) -> str:
     """Return what the figures rest on."""
     of = f"of {humanize.keys(one.looked_at)} looked at"
     if one.is_sample:
         of = f"{of}, chosen at random among {humanize.count(one.matching)}"
-    parts = [f"{humanize.counted(one.broken_values, 'value')} {what if one.broken_values == 1 else plural}, {of}"]
+    parts = [f"{humanize.counted(one.broken_values, 'value')} {what}, {of}"]
     if one.unknown:
         parts.append(f"{humanize.counted(one.unknown, 'value')} could not be followed")
     if one.skipped:
@@ -327,7 +320,7 @@ def _looked_at(one: CheckedReference, what: str, plural: str) -> str:
     return "; ".join(parts)
 
 
-def _finding(basis: Basis, rule: str, one: CheckedReference, keys: Amount, *texts: str) -> Finding:
+def _of_reference(basis: Basis, rule: str, one: CheckedReference, keys: Amount, *texts: str) -> Finding:
     """Return a finding about a pattern; `texts` are its title and its evidence."""
     return Finding(
         rule=rule,

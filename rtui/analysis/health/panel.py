@@ -133,7 +133,8 @@ class Lines:
         value = self.view.cell(name, self.source)
         if value == NEVER and range_of(FIELDS[name]).low == NEVER:
             value = "never" if unit is Unit.DURATION else NOT_YET
-        return self.given(name, title, unit, value, about, history=lambda one: _from_0(number(one, name)))
+        history = self._history(lambda one: None if (found := number(one, name)) is None or found < 0 else found)
+        return self.given(name, title, unit, value, about, history=history)
 
     def computed(
         self,
@@ -148,7 +149,7 @@ class Lines:
         """Return a figure that is computed from these fields of a sample."""
         value = of(self.view.latest)
         unknown = self.view.unknown(self.source, *fields)
-        return self.given(line_id, title, unit, unknown if value is None else value, about, history=of)
+        return self.given(line_id, title, unit, unknown if value is None else value, about, history=self._history(of))
 
     def rate(self, line_id: str, title: str, unit: Unit, *counters: str, about: About = PLAIN) -> Line:
         """Return the growth of a counter, or of several together, a second."""
@@ -175,7 +176,7 @@ class Lines:
             value = self.view.unknown(self.source, *counters)
         elif value is None:
             value = otherwise if self.view.spans[-1].is_continuous else RESTARTED
-        return _line(line_id, title, unit, value, about, history=history, is_rate=is_rate)
+        return self.given(line_id, title, unit, value, about, history=history, is_rate=is_rate)
 
     def given(
         self,
@@ -185,44 +186,32 @@ class Lines:
         value: Cell,
         about: About = PLAIN,
         *,
-        history: Callable[[Sample], float | None] = lambda _sample: None,
+        history: tuple[float | None, ...] = (),
+        is_rate: bool = False,
     ) -> Line:
         """Return a value that is known otherwise, with its history where it has one."""
-        values = self.view.history(history)
-        known = any(one is not None for one in values)
-        return _line(line_id, title, unit, value, about, history=values if known else ())
+        rule = RULES.get(about.rule)
+        if isinstance(value, int | float):
+            value = possible(line_id, unit, value)
+        cells = [None if one is None else possible(line_id, unit, one) for one in history[-MOST_HISTORY:]]
+        return Line(
+            line_id,
+            title,
+            value,
+            unit,
+            is_rate,
+            said=SafeText(about.said),
+            normal=about.normal,
+            remedy=rule.remedy if rule else "",
+            source=rule.basis if rule else "",
+            rule=about.rule,
+            history=tuple(one if isinstance(one, int | float) else None for one in cells),
+        )
 
-
-def _line(
-    line_id: str,
-    title: str,
-    unit: Unit,
-    value: Cell,
-    about: About,
-    *,
-    history: tuple[float | None, ...],
-    is_rate: bool = False,
-) -> Line:
-    rule = RULES.get(about.rule)
-    if isinstance(value, int | float):
-        value = possible(line_id, unit, value)
-    history = tuple(
-        None if one is None or not isinstance(cell := possible(line_id, unit, one), int | float) else cell
-        for one in history
-    )
-    return Line(
-        line_id,
-        title,
-        value,
-        unit,
-        is_rate,
-        said=SafeText(about.said),
-        normal=about.normal,
-        remedy=rule.remedy if rule else "",
-        source=rule.basis if rule else "",
-        rule=about.rule,
-        history=history[-MOST_HISTORY:],
-    )
+    def _history(self, of: Callable[[Sample], float | None]) -> tuple[float | None, ...]:
+        """Return a figure in the last samples; nothing where it is not known in any."""
+        values = self.view.history(of)
+        return values if any(one is not None for one in values) else ()
 
 
 def possible(line_id: str, unit: Unit, value: float) -> Cell:
@@ -244,10 +233,6 @@ SLACK: Final = 1.1
 
 _MOST: Final = {"cpu": inf}
 """The most that shares can be which may be above 1: of the time of one core, all threads take more."""
-
-
-def _from_0(value: float | None) -> float | None:
-    return value if value is None or value >= 0 else None
 
 
 _DISPLAY: Final = Display()

@@ -13,19 +13,11 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import ColumnState, Coverage, CoverageKind, Report
 from rtui.analysis.report.members import EntryReport, Figure, RegistryReport
+from rtui.analysis.report.tables import totals
 from rtui.analysis.report.tables.cells import KEYS, SHARE_OF_KEYS, Cells
 from rtui.analysis.report.tables.keys import about_to_expire, big_keys, cliffs, hot_keys, hot_slots, longer_keys, no_ttl
 from rtui.analysis.report.tables.slots import cluster_of, nodes, slot_tags, slots
 from rtui.analysis.report.tables.table import Cell, Column, Row, Subject, Table, Unit, path_of
-from rtui.analysis.report.tables.totals import (
-    encodings,
-    frequency_histogram,
-    idle_histogram,
-    keysizes,
-    outline,
-    ttl_histogram,
-    types,
-)
 from rtui.keyspace.text.display import display, display_text
 
 _PATTERN: Final = Column("pattern", "pattern", Unit.TEXT, 0, "As the registry has it")
@@ -293,9 +285,9 @@ def tables(report: Report) -> list[Table]:
     is_standalone = not report.head.server.cluster_enabled
     fewest_primaries, longer = 3, longer_keys(report)
     return [
-        outline(report),
-        types(report),
-        encodings(report),
+        totals.outline(report),
+        totals.types(report),
+        totals.encodings(report),
         big_keys(report),
         replace(big_keys(report, "length"), note=f"{longer}." if longer else ""),
         *hot_keys(report),
@@ -303,13 +295,13 @@ def tables(report: Report) -> list[Table]:
         *registry_tables(report),
         cliffs(report),
         about_to_expire(report),
-        ttl_histogram(report),
+        totals.ttl_histogram(report),
         no_ttl(report),
-        idle_histogram(report),
-        frequency_histogram(report),
+        totals.idle_histogram(report),
+        totals.frequency_histogram(report),
         *([] if report.cluster is None else [nodes(report)]),
         slots(report, top=20),
         slot_tags(report),
         *([cluster_of(report, fewest_primaries)] if is_standalone and any(report.summary.slots.keys) else []),
-        keysizes(report),
+        totals.keysizes(report),
     ]
