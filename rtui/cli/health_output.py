@@ -39,8 +39,7 @@ def written(form: str, judged: Judged) -> str:
     from rtui.analysis import formats  # noqa: PLC0415
     from rtui.analysis.findings.server import server_findings  # noqa: PLC0415 - the help must not wait for all this
     from rtui.analysis.formats.findings import servers_junit, servers_sarif  # noqa: PLC0415
-    from rtui.analysis.formats.health import health_page  # noqa: PLC0415
-    from rtui.analysis.formats.health_json import health_json  # noqa: PLC0415
+    from rtui.analysis.formats.health import health_json, health_page  # noqa: PLC0415
     from rtui.analysis.formats.prometheus import health_prometheus  # noqa: PLC0415
     from rtui.analysis.formats.text import DEFAULT_WIDTH  # noqa: PLC0415
 

@@ -7,24 +7,22 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, of_server, server_rule
-from rtui.analysis.health.persistence_panel import (
-    FAILING,
-    FORK,
-    HUGE_PAGES,
-    USUAL_FORK_S_A_GIB,
-    fork_s_a_gib,
-)
-from rtui.analysis.health.replication_panel import (
+from rtui.analysis.health.durability_panels import (
     BACKLOG,
     BROKEN,
     CLUSTER,
+    FAILING,
+    FORK,
+    HUGE_PAGES,
     LAGGING,
     LEAST_S,
     MISSING,
     NODES,
     SENTINELS,
+    USUAL_FORK_S_A_GIB,
     backlog_s,
     behind,
+    fork_s_a_gib,
     is_replica,
     needed_sentinels,
     out_of_reach,

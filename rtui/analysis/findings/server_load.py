@@ -20,9 +20,9 @@ from rtui.analysis.health.clients_panel import (
     listed,
     query_limit,
 )
+from rtui.analysis.health.durability_panels import LEAST_S
 from rtui.analysis.health.load_panel import BANNED, CHURN, CLIENTS_LIMIT, CPU, HIT_RATIO, MAIN_THREAD
 from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
-from rtui.analysis.health.replication_panel import LEAST_S
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, caller, first_key, folding, group_name, grouped, logged
 from rtui.analysis.health.view import HealthView, Span

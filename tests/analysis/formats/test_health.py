@@ -17,8 +17,7 @@ from rtui.analysis.findings.server_comparison import HealthComparison, compare_h
 from rtui.analysis.formats import written
 from rtui.analysis.formats.charts import spark
 from rtui.analysis.formats.findings import servers_junit, servers_sarif
-from rtui.analysis.formats.health import health_page
-from rtui.analysis.formats.health_json import HealthDocument, health_json
+from rtui.analysis.formats.health import HealthDocument, health_json, health_page
 from rtui.analysis.formats.prometheus import health_prometheus, metric_name
 from rtui.analysis.formats.text import DEFAULT_WIDTH
 from rtui.analysis.health.fields import FIELDS

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rtui.analysis.health.durability_panels import persistence_panel
 from rtui.analysis.health.panel import Line
-from rtui.analysis.health.persistence_panel import persistence_panel
 from rtui.analysis.health.sample import Sample
 from rtui.analysis.health.view import HealthView
 from tests.made_sample import GIB, MIB, made_sample

@@ -14,8 +14,7 @@ from msgspec.structs import fields
 from rtui.analysis.facts import Reason, Unknown
 from rtui.analysis.findings.server import server_health
 from rtui.analysis.formats import written
-from rtui.analysis.formats.health import health_page
-from rtui.analysis.formats.health_json import health_json
+from rtui.analysis.formats.health import health_json, health_page
 from rtui.analysis.formats.prometheus import health_prometheus
 from rtui.analysis.formats.samples import Header, header_line, read_samples, sample_line
 from rtui.analysis.health.fields import FIELDS, FieldUnit, InfoField

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.durability_panels import needed_sentinels, quorum_of, replication_panel
 from rtui.analysis.health.panel import Line
-from rtui.analysis.health.replication_panel import needed_sentinels, quorum_of, replication_panel
 from rtui.analysis.health.sample import Missing, Peer, Replica, Sample, SentinelView, Source
 from rtui.analysis.health.view import HealthView
 from tests.made_sample import MIB, made_sample
