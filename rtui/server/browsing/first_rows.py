@@ -140,79 +140,6 @@ def samples_slots(nodes: Sequence[ScanNode], size: int | None) -> bool:
     return is_by_slot and size is not None and size >= SLOT_SAMPLE_FROM
 
 
-class Overview:
-    """Takes a sample and writes the estimated counts of the first two levels into a store."""
-
-    def __init__(self, store: NamespaceStore) -> None:
-        self.sampled = 0
-        """Size of the sample that the estimated counts come from."""
-        self.total: Estimate | None = None
-        """Keys of the database by that sample."""
-        self.cost = Cost()
-        self._store = store
-        self._tally = NamespaceTally(store.separators)
-
-    async def take(self, lane: Lane, control: RunControl, size: int | None, share: float = 1.0) -> Sample:
-        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
-
-        If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
-        `show`: those of some nodes tell nothing of all.
-        """
-        traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
-
-        def show(taken: Sample) -> Slices[None]:
-            self.total = taken.total
-            yield from self.show(size if size is not None else self.total)
-
-        on_more = show if share == 1.0 else None
-        taken = await sample(lane, control, keys=round(SAMPLE_KEYS * share), on_keys=self._tally.add, on_more=on_more)
-        for _ in show(taken) if share == 1.0 else ():
-            await asyncio.sleep(YIELD_S)
-        self.cost += Cost(
-            commands=taken.calls,
-            keys=len(taken.keys),
-            bytes_in=traffic.bytes_in - bytes_in,
-            bytes_out=traffic.bytes_out - bytes_out,
-            server_us=taken.calls * CALL_US,
-        )
-        return taken
-
-    async def take_slots(self, lane: Lane, control: RunControl, node: ScanNode, share: float) -> bool:
-        """Sample a `share` of the keys wanted of all nodes from the slots of one; return whether that could be done.
-
-        The counts are left to `show`.
-        """
-        traffic = lane.traffic
-        before = traffic.commands, traffic.bytes_in, traffic.bytes_out
-        drawn = self._tally.drawn
-        taken = await sample_slots(
-            *(lane, node.slots or (), control),
-            keys=round(SLOT_SAMPLE_KEYS * share),
-            on_keys=self._tally.add,
-            on_wait=lambda reason: None,
-        )
-        self.cost += Cost(
-            commands=traffic.commands - before[0],
-            keys=self._tally.drawn - drawn,
-            bytes_in=traffic.bytes_in - before[1],
-            bytes_out=traffic.bytes_out - before[2],
-            server_us=taken.server_us,
-        )
-        return taken.failure is None
-
-    def show(self, total: int | Estimate | None) -> Slices[None]:
-        """Write the estimated counts by what was drawn so far into the store."""
-        if total is None:
-            return
-        drawn, slicer = self._tally.drawn, Slicer()
-        number = total.value if isinstance(total, Estimate) else float(total)
-        population = max(drawn, round(number))
-        for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
-            yield from slicer.pause()
-            self._store.expect(path, found.scaled(number))
-        self.sampled = drawn
-
-
 class Overviews:
     """Takes overviews for one pass, each in the place of the last: the estimates in the store are of the latest.
 
@@ -221,23 +148,22 @@ class Overviews:
 
     def __init__(self, deployment: Deployment, store: NamespaceStore, control: RunControl, only: ScanFilter) -> None:
         """A filter lets through what no sample tells of, so there is no overview with one."""
-        self.latest = Overview(store)
+        self.sampled = 0
+        """Size of the sample that the estimated counts come from."""
+        self.total: Estimate | None = None
+        """Keys of the database by that sample."""
+        self.cost = Cost()
+        """Of all overviews, and of what was asked of the cursors."""
         self.is_sampling = False
         """Whether one is being taken."""
         self.revision = 0
         """Raised by every change of `is_sampling`."""
         self._deployment, self._store, self._control, self._only = deployment, store, control, only
-        self._spent = Cost()
-        """Of all but the latest."""
-
-    @property
-    def cost(self) -> Cost:
-        """What they have cost so far, and what was asked of the cursors."""
-        return self._spent + self.latest.cost
+        self._tally = NamespaceTally(store.separators)
 
     def forget(self) -> None:
         """Have none: the store was emptied. What they have cost stays."""
-        self._begin_another()
+        self.sampled, self.total, self._tally = 0, None, NamespaceTally(self._store.separators)
 
     @for_purpose(Purpose.SAMPLE)
     async def take(self, nodes: Sequence[ScanNode], size: int | None) -> list[ScanNode]:
@@ -253,12 +179,12 @@ class Overviews:
         can_all = is_by_slot or all(can_sample(node.dialect) for node in nodes)
         if not (can_all and is_large and self._only.is_open) or (size is None and len(nodes) > 1):
             return nodes
-        self._begin_another()
+        self.forget()
         self._set_sampling(True)
         try:
             sampled = await for_each(nodes, partial(self._sample_node, size=size))
             is_left = self._deployment.is_cluster or is_by_slot
-            for _ in self.latest.show(size) if all(sampled) and is_left else ():
+            for _ in self._show(size) if all(sampled) and is_left else ():
                 await asyncio.sleep(YIELD_S)
         except ConnectionLost:
             pass
@@ -266,11 +192,8 @@ class Overviews:
             self._set_sampling(False)
         if any(node.connection.cursors_are_positions is False for node in nodes):
             self._store.drop_estimates()
-            self._begin_another()
+            self.forget()
         return [*map(as_proven, nodes)]
-
-    def _begin_another(self) -> None:
-        self._spent, self.latest = self.cost, Overview(self._store)
 
     def _set_sampling(self, is_sampling: bool) -> None:
         self.is_sampling = is_sampling
@@ -280,7 +203,7 @@ class Overviews:
         """Find out whether the cursors of a node are positions; once more in the scan where the connection is lost."""
         with contextlib.suppress(ConnectionLost):
             commands = await prove_cursors(node.connection, node.size)
-            self._spent += Cost(commands=commands)  # read after the wait: nodes are asked side by side
+            self.cost += Cost(commands=commands)  # read after the wait: nodes are asked side by side
 
     async def _sample_node(self, node: ScanNode, size: int | None) -> bool:
         """Take a node's part of the sample; return whether that could be had."""
@@ -290,8 +213,68 @@ class Overviews:
         async with self._control.turn(node.connection):
             lane = await node.connection.bulk()
             if node.dialect is Dialect.SLOTTED:
-                return await self.latest.take_slots(lane, self._control, node, share)
-            taken = await self.latest.take(lane, self._control, size, share)
+                return await self._sample_slots(lane, node, share)
+            taken = await self._sample_cursors(lane, size, share)
             if await contradiction(taken, lane, node.size) is not None:
                 node.connection.cursors_are_positions = False
             return taken.failure is None
+
+    async def _sample_cursors(self, lane: Lane, size: int | None, share: float) -> Sample:
+        """Sample, and write counts early and again at the end; `size` is DBSIZE if known. A failure ends it early.
+
+        If only a `share` of the sample is taken on this lane, the rest on those of other nodes, the counts are left to
+        `_show`: those of some nodes tell nothing of all.
+        """
+        traffic, bytes_in, bytes_out = lane.traffic, lane.traffic.bytes_in, lane.traffic.bytes_out
+
+        def show(taken: Sample) -> Slices[None]:
+            self.total = taken.total
+            yield from self._show(size if size is not None else self.total)
+
+        on_more, keys = show if share == 1.0 else None, round(SAMPLE_KEYS * share)
+        taken = await sample(lane, self._control, keys=keys, on_keys=self._tally.add, on_more=on_more)
+        for _ in show(taken) if share == 1.0 else ():
+            await asyncio.sleep(YIELD_S)
+        self.cost += Cost(
+            commands=taken.calls,
+            keys=len(taken.keys),
+            bytes_in=traffic.bytes_in - bytes_in,
+            bytes_out=traffic.bytes_out - bytes_out,
+            server_us=taken.calls * CALL_US,
+        )
+        return taken
+
+    async def _sample_slots(self, lane: Lane, node: ScanNode, share: float) -> bool:
+        """Sample a `share` of the keys wanted of all nodes from the slots of one; return whether that could be done.
+
+        The counts are left to `_show`.
+        """
+        traffic = lane.traffic
+        before = traffic.commands, traffic.bytes_in, traffic.bytes_out
+        drawn = self._tally.drawn
+        taken = await sample_slots(
+            *(lane, node.slots or (), self._control),
+            keys=round(SLOT_SAMPLE_KEYS * share),
+            on_keys=self._tally.add,
+            on_wait=lambda reason: None,
+        )
+        self.cost += Cost(
+            commands=traffic.commands - before[0],
+            keys=self._tally.drawn - drawn,
+            bytes_in=traffic.bytes_in - before[1],
+            bytes_out=traffic.bytes_out - before[2],
+            server_us=taken.server_us,
+        )
+        return taken.failure is None
+
+    def _show(self, total: int | Estimate | None) -> Slices[None]:
+        """Write the estimated counts by what was drawn so far into the store."""
+        if total is None:
+            return
+        drawn, slicer = self._tally.drawn, Slicer()
+        number = total.value if isinstance(total, Estimate) else float(total)
+        population = max(drawn, round(number))
+        for path, found in self._tally.shares(most=MAX_EXPECTED, population=population).items():
+            yield from slicer.pause()
+            self._store.expect(path, found.scaled(number))
+        self.sampled = drawn

@@ -146,7 +146,7 @@ class BrowsingSession:
         """Everything but the tree, now."""
         now, only = self.passes.shown, self.passes.only
         size, now_s = now.size if self._size is None else self._size, self.clock()
-        overview = self.passes.over_all_keys.overviews.latest
+        overview = self.passes.over_all_keys.overviews
         return BrowsingStatus(
             label=self.target.label,
             db=self.target.db,
@@ -160,7 +160,7 @@ class BrowsingSession:
             match=only.match,
             key_type=only.key_type,
             total=overview.total if size is None else size,
-            sampled=now.overviews.latest.sampled,
+            sampled=now.overviews.sampled,
             generation=self.connection.generation,
             seen_age_s=None if now.stamp is None else max(0.0, now_s - now.stamp.at_s),
             outdated=now.outdated(now_s),
