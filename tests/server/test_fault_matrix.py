@@ -27,7 +27,8 @@ from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
 from rtui.server.facts.keys import lfu_settings
 from rtui.server.facts.preview.page import Find, Page
-from rtui.server.facts.values import find_place
+from rtui.server.facts.preview.places import find_place
+from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.guard.acl import NOT_OF_SERVERS
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import Consent
@@ -39,7 +40,7 @@ from rtui.server.inspection.report_head import key_sizes
 from rtui.server.options import AnalysisOptions, BrowseOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Progress, ScanState
-from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.secret import Secret
@@ -215,7 +216,7 @@ async def look_inside(proxy: FaultProxy, server: Server) -> None:
                 found = await key_preview(connection, facts, Page(find=Find(b"member7")), capabilities=capabilities)
                 assert found.looked_at is None or found.looked_at >= 0
                 for text in PLACES:
-                    place = await find_place(connection, facts, text, capabilities=capabilities, now_s=1e9)
+                    place = await find_place(ValueReader(Querier(connection, capabilities), facts), text, 1e9)
                     assert isinstance(place, Page | Unknown)
             except RtuiError as failed:
                 assert failed.happened

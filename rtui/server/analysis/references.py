@@ -297,6 +297,7 @@ class ReferenceCheck:
         server = await self._questions.server_of(row.key)
         connection, capabilities = server.connection, server.capabilities
         facts = _facts_of(row)
+        reader = server.reader(facts)
         most = MOST_PAGES if self._options.keys is not None else MOST_PAGES_OF_ALL
         values: list[list[bytes]] = [[] for _ in references]
         notes: dict[str, None] = {}
@@ -304,7 +305,7 @@ class ReferenceCheck:
         pages = 0
         while page is not None and pages < most and not self.control.is_stopped:
             preview = await key_preview(connection, facts, page, capabilities=capabilities)
-            of_page = PageValues(connection, capabilities, facts, preview, notes)
+            of_page = PageValues(reader, preview, notes)
             for reference, found in zip(references, values, strict=True):
                 if not pages or reference.source in _PAGED:
                     found.extend(await of_page.of(reference))

@@ -24,8 +24,11 @@ from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.facts.first_answers import KnownKey
 from rtui.server.facts.key_facts import key_facts, key_preview, row_facts
+from rtui.server.facts.preview.hashes import read_field
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.values import find_place, read_field, string_windows
+from rtui.server.facts.preview.places import find_place
+from rtui.server.facts.preview.strings import string_windows
+from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.guard.command import MAX_BULK_KEY_BYTES, KeyCommand, build_batch, split_keys
 from rtui.server.scan.server_time import CostWatch
 from rtui.server.wire.capability import Capabilities, CommandRunner, Querier, Verdict, unknown_from
@@ -153,6 +156,10 @@ class AskedServer:
         self.memory_watch = CostWatch()
         return True
 
+    def reader(self, facts: KeyFacts) -> ValueReader:
+        """Return what reads the value of a key."""
+        return ValueReader(Querier(self.connection, self.capabilities, self.connection.own_reads), facts)
+
     async def read_lfu(self, rescans: int = 0) -> None:
         """Read settings that hardly ever change: once a connection, again for a rescan or with another policy."""
         now = self.connection.generation, self.connection.server.is_lfu, rescans
@@ -253,7 +260,7 @@ class KeyQuestions:
         now_s = self._clock()
 
         async def ask(server: AskedServer) -> Page | Unknown:
-            return await find_place(server.connection, facts, text, capabilities=server.capabilities, now_s=now_s)
+            return await find_place(server.reader(facts), text, now_s)
 
         return await self._at_node(facts.key, ask)
 
@@ -262,16 +269,14 @@ class KeyQuestions:
         """Return the whole value of one field of a hash, or why it is not read."""
 
         async def ask(server: AskedServer) -> bytes | Unknown:
-            return await read_field(
-                server.connection, facts, name, capabilities=server.capabilities, most_bytes=most_bytes
-            )
+            return await read_field(server.reader(facts), name, most_bytes)
 
         return await self._at_node(facts.key, ask)
 
     async def string_windows(self, facts: KeyFacts) -> AsyncIterator[bytes | Unknown]:
         """Yield a whole string piece by piece."""
         server = await self.server_of(facts.key)
-        async for window in string_windows(server.connection, facts, capabilities=server.capabilities):
+        async for window in string_windows(server.reader(facts)):
             yield window
 
     async def references(self, registry: Registry, facts: KeyFacts, preview: Preview) -> KeyReferences:
@@ -279,14 +284,7 @@ class KeyQuestions:
         from rtui.server.facts.references import key_references  # noqa: PLC0415 - when it is wanted
 
         server = await self.server_of(facts.key)
-        return await key_references(
-            server.connection,
-            registry,
-            facts,
-            preview,
-            capabilities=server.capabilities,
-            presence=self.presence,
-        )
+        return await key_references(server.reader(facts), registry, preview, self.presence)
 
     async def presence(self, names: Iterable[bytes]) -> dict[bytes, Presence]:
         """Return of each name whether it is a key, or why that is not known."""

@@ -11,16 +11,15 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.analysis.facts import KeyFacts, Unknown
+from rtui.analysis.facts import Unknown
 from rtui.keyspace.text.display import display_text
 from rtui.registry.references import Reference, Source, json_values
 from rtui.registry.registry import Registry
+from rtui.server.facts.preview.hashes import read_field
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewKind
-from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES
-from rtui.server.facts.values import read_field, string_windows
-from rtui.server.wire.capability import Capabilities
+from rtui.server.facts.preview.strings import string_windows
+from rtui.server.facts.preview.value_reader import STRING_WINDOW_BYTES, ValueReader
 from rtui.server.wire.command_log import Purpose, for_purpose
-from rtui.server.wire.connection import Connection
 
 MOST_OUTGOING: Final = 300
 """Keys that one key is said to point to."""
@@ -68,22 +67,19 @@ class KeyReferences:
 
 @for_purpose(Purpose.REFERENCES)
 async def key_references(
-    connection: Connection,
+    reader: ValueReader,
     registry: Registry,
-    facts: KeyFacts,
     preview: Preview,
-    *,
-    capabilities: Capabilities,
     presence: Callable[[Iterable[bytes]], Awaitable[Mapping[bytes, bool | Unknown]]],
 ) -> KeyReferences:
     """Return the references of a key by the page of its value that is shown. Raises ConnectionLost.
 
     `presence` tells which names are keys, or why that is not known.
     """
-    key = facts.key
-    index = None if facts.is_gone else registry.matcher.match(key)
+    key = reader.key
+    index = None if reader.facts.is_gone else registry.matcher.match(key)
     wanted = _Wanted()
-    page = PageValues(connection, capabilities, facts, preview, wanted.notes)
+    page = PageValues(reader, preview, wanted.notes)
     references: Sequence[Reference] = ()
     if index is not None:
         fields = registry.matcher.fields(key, index)
@@ -155,16 +151,14 @@ class _Wanted:
 class PageValues:
     """Finds what points in one key, on a page of its value; where not all of it is known, `notes` get why."""
 
-    connection: Connection
-    capabilities: Capabilities
-    facts: KeyFacts
+    reader: ValueReader
     preview: Preview
     notes: dict[str, None]
 
     async def of(self, reference: Reference) -> Sequence[bytes]:
         """Return the values that point by one reference."""
         source, preview = reference.source, self.preview
-        if source is Source.KEY or (source.types and self.facts.type not in source.types):
+        if source is Source.KEY or (source.types and self.reader.facts.type not in source.types):
             return ()
         if preview.refusal is not None:
             return self._none(f"the value was not read: {display_text(preview.refusal.detail)}")
@@ -186,22 +180,21 @@ class PageValues:
             return ()
         if isinstance(value, bytes):
             return [value]
-        found = await read_field(self.connection, self.facts, raw, capabilities=self.capabilities)
+        found = await read_field(self.reader, raw)
         if isinstance(found, bytes):
             return [found]
         why = display_text(found.detail)
         return self._none(f"field {display_text(name)} was not read: {why}") if why else ()
 
     async def _string(self, reference: Reference) -> Sequence[bytes]:
-        window, facts = self.preview.window, self.facts
+        window, facts = self.preview.window, self.reader.facts
         if window is None:
             return self._none("values of this type are not read")
         length = facts.length if isinstance(facts.length, int) else None
         is_whole = len(window.data) < STRING_WINDOW_BYTES or length == len(window.data)
         data = window.data if not window.offset_bytes and is_whole else None
         if data is None and reference.source is Source.JSON and length is not None and length <= MOST_JSON_BYTES:
-            windows = string_windows(self.connection, facts, capabilities=self.capabilities)
-            data = b"".join([part async for part in windows if isinstance(part, bytes)])
+            data = b"".join([part async for part in string_windows(self.reader) if isinstance(part, bytes)])
         if data is None:
             return self._none("the value is too long")
         if reference.source is Source.VALUE:

@@ -21,9 +21,9 @@ from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import HASH
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.facts.preview.hashes import MAX_VALUE_BYTES
 from rtui.server.facts.preview.page import Meaning, Page, Unread
 from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
-from rtui.server.facts.values import MAX_VALUE_BYTES
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, automatic_decoder
 from rtui.tui.browse.detail_lines import Tab, body_rows

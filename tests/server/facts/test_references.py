@@ -12,6 +12,7 @@ from rtui.analysis.facts import Unknown
 from rtui.registry.load import read_registry
 from rtui.server.facts.key_facts import key_facts, key_preview
 from rtui.server.facts.keys import are_there, presence_query
+from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.facts.references import KeyReferences, Link, key_references
 from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
@@ -74,8 +75,8 @@ async def found(connection: Connection, key: bytes, capabilities: Capabilities |
     capabilities = Capabilities() if capabilities is None else capabilities
     facts = await key_facts(connection, key, capabilities)
     preview = await key_preview(connection, facts, capabilities=capabilities)
-    presence = partial(are_there, Querier(connection, capabilities))
-    return await key_references(connection, REGISTRY, facts, preview, capabilities=capabilities, presence=presence)
+    querier = Querier(connection, capabilities)
+    return await key_references(ValueReader(querier, facts), REGISTRY, preview, partial(are_there, querier))
 
 
 def pairs(links: tuple[Link, ...]) -> set[tuple[bytes, str, object]]:

@@ -16,12 +16,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from rtui.analysis.facts import Reason
+from rtui.analysis.facts import GONE, Reason, Unknown
+from rtui.analysis.humanize import size
 from rtui.server import guard
 from rtui.server.facts.preview.page import Meaning, Preview, PreviewCell, PreviewColumn, PreviewKind, Unread
 from rtui.server.facts.preview.value_reader import (
     CAUTIOUS_ITEMS,
     MAX_PAGE_BYTES,
+    MAX_PURPOSE_BYTES,
     PAGE_ITEMS,
     Refused,
     ValueReader,
@@ -39,6 +41,9 @@ from rtui.server.wire.replies import Reply, ServerError
 
 VALUE_BYTES: Final = 16 * 1024
 """Largest value that is read; of larger ones the size is shown."""
+
+MAX_VALUE_BYTES: Final = 1 << 20
+"""Largest value of a field that is read whole without a question: no command reads a part of one."""
 
 VALUES_BYTES: Final = 256 * 1024
 """What the values of one page may add up to."""
@@ -201,3 +206,22 @@ def _shown(reader: ValueReader, values: Mapping[bytes, PreviewCell], ttls: Mappi
         columns=(*_COLUMNS, _TTL_COLUMN) if ttls else _COLUMNS,
         rows=tuple((name, value, ttls.get(name)) if ttls else (name, value) for name, value in values.items()),
     )
+
+
+async def read_field(reader: ValueReader, field: bytes, most_bytes: int = MAX_VALUE_BYTES) -> bytes | Unknown:
+    """Return the whole value of one field of a hash, of up to `most_bytes`; raises ConnectionLost.
+
+    Those are at most MAX_PURPOSE_BYTES, and more than MAX_VALUE_BYTES only if the user has said so.
+    """
+    most_bytes, key = min(most_bytes, MAX_PURPOSE_BYTES), reader.key
+    try:
+        if not reader.evidence.look_ups or len(field) > MAX_FIELD_BYTES:
+            raise Refused(Unknown(Reason.TOO_LARGE, reader.would("HMGET", "walk over all fields")))
+        (length,) = await reader.begin(*guard.hstrlens(key, field, evidence=reader.evidence))
+        if isinstance(length, int) and length > most_bytes:
+            return Unknown(Reason.TOO_LARGE, f"{size(length)}: values over {size(most_bytes)} are not read")
+        (reply,) = await reader.querier.run(guard.hmget(key, field, evidence=reader.evidence))
+        (value,) = expect_items(reply)
+        return value if isinstance(value, bytes) else GONE
+    except Refused as refused:
+        return refused.why

@@ -64,11 +64,18 @@ PLACES: Final[dict[bytes, PlaceSyntax]] = {
 """By the type; other types have no places."""
 
 
-async def read_place(reader: ValueReader, text: str, now_s: float) -> Page:
-    """Return the page that begins at the typed place; raises Refused, which says why there is none.
+async def find_place(reader: ValueReader, text: str, now_s: float) -> Page | Unknown:
+    """Return the page that begins at the typed place, or why there is none. Raises ConnectionLost.
 
     `now_s`, in seconds since the epoch, is what `1h ago` counts from.
     """
+    try:
+        return await _place(reader, text, now_s)
+    except Refused as refused:
+        return refused.why
+
+
+async def _place(reader: ValueReader, text: str, now_s: float) -> Page:
     key_type = reader.facts.type
     text = text.strip()
     match key_type:

@@ -11,12 +11,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from itertools import islice
 from typing import Final, NoReturn
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.humanize import size
 from rtui.server import guard
 from rtui.server.facts.preview.page import (
     Meaning,
@@ -27,8 +28,11 @@ from rtui.server.facts.preview.page import (
     SideTable,
     StringWindow,
 )
-from rtui.server.facts.preview.value_reader import PAGE_ITEMS, ValueReader, expect_bytes
+from rtui.server.facts.preview.value_reader import PAGE_ITEMS, Refused, ValueReader, expect_bytes
 from rtui.server.guard.closed_list import MAX_WINDOW_BYTES
+
+MAX_STRING_BYTES: Final = 64 << 20
+"""So much of a string is read to be written to a file."""
 
 _NO_COUNT: Final = Unknown(
     Reason.NOT_ASKED, "elements were added since PFCOUNT last ran, which would write; the registers can't be read"
@@ -261,3 +265,23 @@ def set_bits(window: bytes, offset_bytes: int = 0) -> Iterator[int]:
     for index, byte in enumerate(window, offset_bytes):
         if byte:
             yield from (index * 8 + bit for bit in range(8) if byte & (0x80 >> bit))
+
+
+async def string_windows(reader: ValueReader) -> AsyncIterator[bytes | Unknown]:
+    """Yield a whole string in windows of 64 KiB, one round trip each, up to MAX_STRING_BYTES; or why it ends early.
+
+    A string that changes meanwhile is what each window found. Raises ConnectionLost.
+    """
+    at = 0
+    while at < MAX_STRING_BYTES:
+        try:
+            (reply,) = await reader.begin(guard.getrange(reader.key, at, at + MAX_WINDOW_BYTES - 1))
+            window = expect_bytes(reply)
+        except Refused as refused:
+            yield refused.why
+            return
+        yield window
+        at += len(window)
+        if len(window) < MAX_WINDOW_BYTES:
+            return
+    yield Unknown(Reason.TOO_LARGE, f"only the first {size(MAX_STRING_BYTES)} were read")

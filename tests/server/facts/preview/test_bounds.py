@@ -7,11 +7,11 @@ import redis
 
 from rtui.analysis.facts import Reason, Unknown
 from rtui.server.facts.key_facts import key_facts, key_preview
-from rtui.server.facts.preview.hashes import VALUES_BYTES
+from rtui.server.facts.preview.hashes import VALUES_BYTES, read_field
 from rtui.server.facts.preview.page import Preview, PreviewKind, Unread
-from rtui.server.facts.values import read_field
+from rtui.server.facts.preview.value_reader import ValueReader
 from rtui.server.guard.closed_list import MAX_RANDOM
-from rtui.server.wire.capability import Capabilities
+from rtui.server.wire.capability import Capabilities, Querier
 from tests.server.every_type import lists_names
 from tests.server.facts.preview.pages import all_pages
 from tests.server.targets import connected, target_of
@@ -207,9 +207,10 @@ async def test_a_large_field_is_read_only_up_to_what_was_agreed(valkey: Server) 
     valkey.client().hset("key", mapping={"large": b"x" * (3 << 20), "small": b"y"})
     async with connected(target_of(valkey)) as connection:
         facts = await key_facts(connection, b"key")
-        refused = await read_field(connection, facts, b"large", capabilities=Capabilities())
+        reader = ValueReader(Querier(connection, Capabilities()), facts)
+        refused = await read_field(reader, b"large")
         assert isinstance(refused, Unknown)
-        agreed = await read_field(connection, facts, b"large", capabilities=Capabilities(), most_bytes=3 << 20)
+        agreed = await read_field(reader, b"large", 3 << 20)
         assert agreed == b"x" * (3 << 20)
 
 

@@ -9,13 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.facts import Unknown
+from rtui.analysis.facts import KeyFacts, Unknown
 from rtui.server.facts.key_facts import key_facts, key_preview
+from rtui.server.facts.preview.hashes import MAX_VALUE_BYTES, read_field
 from rtui.server.facts.preview.page import Page, Preview
-from rtui.server.facts.preview.places import parse_score, stream_id
-from rtui.server.facts.preview.value_reader import Refused
-from rtui.server.facts.values import MAX_VALUE_BYTES, find_place, read_field, string_windows
-from rtui.server.wire.capability import Capabilities
+from rtui.server.facts.preview.places import find_place, parse_score, stream_id
+from rtui.server.facts.preview.strings import string_windows
+from rtui.server.facts.preview.value_reader import Refused, ValueReader
+from rtui.server.wire.capability import Capabilities, Querier
 from rtui.server.wire.connection import Connection
 from tests.server.facts.preview.test_whole import FEW, on
 from tests.server.targets import connected, target_of
@@ -24,11 +25,15 @@ from tests.servers import Server
 NOW_S = datetime(2026, 11, 22, 16, 30, tzinfo=UTC).timestamp()
 
 
+def reader_of(connection: Connection, facts: KeyFacts) -> ValueReader:
+    return ValueReader(Querier(connection, Capabilities(), connection.own_reads), facts)
+
+
 async def gone_to(connection: Connection, text: str, key: bytes = b"key") -> Preview | Unknown:
     """The page at a typed place."""
     capabilities = Capabilities()
     facts = await key_facts(connection, key, capabilities)
-    page = await find_place(connection, facts, text, capabilities=capabilities, now_s=NOW_S)
+    page = await find_place(reader_of(connection, facts), text, NOW_S)
     return page if isinstance(page, Unknown) else await key_preview(connection, facts, page, capabilities=capabilities)
 
 
@@ -189,11 +194,10 @@ async def test_whole_values_are_read_in_bounded_pieces(server: Server) -> None:
     async with connected(target_of(server)) as connection:
         capabilities = Capabilities()
         facts = await key_facts(connection, b"string", capabilities)
-        windows = [part async for part in string_windows(connection, facts, capabilities=capabilities)]
+        windows = [part async for part in string_windows(reader_of(connection, facts))]
         fields = await key_facts(connection, b"hash", capabilities)
         found = [
-            await read_field(connection, fields, name, capabilities=capabilities)
-            for name in (b"small", b"wide", b"huge", b"none")
+            await read_field(reader_of(connection, fields), name) for name in (b"small", b"wide", b"huge", b"none")
         ]
     assert all(isinstance(part, bytes) and len(part) <= 65_536 for part in windows)
     assert b"".join(part for part in windows if isinstance(part, bytes)) == data
@@ -207,7 +211,7 @@ async def test_a_string_that_is_deleted_meanwhile_ends_with_the_reason(valkey: S
     parts: list[bytes | Unknown] = []
     async with connected(target_of(valkey)) as connection:
         facts = await key_facts(connection, b"key", Capabilities())
-        async for part in string_windows(connection, facts, capabilities=Capabilities()):
+        async for part in string_windows(reader_of(connection, facts)):
             parts.append(part)
             client.delete("key")
     assert isinstance(parts[-1], Unknown)
