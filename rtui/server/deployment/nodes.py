@@ -23,8 +23,7 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.connections import NodeConnections, SeedFinder, connection_to
-from rtui.server.deployment.replicas import ReplicaConnections, no_replica_failure
-from rtui.server.deployment.replication import FollowedPrimary
+from rtui.server.deployment.replicas import FollowedPrimary, ReplicaConnections, no_replica_failure
 from rtui.server.deployment.topology import (
     ClusterWatch,
     Node,

@@ -12,8 +12,7 @@ from rtui.cli.main import run
 from rtui.keyspace.text.display import SafeText
 from rtui.server import guard
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder
-from rtui.server.deployment.replication import Replication, read_replication
+from rtui.server.deployment.replicas import MOST_LAG_S, LagWatch, ReplicaFinder, Replication, read_replication
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, ExitCode, FailureKind
