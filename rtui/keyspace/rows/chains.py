@@ -93,15 +93,10 @@ class Chains:
         for member in () if chain is None else chain.members:
             del self._by_member[member]
 
-    def find(self, above: Namespace, prefix: bytes, *, ignore_case: bool) -> Chain | None:
-        """Return a chain directly below a namespace whose name starts with `prefix`, None if there is none."""
-        wanted = prefix.lower() if ignore_case else prefix
-        for chain in self._by_member.values():
-            if chain.head.parent is above:
-                name = chain.name.lower() if ignore_case else chain.name
-                if name.startswith(wanted):
-                    return chain
-        return None
+    def find(self, above: Namespace, prefix: bytes) -> Chain | None:
+        """Return a chain directly below a namespace whose name, in small letters, starts with `prefix`, or None."""
+        chains = (chain for chain in self._by_member.values() if chain.head.parent is above)
+        return next((chain for chain in chains if chain.name.lower().startswith(prefix)), None)
 
     def _keep(self, members: tuple[Namespace, ...]) -> None:
         if len(members) > 1:

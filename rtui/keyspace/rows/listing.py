@@ -234,9 +234,11 @@ class Listing:
         self._expanded_positions = [self.name_order.position_of(child.head.ordinal) for child in self.expanded]
         self._starts = None
 
-    def find(self, prefix: bytes, start: int, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
-        """Return the first position from `start` on, then from the top, whose name starts with `prefix`, if any."""
-        prefix = prefix.lower() if ignore_case else prefix
+    def find(self, prefix: bytes, start: int, slicer: Slicer) -> Slices[int | None]:
+        """Return the first position from `start` on, then from the top, whose name starts with `prefix`, if any.
+
+        Names are compared in small letters.
+        """
         names, total = self.name_count, self.child_count
         found: int | None = None
         spans = ((start, names), (max(start, names), total), (0, min(start, names)), (names, min(start, total)))
@@ -244,17 +246,17 @@ class Listing:
             if first >= end or found is not None:
                 continue
             if end > names:
-                found = yield from self._find_key(prefix, range(first, end), ignore_case, slicer)
+                found = yield from self._find_key(prefix, range(first, end), slicer)
                 continue
             for position in range(first, end):
                 label = self.node.labels[self.name_order.ordinal_at(position)]
-                if (label.lower() if ignore_case else label).startswith(prefix):
+                if label.lower().startswith(prefix):
                     return position
                 if position % SEARCH_BATCH == 0:
                     yield from slicer.pause()
         return found
 
-    def _find_key(self, prefix: bytes, positions: range, ignore_case: bool, slicer: Slicer) -> Slices[int | None]:
+    def _find_key(self, prefix: bytes, positions: range, slicer: Slicer) -> Slices[int | None]:
         """Search chunk by chunk, in order of arrival: where keys are sorted, all of them."""
         keys, is_sorted, names = self.node.keys, self.key_order is not ARRIVAL, self.name_count
         if keys is None:
@@ -264,7 +266,7 @@ class Listing:
         for first, chunk in keys.chunks(ordinals.start):
             if first >= ordinals.stop or (best is not None and not is_sorted):
                 break
-            for index in (chunk.lowered() if ignore_case else chunk).starting(prefix):
+            for index in chunk.lowered().starting(prefix):
                 position = names + self.key_order.position_of(first + index) if first + index in ordinals else -1
                 if position in positions and (best is None or position < best):
                     best = position

@@ -268,21 +268,19 @@ class VisibleRows:
         return row if listing is None else self._row_at(listing, listing.child_count - 1 if last else 0)
 
     @until_reset
-    def find_sibling(
-        self, row: Row, prefix: bytes, *, after: bool = False, ignore_case: bool = False
-    ) -> Slices[Row | None]:
+    def find_sibling(self, row: Row, prefix: bytes) -> Slices[Row | None]:
         """Return the next row of the same namespace whose name starts with `prefix`, None without; in slices.
 
-        The search starts at `row`, or with `after` at the one after it, and goes on from the first to the last.
+        The case of letters means nothing. The search starts at `row` and goes on from the first to the last.
         """
         self._listings.follow()
         listing = self._listings.get(self.above(row))
         position = None if listing is None else self._position(listing, row)
         if listing is None or position is None:
             return None
-        found = yield from listing.find(prefix, position + after, ignore_case, Slicer(self.store.clock))
+        found = yield from listing.find(prefix.lower(), position, Slicer(self.store.clock))
         if found is None:
-            chain = self._listings.chains.find(listing.node, prefix, ignore_case=ignore_case)
+            chain = self._listings.chains.find(listing.node, prefix.lower())
             return None if chain is None else self.row_of(chain.end)
         return None if found is None else self._row_at(listing, found)
 

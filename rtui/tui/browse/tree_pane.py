@@ -326,7 +326,7 @@ class TreePane(RowsPane):
             return
         row = self.key_tree.cursor
         if row is not None and event.typed:
-            self._go_to(self.names.rows.find_sibling(row, event.typed.encode(), ignore_case=True), at_once=True)
+            self._go_to(self.names.rows.find_sibling(row, event.typed.encode()), at_once=True)
         elif event.typed is None:
             self._hold_keypresses()
 
