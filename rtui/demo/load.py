@@ -21,7 +21,7 @@ import hiredis
 
 import rtui
 from rtui.demo.embedded import EmbeddedServer
-from rtui.demo.keyspaces import DEFAULT_SEED, write_groups
+from rtui.demo.keyspaces import write_groups
 from rtui.demo.writes import Write
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay
 from rtui.server.wire.target import Target
@@ -48,13 +48,13 @@ class Demo:
 
 
 @contextmanager
-def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED, day: DemoDay = "bad") -> Iterator[Demo]:
+def demo_server(keys: int = DEFAULT_DEMO_KEYS, day: DemoDay = "bad") -> Iterator[Demo]:
     """Start the embedded server and begin to load about `keys` sample keys; stop it at the end of the block.
 
     Raises DemoUnavailable where there is no embedded server.
     """
     with EmbeddedServer() as server:
-        loader = start_loading(server, keys, seed, day)
+        loader = start_loading(server, keys, day)
         try:
             yield Demo(server.target, loader)
         finally:
@@ -62,9 +62,7 @@ def demo_server(keys: int = DEFAULT_DEMO_KEYS, seed: int = DEFAULT_SEED, day: De
             loader.wait()
 
 
-def start_loading(
-    server: EmbeddedServer, keys: int, seed: int = DEFAULT_SEED, day: DemoDay = "bad"
-) -> subprocess.Popen[bytes]:
+def start_loading(server: EmbeddedServer, keys: int, day: DemoDay = "bad") -> subprocess.Popen[bytes]:
     """Start a process that loads about `keys` keys into the embedded server.
 
     It ends with code 0 when all are there, and also when the server ends.
@@ -72,7 +70,7 @@ def start_loading(
     package_parent = str(Path(rtui.__file__).parent.parent)
     with server.connect() as connection:
         return subprocess.Popen(
-            [sys.executable, "-P", "-m", "rtui.demo.load", str(keys), str(seed), day],
+            [sys.executable, "-P", "-m", "rtui.demo.load", str(keys), day],
             stdin=connection.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -115,11 +113,11 @@ def _read_replies(connection: socket.socket, reader: hiredis.Reader, count: int,
         count -= 1
 
 
-def main(keys: int, seed: int, day: DemoDay) -> int:
+def main(keys: int, day: DemoDay) -> int:
     """Send all keyspaces through standard input, which is the connection; return the exit code."""
     with socket.socket(fileno=0) as connection:
         try:
-            groups = write_groups(keys, seed, day)
+            groups = write_groups(keys, day=day)
             errors = send(connection, (write for group in groups for write in (*group.own, *group.shared)))
         except OSError:
             return 1
@@ -127,4 +125,4 @@ def main(keys: int, seed: int, day: DemoDay) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]), int(sys.argv[2]), "good" if sys.argv[3] == "good" else "bad"))
+    sys.exit(main(int(sys.argv[1]), "good" if sys.argv[2] == "good" else "bad"))

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Final, Literal
 
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid
-from rtui.values.tree import Form, Kind, Node, Step
+from rtui.values.tree import Kind, Node, Step
 
 TEXT_CONTROLS: Final = b"\t\n\r\x1b"
 """Control characters that occur in text: white space, and the escape of coloured logs."""
@@ -173,11 +173,11 @@ def recognises(reader: Reader, source: Source) -> bool:
     return True
 
 
-def read_tree(reader: Reader, source: Source, form: Form = Form.TREE) -> Step:
+def read_tree(reader: Reader, source: Source) -> Step:
     """Read all, and return what there is of the tree; raises Invalid when there is nothing."""
     known = source.trees.get(type(reader))
     if known is not None:
-        return Step(known, form=form)
+        return Step(known)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
     try:
@@ -200,7 +200,7 @@ def read_tree(reader: Reader, source: Source, form: Form = Form.TREE) -> Step:
         notes = (f"damaged at byte {reader.at:,}: it {error}",)
     if reader.root is None:
         raise Exceeded(notes[0]) if truncated and notes else Invalid("has more bytes than there are")
-    return Step(reader.root, notes, truncated, form)
+    return Step(reader.root, notes, truncated)
 
 
 def limited_step(name: str, data: bytes | bytearray, source: Source, budget: Budget) -> Step:

@@ -44,12 +44,12 @@ class Summary:
         return f"{words}{SEPARATOR}{self.date}" if self.date else words
 
 
-def summarise(data: bytes, *, is_whole: bool = True, choose: str | None = None) -> Summary | None:
+def summarise(data: bytes, *, choose: str | None = None) -> Summary | None:
     """Return what a value means in one line, None where its bytes say that themselves; within the limits of a row.
 
     `choose` is as in `decode`, and raises UnknownDecoderError as there.
     """
-    return summary(decode(data, limits=ROW, is_whole=is_whole, choose=choose))
+    return summary(decode(data, limits=ROW, choose=choose))
 
 
 def summary(found: Decoded) -> Summary | None:

@@ -152,12 +152,12 @@ def without_ttl(of: Behind = Behind(Query())) -> Behind:  # noqa: B008 - a froze
     return of.with_terms(one_of("ttl", [Keyword.NONE]))
 
 
-def ttl_bin(index: int, made_at_s: float, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+def ttl_bin(index: int, made_at_s: float) -> Behind:
     """Return the query for one bin of the histogram of TTLs, by the moments that it stood for when it was made."""
     low_s = TTL_EDGES_S[index - 1] if index else 0
     high_s = TTL_EDGES_S[index] if index < len(TTL_EDGES_S) else None
     start = made_at_s + low_s
-    return expiring(start, None if high_s is None else made_at_s + high_s, of)
+    return expiring(start, None if high_s is None else made_at_s + high_s)
 
 
 def expiring(start_s: float, end_s: float | None, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
@@ -188,14 +188,14 @@ def above(key_type: bytes, length: int | None, memory_bytes: int | None) -> Behi
     return of.with_terms(one_of("len", [Bounds(length + 1)]), note=SafeText(note))
 
 
-def idle_bin(index: int, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+def idle_bin(index: int) -> Behind:
     """Return the query for one bin of the histogram of idle times."""
-    return of.with_terms(one_of("idle", [_bin(index, IDLE_EDGES_S, 1000)]), note=DRIFT_NOTE)
+    return Behind(query_of(one_of("idle", [_bin(index, IDLE_EDGES_S, 1000)])), DRIFT_NOTE)
 
 
-def frequency_bin(index: int, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+def frequency_bin(index: int) -> Behind:
     """Return the query for one bin of the histogram of access counters."""
-    return of.with_terms(one_of("freq", [_bin(index, FREQUENCY_EDGES, 1)]), note=DRIFT_NOTE)
+    return Behind(query_of(one_of("freq", [_bin(index, FREQUENCY_EDGES, 1)])), DRIFT_NOTE)
 
 
 def _bin(index: int, edges: Sequence[int], scale: int) -> Bounds:
@@ -218,9 +218,9 @@ def tag_keys(tag: SlotTag | bytes) -> Behind:
     return Behind(query_of(one_of("tag", [tag if isinstance(tag, bytes) else tag.tag])))
 
 
-def type_keys(key_type: bytes, of: Behind = Behind(Query())) -> Behind:  # noqa: B008
+def type_keys(key_type: bytes) -> Behind:
     """Return the query for the keys of one type."""
-    return of.with_terms(one_of("type", [key_type]))
+    return Behind(query_of(one_of("type", [key_type])))
 
 
 def encoding_keys(key_type: bytes, encoding: bytes) -> Behind:
