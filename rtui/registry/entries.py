@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from rtui.keyspace.text.display import EscapeSyntaxError, unescape
 from rtui.keyspace.text.quantities import Bounds
@@ -30,24 +30,18 @@ T = TypeVar("T")
 _LENGTH: Final = re.compile(r"\s*(?:(\d{1,4})|(\d{1,4})\s*\.\.\s*(\d{1,4})?|<=\s*(\d{1,4})|>=\s*(\d{1,4}))\s*")
 
 
-class Problems(Protocol):
-    """Keeps mistakes, by where they are."""
-
-    def wrong(self, place: Place, what: str) -> None:
-        """Keep a mistake."""
-
-    def line(self, place: Place) -> int:
-        """Return the line of what is at a place."""
-
-
 class EntryReader:
     """Reads the entries of one file."""
 
     def __init__(
-        self, placeholders: Mapping[str, Placeholder], separators: Sequence[bytes], problems: Problems
+        self,
+        placeholders: Mapping[str, Placeholder],
+        separators: Sequence[bytes],
+        wrong: Callable[[Place, str], None],
+        line: Callable[[Place], int],
     ) -> None:
-        self._separators = separators
-        self._problems = problems
+        """`wrong` keeps a mistake at a place, `line` returns the line of what is there."""
+        self._separators, self._wrong, self._line = separators, wrong, line
         self._values = self._values_of(placeholders, ("placeholders",))
 
     def entry(self, table: PatternTable, at: int) -> Entry | None:
@@ -60,7 +54,7 @@ class EntryReader:
         for name in table.placeholders:
             if name not in (*pattern.names, *_SOURCES):
                 what = f"{{{name}}} is not in the pattern{meant(name, pattern.names)}"
-                self._problems.wrong((*place, "placeholders", name), what)
+                self._wrong((*place, "placeholders", name), what)
         expectations = self._expectations(table, place)
         references = [
             self._reference(one, pattern, values, expectations, (*place, "references", number))
@@ -85,14 +79,14 @@ class EntryReader:
             expires_in=None if table.expires_in is None else self._source(table.expires_in, (*place, "expires_in")),
             longest=table.longest,
             is_named_here=table.naming,
-            line=self._problems.line((*place, "pattern")),
+            line=self._line((*place, "pattern")),
         )
 
     def _example(self, text: str, place: Place) -> bytes:
         try:
             return unescape(text.encode())
         except EscapeSyntaxError as error:
-            self._problems.wrong(place, str(error))
+            self._wrong(place, str(error))
             return text.encode()
 
     def _values_of(self, given: Mapping[str, Placeholder], place: Place) -> dict[str, Values]:
@@ -107,21 +101,21 @@ class EntryReader:
         if isinstance(given, str):
             form = FORMS.get(given)
             if form is None:
-                self._problems.wrong(place, f"{given!r} is no form{meant(given, FORMS)}")
+                self._wrong(place, f"{given!r} is no form{meant(given, FORMS)}")
             return None if form is None else Values(form)
         if isinstance(given, PlaceholderTable):
             if given.values is not None and (given.type is not None or given.length is not None):
-                self._problems.wrong(place, "it has either values, or a type and a length")
+                self._wrong(place, "it has either values, or a type and a length")
                 return None
             if given.values is None:
                 form = FORMS[given.type or "any"]
                 lengths = () if given.length is None else self._lengths(given.length, (*place, "length"))
                 if lengths and form not in (ANY, INT, HEX):
-                    self._problems.wrong(place, "a length is of any, int and hex")
+                    self._wrong(place, "a length is of any, int and hex")
                 return Values(form, lengths=lengths)
             given = given.values
         if not given:
-            self._problems.wrong(place, "a list has one value at least")
+            self._wrong(place, "a list has one value at least")
             return None
         return Values(ENUM, options=tuple(dict.fromkeys(one.encode() for one in given)))
 
@@ -130,7 +124,7 @@ class EntryReader:
         for choice in text.split("|"):
             match = _LENGTH.fullmatch(choice)
             if match is None:
-                self._problems.wrong(place, f"{choice!r} is no length: 32, 32|64, 1..10 or <=10")
+                self._wrong(place, f"{choice!r} is no length: 32, 32|64, 1..10 or <=10")
                 continue
             exact, low, high, most, least = (None if one is None else int(one) for one in match.groups())
             if exact is not None:
@@ -143,7 +137,7 @@ class EntryReader:
         try:
             return read_pattern(text, values, self._separators)
         except PatternError as error:
-            self._problems.wrong(place, str(error))
+            self._wrong(place, str(error))
             return None
 
     def _expectations(self, table: PatternTable, place: Place) -> Expectations:
@@ -152,13 +146,13 @@ class EntryReader:
             try:
                 types.append(read_type(name))
             except ExpectationError as error:
-                self._problems.wrong((*place, "type"), f"{error}{meant(name, type_names())}")
+                self._wrong((*place, "type"), f"{error}{meant(name, type_names())}")
 
         def read(text: str | None, name: str, of: Callable[[str], T]) -> T | None:
             try:
                 return None if text is None else of(text)
             except ExpectationError as error:
-                self._problems.wrong((*place, name), str(error))
+                self._wrong((*place, name), str(error))
                 return None
 
         size: Bounds | None = read(table.size, "size", read_size)
@@ -181,7 +175,7 @@ class EntryReader:
         types = expectations.types
         if types and source.types and not set(types) & set(source.types):
             is_of = " or ".join(one.decode() for one in source.types)
-            self._problems.wrong((*place, "from"), f"{table.source} is of {is_of}, and the pattern of none of them")
+            self._wrong((*place, "from"), f"{table.source} is of {is_of}, and the pattern of none of them")
         more = () if source.placeholder is None else (source.placeholder,)
         target = self._template(table.to, pattern, values, more, (*place, "to"))
         twin = None if table.twin is None else self._template(table.twin, pattern, values, (), (*place, "twin"))
@@ -192,17 +186,17 @@ class EntryReader:
         source = _SOURCES.get(name)
         has_path = source in (Source.FIELD, Source.JSON)
         if source is None:
-            self._problems.wrong(place, f"nothing in a key is called {name}{meant(name, _SOURCES)}")
+            self._wrong(place, f"nothing in a key is called {name}{meant(name, _SOURCES)}")
             return None
         if has_path != bool(colon and path):
             form = f"{name}:NAME" if has_path else name
-            self._problems.wrong(place, f"it is written as {form}")
+            self._wrong(place, f"it is written as {form}")
             return None
         if source is Source.JSON:
             try:
                 json_steps(path)
             except ValueError:
-                self._problems.wrong(place, f"{path!r} is no path in JSON: roleId, items[].id")
+                self._wrong(place, f"{path!r} is no path in JSON: roleId, items[].id")
                 return None
         return source, path
 
@@ -217,7 +211,7 @@ class EntryReader:
         known = (*pattern.names, *more)
         for name in (one.name for one in template.placeholders):
             if name not in known:
-                self._problems.wrong(place, f"{{{name}}} is not in the pattern{meant(name, known)}")
+                self._wrong(place, f"{{{name}}} is not in the pattern{meant(name, known)}")
                 return None
         return template
 

@@ -267,7 +267,7 @@ class _Reading:
         )
 
     def _entries(self, document: Document, separators: tuple[bytes, ...]) -> list[Entry]:
-        reader = EntryReader(document.placeholders, separators, self)
+        reader = EntryReader(document.placeholders, separators, self.wrong, self.line)
         read = (reader.entry(table, at) for at, table in enumerate(document.pattern) if table is not None)
         entries = [entry for entry in read if entry is not None]
         for at, name in enumerate(document.include):

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from textual.app import SuspendNotSupported
 from textual.dom import DOMNode
@@ -239,11 +239,8 @@ SLOW_S: Final = 1.0
 """Reading a value that takes longer is said."""
 
 
-class Run(Protocol):
-    """Starts a worker with a description; a newer one with the same description ends it."""
-
-    def __call__(self, work: Work, what: str) -> Worker[Any]:
-        """Start it."""
+Run = Callable[[Work, str], Worker[Any]]
+"""Starts a worker with a description; a newer one with the same description ends it."""
 
 
 class ValueWriter:
