@@ -344,7 +344,7 @@ class RtuiApp(Navigation):
         if session is None or session.lost_by_leaving is None:
             self._connect_to(target)
             return
-        from rtui.tui.connect.leaving import Answer, LeaveScreen  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.left_sessions import Answer, LeaveScreen  # noqa: PLC0415 - when it is wanted
 
         can_wait = self.recorder is None and self._left.has_room
 

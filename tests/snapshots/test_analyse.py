@@ -90,7 +90,7 @@ def test_changes_since_yesterday(snap_compare: Compare, tmp_path: Path) -> None:
         await pilot.press("D")
         await until(pilot, lambda: isinstance(pilot.app.screen, ChoiceScreen))
         await pilot.press("enter")
-        await until(pilot, lambda: screen.is_current and bool(screen.against_bar.lines))
+        await until(pilot, lambda: screen.is_current and bool(screen.bar_below_tabs.lines))
         await until(pilot, lambda: any(column.is_change for column in screen.view.table.rows.table.columns))
         await pilot.press("greater_than_sign")
         await pilot.pause()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from textual import events, on
 from textual.app import ComposeResult
 from textual.geometry import Size
-from textual.widget import Widget
 
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.panel import Panel, PanelStates, PanelTable
+from rtui.tui.analyse.panel import Panel, PanelStates
 from rtui.tui.analyse.screen_lines import among, empty_table_lines
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import Condition, Conditions
@@ -37,9 +35,9 @@ class ReportPanel(PanelView):
     """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
 
     def __init__(self, states: PanelStates, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.states = states
         self.chart, self._note_bar = LinePanel(id="chart"), Bar(id="note")
+        super().__init__(self.chart, self._note_bar, id=id)
+        self.states = states
         self.report: Report | None = None
         """The report that is shown; None while other lines stand in its place."""
         self._holds_order = False
@@ -50,11 +48,6 @@ class ReportPanel(PanelView):
         yield from (self.chart, self.titles_bar, self.table, self.in_place, self._note_bar)
 
     @property
-    def around(self) -> Sequence[Widget]:
-        """The chart and the note."""
-        return self.chart, self._note_bar
-
-    @property
     def panel(self) -> Panel[Any]:
         """The chosen panel."""
         return next((panel for panel in PANELS if panel.id == self.states.panel_id), PANELS[0])
@@ -63,21 +56,6 @@ class ReportPanel(PanelView):
     def state(self) -> Any:
         """The state of the panel: a `PanelState`, of the panel's own type."""
         return self.states.by_panel.get(self.panel.id, self.panel.initial)
-
-    @property
-    def _tables(self) -> Sequence[PanelTable]:
-        """The tables to choose from; empty without a report."""
-        return () if self.report is None else self.states.listed(self.panel, self.report, self.state)
-
-    @property
-    def lists(self) -> Sequence[str]:
-        """The ids of the tables."""
-        return [one.id for one in self._tables]
-
-    @property
-    def list_id(self) -> str:
-        """The id of the chosen table."""
-        return "" if self.report is None else self.states.chosen(self.panel, self.report, self.state).id
 
     def choose_list(self, list_id: str) -> None:
         """Show another table of the panel."""
@@ -96,9 +74,10 @@ class ReportPanel(PanelView):
 
     def show(self, report: Report, *, holds_order: bool = False) -> None:
         """Show the chosen panel of a report; `holds_order` keeps the rows of a table in place once the user moved."""
-        self.report, self._holds_order, self.has_table = report, holds_order, True
+        self.report, self._holds_order = report, holds_order
         states, panel = self.states, self.panel
         wanted = states.chosen(panel, report, self.state)
+        self.lists, self.list_id = [one.id for one in states.listed(panel, report, self.state)], wanted.id
         table = states.table(panel, report, wanted, self.state)
         self.set_class(panel.is_chart_below, "-below")
         self._show_chart()
@@ -172,7 +151,7 @@ class ReportPanel(PanelView):
         size = self.chart.size
         applying = {command.id for command, change in panel.commands if change(report, state, size) is not None}
         holding = {
-            Condition.SEVERAL_LISTS: len(self._tables) > 1,
+            Condition.SEVERAL_LISTS: len(self.lists) > 1,
             Condition.ZOOMED: panel.zoomed_out(report, state) is not None,
             Condition.ON_ENTRY: self._zoomed_in(report) is not None,
             Condition.HAS_ROWS: self.has_rows or bool(self.filter_text),
@@ -191,7 +170,7 @@ class ReportPanel(PanelView):
             return
         wanted = self.states.chosen(self.panel, report, self.state)
         self.show_titles(
-            [one.title for one in self._tables],
+            [one.title for one in self.states.listed(self.panel, report, self.state)],
             among(wanted, rows),
             lambda width: empty_table_lines(report, wanted, rows, width),
         )

@@ -67,11 +67,10 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.settings = SettingsFile() if settings is None else settings
         view = ReportPanel(states or self._remembered(self.settings.settings.panel or PANELS[0].id), id="panel")
         super().__init__(
-            view, remedy="analyse.begin", suffixes=SUFFIXES, file_hint=screen_lines.FILE_HINT,
+            view, Bar(id="against"), remedy="analyse.begin", suffixes=SUFFIXES, file_hint=screen_lines.FILE_HINT,
             action_of=lambda span: run_action_of(span, Owner.ANALYSE),
         )  # fmt: skip
         self.clock, self.source = clock, source
-        self.against_bar = Bar(id="against")
         self.findings = LatestFindings(None if registry is None else registry.rules, registry)
         view.states.by_panel[FindingsPanel.id] = FindingsState(latest=self.findings)
         self.comparison = Comparison(self, view, source, self.findings, lambda: self.clock())  # noqa: PLW0108 - the clock may be replaced
@@ -106,21 +105,6 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
     def report(self) -> Report | None:
         """The report that is shown, None while it has no keys."""
         return self.view.report
-
-    @property
-    def bar_below_tabs(self) -> Bar:
-        """What is compared with and watched."""
-        return self.against_bar
-
-    @property
-    def panel_ids(self) -> Sequence[str]:
-        """The ids of all panels."""
-        return [panel.id for panel in PANELS]
-
-    @property
-    def panel_id(self) -> str:
-        """The id of the chosen panel."""
-        return self.view.panel.id
 
     def on_mount(self) -> None:
         """Show the report and start polling."""
@@ -176,11 +160,16 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
             lambda width: screen_lines.status_line(status, report, now_s, width, shows_cost=shows_cost)
         )
         chosen = PANELS.index(self.view.panel)
-        self.tab_bar.set_line(lambda width: screen_lines.panels_line([panel.title for panel in PANELS], chosen, width))
+        titles = [panel.title for panel in PANELS]
+        self.show_tabs(
+            [panel.id for panel in PANELS],
+            self.view.panel.id,
+            lambda width: screen_lines.panels_line(titles, chosen, width),
+        )
         line = self.comparison.line()
-        self.against_bar.display = line is not None
+        self.bar_below_tabs.display = line is not None
         if line is not None:
-            self.against_bar.set_line(line)
+            self.bar_below_tabs.set_line(line)
         self.show_commands()
 
     @property

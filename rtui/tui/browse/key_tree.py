@@ -27,7 +27,7 @@ from rtui.tui.browse.tree_header import TreeRows
 from rtui.tui.browse.tree_lines import NOTHING_MORE, Totals, name_cells, row_line, sign_cells
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.layout import MARGIN
-from rtui.tui.kit.line_view import RowsView, set_content_height
+from rtui.tui.kit.line_view import set_content_height
 from rtui.tui.kit.styled_text import Line, flashing
 
 if TYPE_CHECKING:  # it is imported with all that adds up
@@ -50,8 +50,24 @@ MOST_SOUGHT: Final = 5_000
 """A row is looked for by its name among so many."""
 
 
-class TreeView(RowsView, can_focus=True):
+class KeyTree(TreeRows, can_focus=True):
     """A window on `VisibleRows`; the cursor belongs to a row, not to a line, and stays with it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
+
+    class Chosen(Message):
+        """The user wants to go into the details of the row under the cursor."""
+
+    class MarksChanged(Message):
+        """Other keys are marked."""
+
+    class OpenRequested(Message):
+        """A namespace is to be opened, or with `below` everything under it."""
+
+        def __init__(self, node: Namespace, *, below: bool = False) -> None:
+            super().__init__()
+            self.node = node
+            self.below = below
 
     class Highlighted(Message):
         """The cursor is on another row, or on none."""
@@ -356,25 +372,7 @@ class TreeView(RowsView, can_focus=True):
         self.refresh()
         self.post_message(self.ViewChanged())
 
-
-class KeyTree(TreeView, TreeRows):
-    """A tree with actions for the keyboard and the mouse."""
-
-    BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.TREE)
-
-    class Chosen(Message):
-        """The user wants to go into the details of the row under the cursor."""
-
-    class MarksChanged(Message):
-        """Other keys are marked."""
-
-    class OpenRequested(Message):
-        """A namespace is to be opened, or with `below` everything under it."""
-
-        def __init__(self, node: Namespace, *, below: bool = False) -> None:
-            super().__init__()
-            self.node = node
-            self.below = below
+    # actions
 
     def action_parent(self) -> None:
         """Move to the namespace that holds this row."""

@@ -31,7 +31,7 @@ from rtui.tui.browse.tree_places import TreePlaces
 from rtui.tui.browse.tree_search import TreeFilter, TreeSearch
 from rtui.tui.browse.value_view import prompt_hint
 from rtui.tui.browse.watching import REFUSED
-from rtui.tui.kit.bars import Banner, FilterInput
+from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
@@ -40,7 +40,6 @@ from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
-from rtui.tui.kit.title_bar import TitleBar
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry

@@ -1,49 +1,79 @@
-"""The value of a key as one works with it: finding in it and going to places, copying and writing what it holds."""
+"""The value of a key as one works with it: opening, finding, going to places, copying and writing.
+
+Whatever is opened, decoded or folded lies on what it was opened from, as a stack: a field, in its JSON a member that
+holds base64, in that again JSON. Escape goes back one step at a time.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.message import Message
 
 from rtui.analysis.facts import Unknown
+from rtui.analysis.humanize import size
 from rtui.keyspace.slices import only_while
 from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
-from rtui.keyspace.types import STRING
+from rtui.keyspace.types import HASH, STRING
 from rtui.server.browsing.session import BrowsingSession
-from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Page
+from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Meaning, Unread
 from rtui.server.facts.preview.places import PLACES
+from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
+from rtui.server.facts.preview.hashes import MAX_VALUE_BYTES
 from rtui.tui.browse.commands import VALUE_COMMANDS
-from rtui.tui.browse.decoder_choice import ChosenDecoders
-from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
-from rtui.tui.browse.detail_lines import Tab
-from rtui.tui.browse.opened_value import OpenedValue
+from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
+from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
+from rtui.tui.browse.detail_lines import Tab, body_rows
+from rtui.tui.browse.document import Document, decode_otherwise, open_document
+from rtui.tui.browse.preview_lines import cell_text
+from rtui.tui.browse.shown_value import Opened, ShownValue
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
-from rtui.tui.browse.value_rows import ELSEWHERE, ItemKind
+from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
 from rtui.tui.browse.value_view import Purpose, ValuePrompt, ValueView
 from rtui.tui.browse.value_writer import Output, Run, ValueWriter, outputs
+from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.clipboard import choose_copy, copies, copy_text
 from rtui.tui.kit.command import Condition, Owner, bindings
 from rtui.tui.kit.command_screen import drive
-from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.layout import display, display_text
 from rtui.tui.kit.styled_text import literal
 from rtui.values import Form
 
+if TYPE_CHECKING:
+    from rtui.tui.browse.schema import LevelDetail
 
-class ValuePane(OpenedValue):
+
+class ValuePane(Vertical):
     """Shows the body of a detail and carries out what is asked of a value."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(VALUE_COMMANDS, Owner.VALUE)
     DEFAULT_CSS = """
     ValuePane { height: 1fr; }
     """
+
+    class Changed(Message):
+        """What is shown of the value, or what can be done with it, has changed."""
+
+    class Followed(Message):
+        """A row was opened that leads elsewhere: to a key, a namespace or a list of keys."""
+
+        def __init__(self, item: Item) -> None:
+            super().__init__()
+            self.item = item
+
+    class Left(Message):
+        """The user goes back to the tree."""
 
     def __init__(
         self,
@@ -53,7 +83,16 @@ class ValuePane(OpenedValue):
         totals: Callable[[], Totals],
         decoders: ChosenDecoders,
     ) -> None:
-        super().__init__(session, run, totals, decoders)
+        super().__init__(id="value")
+        self._decoders = decoders
+        self.body = ValueView(id="detail-body")
+        self.value = ShownValue()
+        """What is shown of the value, and how."""
+        self._session, self._run, self._totals = session, run, totals
+        self.reference_rows: Callable[[Detail, int], Sequence[ValueRow]] | None = None
+        """Returns the rows of the tab of references; None without a registry."""
+        self.level_rows: Callable[[LevelDetail, int], Sequence[ValueRow]] | None = None
+        """Returns the rows of a level of the schema."""
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
         self._needle = ""
@@ -106,10 +145,6 @@ class ValuePane(OpenedValue):
             self.body.move_to(line)
             return True
         return self.has_keyboard and self._fetcher.go_back()
-
-    def read_on_purpose(self, page: Page) -> None:
-        """Read elements that may be large, in place of the page that is shown."""
-        self._fetcher.turn(page)
 
     def close_prompt(self) -> bool:
         """Close the line that is typed in, and give the keyboard back; return whether it was open."""
@@ -251,3 +286,226 @@ class ValuePane(OpenedValue):
     def action_pager(self) -> None:
         """Choose what to show in the pager, and whether as safe text."""
         self._writer.choose_page(self._outputs())
+
+    # what is opened, folded, decoded, sorted
+
+    def show_rows(self, *, is_same: bool = True) -> None:
+        """Show the rows of the value, or of what was opened last; `is_same` keeps the cursor where it is."""
+        references, level = self.reference_rows, self.value.detail.level
+        if level is not None and self.level_rows is not None:
+            self.body.show(partial(self.level_rows, level), is_same=is_same)
+            self.post_message(self.Changed())
+            return
+        if self.value.tab is Tab.REFERENCES and references is not None and self.value.detail.key is not None:
+            self.body.show(partial(references, self.value.detail), is_same=is_same)
+            self.post_message(self.Changed())
+            return
+        rows = partial(
+            body_rows,
+            self.value.detail,
+            self.value.tab,
+            self._totals(),
+            order=self.value.order,
+            document=self.value.decoded,
+            opened=self.value.trail,
+            preview=self.value.preview,
+            meanings=self.value.meanings,
+        )
+        self.body.show(lambda width: rows(width=width), is_same=is_same)
+        self.post_message(self.Changed())
+
+    @property
+    def has_keyboard(self) -> bool:
+        """Whether the rows have the keyboard: the next key is for them, though they may not know it yet."""
+        return self.screen.focused is self.body
+
+    def action_open(self) -> None:
+        """Open what is under the cursor: an element decoded, a map or list of a decoded value unfolded."""
+        item = self.body.item
+        if item is None:
+            return
+        if item.kind in ELSEWHERE:
+            self.post_message(self.Followed(item))
+        elif item.offer is not None:
+            self._fetcher.turn(item.offer.page)
+        elif item.can_fold:
+            self.action_fold_or_unfold()
+        elif item.kind is ItemKind.NODE and item.data is not None:
+            name = item.node.name.raw if item.node is not None and item.node.name is not None else b"value"
+            self._decode(item.data, display(name, limit=40))
+        elif item.kind is ItemKind.ELEMENT:
+            self._open_element(item)
+        elif item.kind is ItemKind.TEXT and item.data is not None and self.value.can_open(item):
+            self._decode(item.data, literal("line"))
+
+    @on(ValueView.Opened)
+    def _clicked(self, event: ValueView.Opened) -> None:
+        event.stop()
+        self.action_open()
+
+    def _open_element(self, item: Item) -> None:
+        """Open an element; the value of a field that was too large for the page is read now."""
+        title = _title(item)
+        facts, value = self.value.detail.facts, item.cell(Meaning.VALUE)
+        if item.data is not None:
+            self._decode(item.data, title)
+        elif isinstance(value, Unread) and facts is not None and facts.type == HASH.name and item.name is not None:
+            self._ask_field(item.name, title, value.size_bytes or 0)
+
+    def _ask_field(self, field: bytes, title: SafeText, size_bytes: int) -> None:
+        """Read a field; one that is large only once the user has said so."""
+        read = partial(self._run, partial(self._read_field, field, title, max(size_bytes, MAX_VALUE_BYTES)), "value")
+        if not MAX_VALUE_BYTES < size_bytes <= MAX_PURPOSE_BYTES:
+            read()
+            return
+        busy_ms = round(1000 * size_bytes / (1 << 20) / COPIED_MIB_PER_S)
+        answers = [literal("Leave it"), SafeText(f"Read {size(size_bytes)}, which takes the server up to {busy_ms} ms")]
+
+        def answered(index: int | None) -> None:
+            if index == 1:
+                read()
+
+        self.app.push_screen(ChoiceScreen(title, answers), answered)
+
+    async def _read_field(self, field: bytes, title: SafeText, most_bytes: int) -> None:
+        facts = self.value.detail.facts
+        if facts is None:
+            return
+        found = await self._session.keys.read_field(facts, field, most_bytes)
+        if isinstance(found, Unknown):
+            self.say(display_text(found.detail or found.reason.value), title)
+        else:
+            await self._open_bytes(found, title, self._session.clock())
+
+    def _decode(self, data: bytes, title: SafeText) -> None:
+        self._run(partial(self._open_bytes, data, title), "value")
+
+    async def _open_bytes(self, data: bytes, title: SafeText, asked_at_s: float | None = None) -> None:
+        """Decode bytes in a thread and show them over what they were opened from; they may have been read just now."""
+        at_s = self.value.opened[-1].asked_at_s if asked_at_s is None and self.value.opened else asked_at_s
+        before, item = self.value.detail, self.body.item
+        place = self._place(item) if not self.value.opened else ""
+        remembered = self._decoders.of(place), place
+        document = await asyncio.to_thread(open_document, data, remembered=remembered)
+        if before is self.value.detail:
+            self.value.opened.append(Opened(title, document, self.body.cursor_line, item, at_s))
+            self.show_rows(is_same=False)
+
+    def _replace_document(self, document: Document, *, is_same: bool = True) -> None:
+        self.value.replace_document(document)
+        self.show_rows(is_same=is_same)
+
+    def action_fold_or_unfold(self) -> None:
+        """Fold or unfold the node under the cursor; elsewhere go down by a screenful, as pagers do."""
+        self._fold(None)
+
+    def action_fold(self) -> None:
+        """Fold the node under the cursor, or go to the one that holds it; elsewhere go back, to the tree at last."""
+        item, document = self.body.item, self.value.decoded
+        path = () if item is None or item.kind is not ItemKind.NODE else item.path
+        if item is not None and document is not None and item.can_fold and item.path not in document.folded:
+            self._fold(True)
+        elif path:
+            lines = (at for at, row in enumerate(self.body.rows) if row.item and row.item.path == path[:-1])
+            self.body.move_to(next(lines, self.body.cursor_line))
+        elif not self.go_back():
+            self.post_message(self.Left())
+
+    def action_unfold(self) -> None:
+        """Unfold the node under the cursor, or go to the first one in it; open what leads elsewhere."""
+        item, document = self.body.item, self.value.decoded
+        if item is not None and item.kind in ELSEWHERE:
+            self.action_open()
+        elif item is None or document is None or not item.can_fold:
+            return
+        elif item.path in document.folded:
+            self._fold(False)
+        else:
+            self.body.action_cursor_down()
+
+    def _fold(self, fold: bool | None) -> None:
+        item, document = self.body.item, self.value.decoded
+        if item is not None and document is not None and item.can_fold:
+            self._replace_document(document.toggled(item.path, fold=fold))
+        elif fold is None:
+            self.body.action_page_down()
+
+    def action_decode(self) -> None:
+        """Choose another decoder for the same bytes; show rows as they are stored, or as what they mean."""
+        document = self.value.innermost
+        if document is None:
+            if self.value.can_decode_rows:
+                self.value.decode_rows()
+                self.show_rows()
+            return
+
+        def chosen(number: int | None) -> None:
+            if number is not None and document is self.value.innermost:
+                self._run(partial(self._decode_otherwise, document, decoder_choices(document)[number]), "value")
+
+        self.app.push_screen(DecoderScreen(document), chosen)
+
+    async def _decode_otherwise(self, document: Document, choice: str | None) -> None:
+        preview = self.value.preview
+        automatic = automatic_decoder(preview) if preview is not None and not self.value.opened else None
+        found = await asyncio.to_thread(decode_otherwise, document, choice, automatic)
+        if document is not self.value.innermost:
+            return
+        place = self._place(self.value.opened[0].source if len(self.value.opened) == 1 else None)
+        place = "" if len(self.value.opened) > 1 else place
+        if not found.found.has_failed and self._decoders.choose(place, choice):
+            found = replace(found, chosen_for=place)
+        found = replace(found, by_name=document.by_name, is_reversed=document.is_reversed)
+        self._replace_document(found, is_same=False)
+
+    def _place(self, item: Item | None) -> str:
+        """Return for which values a decoder is remembered: those of the key, or elements such as this one."""
+        facts = self.value.detail.facts
+        is_remembered = item is None or item.kind is ItemKind.ELEMENT
+        return "" if facts is None or not is_remembered else self._decoders.place(facts.key, facts.type, item)
+
+    def _sort_by(self, number: int, *, is_reversed: bool = False) -> None:
+        self.value.sort_by(number, is_reversed=is_reversed)
+        self.show_rows()
+
+    def action_sort(self) -> None:
+        """Choose what the rows of the page, or of a decoded value the members of maps, are sorted by."""
+        value, (now, is_reversed) = self.value, self.value.sorted_by
+        sorts, shown = value.sorts, (value.preview, value.decoded)
+
+        def chosen(choice: int | None) -> None:
+            if choice is not None and shown == (value.preview, value.decoded):
+                self._sort_by(choice, is_reversed=choice == now and is_reversed)
+
+        if sorts:
+            self.app.push_screen(SortScreen(sorts, now), chosen)
+
+    def action_sort_step(self, step: int) -> None:
+        """Sort by the next of these, or the one before."""
+        if sorts := self.value.sorts:
+            self._sort_by((self.value.sorted_by[0] + step) % len(sorts))
+
+    def action_sort_reverse(self) -> None:
+        """Sort the other way round, what is as it is stored by its first column."""
+        if self.value.sorts:
+            now, is_reversed = self.value.sorted_by
+            self._sort_by(now or 1, is_reversed=not is_reversed)
+
+    @on(ValueView.SortRequested)
+    def _title_clicked(self, event: ValueView.SortRequested) -> None:
+        event.stop()
+        now, is_reversed = self.value.sorted_by
+        self._sort_by(event.column + 1, is_reversed=now == event.column + 1 and not is_reversed)
+
+    def say(self, text: SafeText, title: SafeText) -> None:
+        """Say why something can't be done."""
+        self.app.notify(text, title=title, severity="warning", markup=False)
+
+
+def _title(item: Item) -> SafeText:
+    """Return what an element is called: `field email`, `index 3`."""
+    for column, cell in zip(item.columns, item.cells, strict=False):
+        is_name = column.meaning is Meaning.NAME and any(one.meaning is Meaning.VALUE for one in item.columns)
+        if is_name or column.meaning is Meaning.INDEX:
+            return SafeText(f"{column.title} {cell_text(cell, column.meaning)}")
+    return literal("member")

@@ -24,10 +24,25 @@ from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.search.search import Search, Stage
 from rtui.server.user.copying import key_as_text
-from rtui.tui.find import find_lines
-from rtui.tui.find.found_rows import BY_BYTES, COLUMNS, SORTS, USUAL, FoundRows, columns_for, facts_of, found_table
+from rtui.tui.find.found_rows import (
+    BY_BYTES,
+    COLUMNS,
+    FILE_HINT,
+    SORTS,
+    USUAL,
+    FoundRows,
+    columns_for,
+    facts_of,
+    found_table,
+    in_place_lines,
+    note_lines,
+    query_line,
+    sort_names,
+    sort_titles,
+    status_line,
+)
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody, FoundView
-from rtui.tui.kit.bars import FilterInput, LinkedBar
+from rtui.tui.kit.bars import FilterInput, LinkedBar, TitleBar
 from rtui.tui.kit.choice import SortScreen, SwitchScreen
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.clipboard import copies as key_copies
@@ -40,8 +55,7 @@ from rtui.tui.kit.panel_screen import RunScreen, write_table, write_text
 from rtui.tui.kit.query_line import QueryLine
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import link_words, over_title, run_action_of
-from rtui.tui.kit.styled_text import Line, Role, literal
-from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.kit.styled_text import Role, literal
 
 MOST_NOTES: Final = 4
 """Lines below the list at most."""
@@ -116,7 +130,8 @@ class FindScreen(RunScreen[bytes | None]):
             session.target,
             id="query",
         )
-        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", id="file")
+        self.file_input = FilterInput(f"file to write, ending in {SUFFIXES}", keys_hint=FILE_HINT, id="file")
+        self.typed = (self.query_input, self.file_input)
         self._seen: object = None
         self._is_over = False
         """Whether the search was over at the last look."""
@@ -194,15 +209,15 @@ class FindScreen(RunScreen[bytes | None]):
         rows, search, shows_cost = self.rows, self.search, self.shows_cost
         self._show_rows_or_reason()
         clock_s = self.session.clock()
-        self.query_bar.set_line(lambda width: find_lines.query_line(rows, clock_s, width))
-        self.nothing.set_content(lambda width: [] if len(rows) else find_lines.in_place_lines(search, width))
-        notes = find_lines.note_lines(rows, self.size.width, MOST_NOTES)
+        self.query_bar.set_line(lambda width: query_line(rows, clock_s, width))
+        self.nothing.set_content(lambda width: [] if len(rows) else in_place_lines(search, width))
+        notes = note_lines(rows, self.size.width, MOST_NOTES)
         if len(notes) != self._noted:
             self._noted = len(notes)
             self.notes.styles.height = len(notes)
-        self.notes.set_content(lambda width: find_lines.note_lines(rows, width, MOST_NOTES))
+        self.notes.set_content(lambda width: note_lines(rows, width, MOST_NOTES))
         now_s = asyncio.get_running_loop().time()
-        self.status_bar.set_line(lambda width: find_lines.status_line(search, now_s, width, shows_cost=shows_cost))
+        self.status_bar.set_line(lambda width: status_line(search, now_s, width, shows_cost=shows_cost))
         self.show_commands()
 
     def _show_rows_or_reason(self) -> None:
@@ -221,11 +236,6 @@ class FindScreen(RunScreen[bytes | None]):
     @on(FoundView.Sorted)
     def _row_changed(self) -> None:
         self.show_commands()
-
-    @property
-    def typed(self) -> Mapping[FilterInput, Line]:
-        """The query and the name of a file."""
-        return {self.query_input: self.query_input.keys_hint, self.file_input: find_lines.FILE_HINT}
 
     @property
     def action_owners(self) -> Mapping[str, DOMNode]:
@@ -284,18 +294,18 @@ class FindScreen(RunScreen[bytes | None]):
 
     def action_sort(self) -> None:
         """Choose the column to sort by."""
-        rows, names = self.rows, find_lines.sort_names(self.rows.columns)
+        rows, names = self.rows, sort_names(self.rows.columns)
 
         def chosen(choice: int | None) -> None:
             if choice is not None and rows is self.rows:
                 self._sort_by(names[choice], is_reversed=names[choice] == rows.sort and rows.is_reversed)
 
         if len(rows):
-            self.app.push_screen(SortScreen(find_lines.sort_titles(names), names.index(rows.sort)), chosen)
+            self.app.push_screen(SortScreen(sort_titles(names), names.index(rows.sort)), chosen)
 
     def action_sort_step(self, step: int) -> None:
         """Sort by the next column, or the one before."""
-        names = find_lines.sort_names(self.rows.columns)
+        names = sort_names(self.rows.columns)
         self._sort_by(names[(names.index(self.rows.sort) + step) % len(names)])
 
     def action_sort_reverse(self) -> None:

@@ -1,9 +1,12 @@
-"""Bars of one line: title and status, a warning, the footer, tabs, and a line for typing."""
+"""Bars of one line: the title, a warning, the status, the footer, tabs, and a line for typing.
+
+The title says who the server is, what is shown of it, how it is, and what is wrong with it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Protocol, runtime_checkable
 
 from textual import events
 from textual.binding import Binding, BindingType
@@ -13,9 +16,13 @@ from textual.reactive import Reactive
 from textual.widgets import Input
 
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.health.session import Trouble
 from rtui.tui.kit.command import Owner, ScreenCommand, footer_commands
+from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.line_view import LinePanel
-from rtui.tui.kit.styled_text import Line, Role, Span, gap, line_width, literal
+from rtui.tui.kit.status_lines import title_action_of
+from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, line_width, literal
 
 _BETWEEN: Final = 2
 
@@ -200,8 +207,13 @@ class FilterInput(InputLine):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
 
     def __init__(
-        self, placeholder: str = "name, part of a name, or a glob such as user:*:cart", *, id: str = "filter"
+        self,
+        placeholder: str = "name, part of a name, or a glob such as user:*:cart",
+        *,
+        keys_hint: Line = (),
+        id: str = "filter",
     ) -> None:
+        """`keys_hint` stands in the footer while the line is typed."""
         super().__init__(
             placeholder=placeholder,
             id=id,
@@ -210,6 +222,12 @@ class FilterInput(InputLine):
             max_length=512,
         )
         self.cursor_blink = False
+        self._keys_hint = keys_hint
+
+    @property
+    def keys_hint(self) -> Line:
+        """What the footer says of the keys of the line."""
+        return self._keys_hint
 
     @property
     def is_open(self) -> bool:
@@ -231,3 +249,57 @@ class FilterInput(InputLine):
     def close(self) -> None:
         """Hide the line."""
         self.remove_class("-open")
+
+
+@runtime_checkable
+class KnowsServer(Protocol):
+    """An application that knows how the server is which its screens are about."""
+
+    @property
+    def server_status(self) -> BrowsingStatus | None:
+        """Its figures and what is wrong with it; None while no server is browsed."""
+
+
+class TitleBar(LinkedBar):
+    """The first line of a screen; clicks lead to other servers and databases, and to what is wrong."""
+
+    def __init__(self) -> None:
+        super().__init__(self._action_of, id="title")
+
+    @property
+    def server_status(self) -> BrowsingStatus | None:
+        """How the server is that is browsed; None while there is none."""
+        return self.app.server_status if isinstance(self.app, KnowsServer) else None
+
+    def set_line(self, make: Callable[[int], Line]) -> None:
+        """Show a line in what is left by the trouble of the server, which stands at the right."""
+        status = self.server_status
+        trouble = None if status is None else status.trouble
+        if trouble is None:
+            super().set_line(make)
+        else:
+            mark = trouble_line(trouble)
+            super().set_line(lambda width: _with_mark(make, mark, width))
+
+    @staticmethod
+    def _action_of(span: Span) -> str | None:
+        return "app.server" if span.text.startswith(MARK) else title_action_of(span)
+
+
+MARK = literal("! ")
+"""Stands before what is wrong, and is the key that shows it."""
+
+
+def trouble_line(trouble: Trouble) -> Line:
+    """Return what is wrong in a word, and how much else: `! memory-near-limit +2`."""
+    more = f" +{trouble.more:,}" if trouble.more else ""
+    text = display_text(f"{MARK}{trouble.word}{more}")
+    return Span(text, Role.BAD if trouble.is_error else Role.WARN), gap(1)
+
+
+def _with_mark(make: Callable[[int], Line], mark: Line, width: int) -> Line:
+    room = width - line_width(mark) - 1
+    if room <= 0:
+        return clip(mark, width)
+    line = make(room)
+    return (*line, gap(1 + room - line_width(line)), *mark)

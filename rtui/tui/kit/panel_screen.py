@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,14 +18,13 @@ from rtui.analysis.report.tables.table import Table
 from rtui.keyspace.text.display import SafeText
 from rtui.server.files import atomic_file, reason_of
 from rtui.server.scan.run_control import RunControl
-from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar
+from rtui.tui.kit.bars import Banner, Bar, FilterInput, LinkedBar, TabBar, TitleBar
 from rtui.tui.kit.clipboard import Copy, choose_copy, copy_text
 from rtui.tui.kit.command import Condition
 from rtui.tui.kit.command_screen import CommandScreen
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.panel_view import PanelView, following, key_hint, row_copies
 from rtui.tui.kit.styled_text import Line, Span, literal
-from rtui.tui.kit.title_bar import TitleBar
 
 SUFFIXES: Final = tuple(TABLE_FORMATS)
 """Endings of the files that `write_table` writes."""
@@ -83,12 +82,8 @@ class RowsScreen(CommandScreen[ScreenResultType]):
     """A screen of rows, some filtered by a line that is typed, copied, or written to a file whose name is typed."""
 
     filter_input: FilterInput
-    file_input: FilterInput
-
-    @property
-    def typed(self) -> Mapping[FilterInput, Line]:
-        """The lines that can be typed, each with what the footer says of its keys."""
-        raise NotImplementedError
+    typed: Sequence[FilterInput]
+    """The lines that can be typed."""
 
     @property
     def copies(self) -> Sequence[Copy]:
@@ -105,7 +100,7 @@ class RowsScreen(CommandScreen[ScreenResultType]):
 
     def show_commands(self) -> None:
         """Show in the footer the commands that apply, or what is typed and how it ends."""
-        hint = next((hint for line, hint in self.typed.items() if line.is_open), None)
+        hint = next((line.keys_hint for line in self.typed if line.is_open), None)
         self.footer_bar.show_commands(self.offered() if hint is None else (), hint or ())
 
     @property
@@ -202,20 +197,24 @@ class PanelScreen(RowsScreen[ScreenResultType]):
     AUTO_FOCUS = "#table-body"
 
     def __init__(
-        self, view: PanelView, *, remedy: str, suffixes: Sequence[str], file_hint: Line,
+        self, view: PanelView, bar: Bar, *, remedy: str, suffixes: Sequence[str], file_hint: Line,
         action_of: Callable[[Span], str | None] = lambda span: None,
     ) -> None:  # fmt: skip
-        """`remedy` is the action that the banner recommends, `action_of` that of a piece of the status bar.
+        """`bar` stands below the tabs. `remedy` is the action that the banner recommends.
 
-        `suffixes` are the endings of files that can be written, which `file_hint` explains in the footer.
+        `action_of` returns the action of a piece of the status bar. `suffixes` are the endings of files that can be
+        written, which `file_hint` explains in the footer.
         """
         super().__init__()
-        self.view = view
+        self.view, self.bar_below_tabs = view, bar
         self.title_bar, self.tab_bar, self.banner = TitleBar(), TabBar(id="panels"), Banner(remedy)
         self.status_bar = LinkedBar(action_of, id="status")
-        self.filter_input = FilterInput("part of a name", id="filter")
-        self.file_input = FilterInput(f"file to write, ending in {', '.join(suffixes)}", id="file")
-        self._file_hint = file_hint
+        self.filter_input = FilterInput("part of a name", keys_hint=FILTER_HINT)
+        file = f"file to write, ending in {', '.join(suffixes)}"
+        self.file_input = FilterInput(file, keys_hint=file_hint, id="file")
+        self.typed = (self.filter_input, self.file_input)
+        self._panel_ids: Sequence[str] = ()
+        self._panel_id = ""
         self._seen = -1
         """The revision of the source that is shown."""
 
@@ -223,21 +222,6 @@ class PanelScreen(RowsScreen[ScreenResultType]):
     def focus_home(self) -> Widget:
         """The rows of the table, also while other lines stand in their place."""
         return self.view.table.body
-
-    @property
-    def bar_below_tabs(self) -> Bar:
-        """What the panels are of."""
-        raise NotImplementedError
-
-    @property
-    def panel_ids(self) -> Sequence[str]:
-        """The ids of the panels in the order of their tabs."""
-        raise NotImplementedError
-
-    @property
-    def panel_id(self) -> str:
-        """The id of the chosen panel."""
-        raise NotImplementedError
 
     def action_show_panel(self, panel_id: str) -> None:
         """Show a panel."""
@@ -265,18 +249,18 @@ class PanelScreen(RowsScreen[ScreenResultType]):
     def _panel_changed(self) -> None:
         self.show_commands()
 
+    def show_tabs(self, panel_ids: Sequence[str], panel_id: str, make: Callable[[int], Line]) -> None:
+        """Show the tabs of these panels, of which one is chosen."""
+        self._panel_ids, self._panel_id = panel_ids, panel_id
+        self.tab_bar.set_line(make)
+
     def action_next_panel(self, step: int = 1) -> None:
         """Show the panel so many places after this one."""
-        self.action_show_panel(following(self.panel_ids, self.panel_id, step))
+        self.action_show_panel(following(self._panel_ids, self._panel_id, step))
 
     @on(TabBar.Chosen, "#panels")
     def _tab_clicked(self, event: TabBar.Chosen) -> None:
-        self.action_show_panel(self.panel_ids[event.index])
-
-    @property
-    def typed(self) -> Mapping[FilterInput, Line]:
-        """The filter and the name of a file."""
-        return {self.filter_input: FILTER_HINT, self.file_input: self._file_hint}
+        self.action_show_panel(self._panel_ids[event.index])
 
     @property
     def copies(self) -> Sequence[Copy]:
@@ -289,7 +273,7 @@ class PanelScreen(RowsScreen[ScreenResultType]):
 
     def action_filter(self) -> None:
         """Type a text that rows must have."""
-        if self.view.has_table:
+        if self.view.lists:
             self.open_line(self.filter_input, self.view.filter_text)
 
     def action_export(self) -> None:

@@ -42,28 +42,17 @@ class PanelView(Vertical):
     class Changed(Message):
         """The panel, its state, or the row under the cursor has changed."""
 
-    def __init__(self, *, id: str | None = None) -> None:
+    def __init__(self, *around: Widget, id: str | None = None) -> None:
+        """`around` are the widgets beside the table, hidden while there is none."""
         super().__init__(id=id)
+        self._around = around
         self.table = ReportTable(id="table")
         self.titles_bar = TabBar(id="lists")
         self.in_place = LinePanel(id="offer")
-        self.has_table = False
-        """Whether a list is shown, not other lines in its place."""
-
-    @property
-    def lists(self) -> Sequence[str]:
-        """The ids of the panel's lists."""
-        raise NotImplementedError
-
-    @property
-    def list_id(self) -> str:
+        self.lists: Sequence[str] = ()
+        """The ids of the panel's lists; empty while other lines stand in their place."""
+        self.list_id = ""
         """The id of the list that is shown."""
-        raise NotImplementedError
-
-    @property
-    def around(self) -> Sequence[Widget]:
-        """The widgets beside the table, hidden while there is none."""
-        raise NotImplementedError
 
     def choose_list(self, list_id: str) -> None:
         """Show another list of the panel."""
@@ -76,58 +65,57 @@ class PanelView(Vertical):
     @property
     def has_rows(self) -> bool:
         """Whether there is a row under the cursor."""
-        return self.has_table and len(self.table.rows) > 0
+        return bool(self.lists) and len(self.table.rows) > 0
 
     @property
     def subject(self) -> Subject:
         """What the row under the cursor is about, None where there is no row."""
-        return self.table.body.subject if self.has_table else None
+        return self.table.body.subject if self.lists else None
 
     @property
     def filter_text(self) -> str:
         """What rows must have to be shown; empty without a table."""
-        return self.table.rows.state.filter_text if self.has_table else ""
+        return self.table.rows.state.filter_text if self.lists else ""
 
     def show_titles(self, titles: Sequence[SafeText], among: SafeText, empty: MakeLines) -> None:
         """Show the titles of the lists, and `empty` in place of a table without rows; `among` as in `titles_line`."""
-        rows, at = self.table.rows, [*self.lists].index(self.list_id)
+        rows, at = self.table.rows, self.lists.index(self.list_id)
         self.titles_bar.set_line(lambda width: titles_line(titles, at, rows, among, width))
         self.set_class(not len(rows), "-nothing")
         self.in_place.set_content(lambda width: [] if len(rows) else empty(width))
 
     def show_lines(self, make: MakeLines) -> None:
         """Show these lines in place of a panel."""
-        self.has_table = False
+        self.lists = ()
         self.add_class("-nothing")
-        for one in self.around:
+        for one in self._around:
             one.display = False
         self.titles_bar.set_line(lambda _width: ())
         self.in_place.set_content(make)
 
     def filter(self, text: str) -> None:
         """Show only the rows with a text in them."""
-        if self.has_table:
+        if self.lists:
             self.table.filter(text)
             self.rows_arranged()
 
     def action_next_list(self, step: int = 1) -> None:
         """Show the list so many places after this one."""
-        if self.has_table:
-            lists = self.lists
-            self.choose_list(following(lists, self.list_id, step))
+        if self.lists:
+            self.choose_list(following(self.lists, self.list_id, step))
 
     @on(ReportTable.Sorted)
     @on(ReportTable.Arranged)
     def rows_arranged(self) -> None:
         """Show what is said about the rows now."""
-        if self.has_table:
+        if self.lists:
             self.show_around()
             self.post_message(self.Changed())
 
     @on(TabBar.Chosen, "#lists")
     def _title_clicked(self, event: TabBar.Chosen) -> None:
         event.stop()
-        if self.has_table and event.index < len(self.lists):
+        if event.index < len(self.lists):
             self.choose_list(self.lists[event.index])
 
 

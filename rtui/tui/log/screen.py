@@ -18,7 +18,7 @@ from rtui.server.guard.command import unpack_requests
 from rtui.server.user.copying import sent_line
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
-from rtui.tui.kit.bars import Bar, FilterInput
+from rtui.tui.kit.bars import Bar, FilterInput, TitleBar
 from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
@@ -29,7 +29,6 @@ from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, literal
-from rtui.tui.kit.title_bar import TitleBar
 from rtui.tui.log.log_lines import (
     LogRows,
     Row,
@@ -181,7 +180,10 @@ class LogScreen(RowsScreen[None]):
         self._shown_label = target.label if label is None else label
         self.title_bar, self.summary = TitleBar(), Bar(id="log-summary")
         self.header, self.nothing = LinePanel(id="log-header"), LinePanel(id="log-nothing")
-        self.filter_input = FilterInput("part of a command, its purpose or its connection; !text leaves out")
+        self.filter_input = FilterInput(
+            "part of a command, its purpose or its connection; !text leaves out", keys_hint=FILTER_HINT
+        )
+        self.typed = (self.filter_input,)
         self._seen = -1
 
     @property
@@ -226,11 +228,6 @@ class LogScreen(RowsScreen[None]):
         self.summary.set_line(lambda width: summary_line(log, rows.entries, rows.needle, width))
         self.nothing.set_content(lambda width: [] if len(rows) else empty_lines(log, rows.needle, width))
         self.show_commands()
-
-    @property
-    def typed(self) -> Mapping[FilterInput, Line]:
-        """The filter."""
-        return {self.filter_input: FILTER_HINT}
 
     @property
     def place(self) -> LogPlace:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 from textual.geometry import Size
-from textual.widget import Widget
 
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.humanize import counted
@@ -96,9 +95,9 @@ class HealthPanel(PanelView):
     """Shows what a tab has, or lines in its place: one of its lists, notes, all about the figure under the cursor."""
 
     def __init__(self, states: ServerStates, *, id: str | None = None) -> None:
-        super().__init__(id=id)
-        self.states = states
         self._notes, self._detail = LinePanel(id="server-notes"), LinePanel(id="server-detail")
+        super().__init__(self._notes, self._detail, id=id)
+        self.states = states
         self._content = Content()
         self._tables: tuple[Table, ...] = ()
         self._span_s: float | None = None
@@ -112,21 +111,6 @@ class HealthPanel(PanelView):
     def panel(self) -> ServerPanel:
         """The tab that is shown."""
         return BY_ID.get(self.states.panel_id, BY_ID[OVERVIEW])
-
-    @property
-    def around(self) -> Sequence[Widget]:
-        """The notes and the figure."""
-        return self._notes, self._detail
-
-    @property
-    def lists(self) -> Sequence[str]:
-        """The ids of the panel's lists; empty while other lines stand in their place."""
-        return [one.id for one in self._tables]
-
-    @property
-    def list_id(self) -> str:
-        """The id of the list that is shown."""
-        return "" if self.chosen is None else self.chosen.id
 
     @property
     def chosen(self) -> Table | None:
@@ -152,7 +136,7 @@ class HealthPanel(PanelView):
         if table is None:
             self.show_lines(lambda width: self._empty_lines(content, width))
             return
-        self.has_table = True
+        self.lists, self.list_id = [one.id for one in self._tables], table.id
         state = self.states.table(self.panel.id, table.id)
         self.table.show((self.panel.id, table.id), table, state, holds_order=True)
         self.show_around()
@@ -264,27 +248,12 @@ class ServerScreen(PanelScreen[bytes | None]):
     ) -> None:
         """`states` are those of the panels when the screen was left; `clock` gives seconds since the epoch."""
         view = HealthPanel(ServerStates() if states is None else states, id="panel")
-        super().__init__(view, remedy="server.ask", suffixes=(*SUFFIXES, SAMPLES_SUFFIX), file_hint=FILE_HINT)
+        suffixes = *SUFFIXES, SAMPLES_SUFFIX
+        super().__init__(view, Bar(id="node"), remedy="server.ask", suffixes=suffixes, file_hint=FILE_HINT)
         self.source = source
         self._label, self._clock = label, clock
-        self.node_bar = Bar(id="node")
         self._returns_to: ServerPlace | None = None
         """Where Enter on a row has led away from."""
-
-    @property
-    def bar_below_tabs(self) -> Bar:
-        """The node of a cluster."""
-        return self.node_bar
-
-    @property
-    def panel_ids(self) -> Sequence[str]:
-        """The ids of the tabs."""
-        return [panel.id for panel in self.panels]
-
-    @property
-    def panel_id(self) -> str:
-        """The id of the chosen tab."""
-        return self.view.panel.id
 
     def on_mount(self) -> None:
         """Show what is known, and begin to ask."""
@@ -351,9 +320,10 @@ class ServerScreen(PanelScreen[bytes | None]):
         what = literal("server" if source.file is None else "server, from a file")
         self.title_bar.set_line(lambda width: over_title(self._label, None, what, width, status))
         chosen = panels.index(self.view.panel) if self.view.panel in panels else 0
-        self.tab_bar.set_line(lambda width: panels_line(panels, chosen, width))
-        self.node_bar.display = is_cluster and self.view.panel.id != NODES
-        self.node_bar.set_line(lambda width: node_line(node, source.nodes, width))
+        ids = [panel.id for panel in panels]
+        self.show_tabs(ids, self.view.panel.id, lambda width: panels_line(panels, chosen, width))
+        self.bar_below_tabs.display = is_cluster and self.view.panel.id != NODES
+        self.bar_below_tabs.set_line(lambda width: node_line(node, source.nodes, width))
         self._show_warning(None if node is None else source.warning(node))
         if (file := source.file) is not None:
             self.status_bar.set_line(lambda width: file_line(file, width))

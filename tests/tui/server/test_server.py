@@ -18,7 +18,7 @@ from rtui.server.health.session import Trouble
 from rtui.server.options import BrowseOptions
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.title_bar import TitleBar
+from rtui.tui.kit.bars import TitleBar
 from rtui.tui.run import SamplesApp
 from rtui.tui.server.panels import PANELS, ServerPanel
 from rtui.tui.server.screen import RowScreen, ServerScreen
