@@ -18,8 +18,8 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.browse.together import TogetherScreen
 from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session
 from tests.tui.browse.test_watching import Growing, refreshed
@@ -98,7 +98,7 @@ def test_marked_keys(snap_compare: Compare) -> None:
             await until(pilot, lambda key=key: tree.cursor is not None and tree.cursor.key() == key)  # type: ignore[misc]
             await pilot.press("space")
         await pilot.press("U")
-        await until(pilot, lambda: isinstance(pilot.app.screen, TogetherScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TextCard))
         await settle(pilot)
         await pilot.pause()
 

@@ -27,12 +27,12 @@ from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.help.pages import page_lines
 from rtui.tui.help.screen import keys_page
-from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen
+from rtui.tui.kit.choice import CardScreen, ChoiceList, ListScreen, QuitScreen, TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, bindings, footer_commands
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
-from rtui.tui.log.screen import LOG_COMMANDS, EntryScreen, LogScreen, LogView
+from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
 from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen
 
@@ -116,7 +116,7 @@ def test_a_key_does_the_same_on_every_screen() -> None:
 
 
 DIALOGS = (
-    ListScreen, ChoiceList, QuitScreen, CardScreen, ScrollingPanel, EntryScreen, SelectScreen, HotSessionScreen,
+    ListScreen, ChoiceList, QuitScreen, CardScreen, ScrollingPanel, TextCard, SelectScreen, HotSessionScreen,
 )  # fmt: skip
 SAME_IN_DIALOGS = {
     "dismiss": "back", "dismiss(False)": "back", "scroll_up": "cursor_up", "scroll_down": "cursor_down",

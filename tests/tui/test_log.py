@@ -17,9 +17,10 @@ from rtui.server.guard.command import build_batch
 from rtui.server.wire.command_log import CommandLog, LaneLog, Purpose
 from rtui.server.wire.secret import Secret
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.log_lines import TOGETHER_S, LogRows, header_line, layout_log, row_line, summary_line, whole_lines
-from rtui.tui.log.screen import EntryScreen, LogScreen
+from rtui.tui.log.screen import LogScreen
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import check_text
@@ -162,9 +163,9 @@ async def test_what_is_asked_at_once_about_the_server_is_one_row_that_opens() ->
         await until(user.pilot, lambda: bool(user.pilot.app.clipboard))
         assert [shlex.split(line)[-1] for line in user.pilot.app.clipboard.split("\n")] == ["memory", "stats", "DBSIZE"]
         await user.pilot.press("enter")
-        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, EntryScreen))
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, TextCard))
         whole = user.pilot.app.screen
-        assert isinstance(whole, EntryScreen)
+        assert isinstance(whole, TextCard)
         text = ["".join(span.text for span in line) for line in whole.body.lines]
         assert any("3 of 3" in line for line in text)
         assert [line.split()[:2] for line in text[-3:]] == [
@@ -179,9 +180,9 @@ async def test_an_entry_is_shown_as_a_whole() -> None:
     log.open_lane("interactive").sent([build_batch((guard.key_type, guard.pttl), [HOSTILE, b"k"])], Purpose.ROWS)
     async with looking(log) as (user, _):
         await user.pilot.press("enter")
-        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, EntryScreen))
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, TextCard))
         screen = user.pilot.app.screen
-        assert isinstance(screen, EntryScreen)
+        assert isinstance(screen, TextCard)
         text = "\n".join("".join(span.text for span in line) for line in screen.body.lines)
         assert "TYPE k" in text
         assert "0 of 4" in text

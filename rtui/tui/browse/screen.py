@@ -14,6 +14,7 @@ from textual.dom import DOMNode
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
+from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.browsing.status import BrowsingStatus
@@ -32,7 +33,7 @@ from rtui.tui.browse.tree_search import TreeFilter, TreeSearch
 from rtui.tui.browse.value_view import prompt_hint
 from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
-from rtui.tui.kit.choice import SwitchScreen
+from rtui.tui.kit.choice import SwitchScreen, TextCard
 from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
 from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S
@@ -252,11 +253,11 @@ class BrowseScreen(TreePlaces):
 
     def action_together(self) -> None:
         """Say whether the marked keys may be used in one command."""
-        from rtui.tui.browse.together import TogetherScreen, TogetherTexts  # noqa: PLC0415 - with all that adds up
+        from rtui.tui.browse.together import TogetherTexts  # noqa: PLC0415 - with all that adds up
 
         if marked := list(self.tree_pane.key_tree.marked):
             texts = TogetherTexts(marked, self.session.status, self.session.store.separators)
-            self.app.push_screen(TogetherScreen(texts))
+            self.app.push_screen(TextCard(f"{counted(len(marked), 'marked key')}", "together", texts.lines))
 
     # the schema
 

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
-from textual.binding import Binding, BindingType
-
-from rtui.analysis.humanize import counted
 from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, verdict
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus, NodeStatus
-from rtui.tui.kit.choice import CardScreen
 from rtui.tui.kit.layout import MARGIN, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, left, literal, right, width_of
 
@@ -79,17 +75,3 @@ class TogetherTexts:
 
 def _name(name: bytes, cells: int, role: Role = Role.TEXT) -> Span:
     return Span(cut_middle(display(name, limit=max(16, cells)) or literal("(empty)"), cells), role)
-
-
-class TogetherScreen(CardScreen[None]):
-    """Shows it; any of the usual keys closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
-
-    def __init__(self, texts: TogetherTexts) -> None:
-        super().__init__(str(counted(len(texts.keys), "marked key")), "together")
-        self._texts = texts
-
-    def lines(self, width: int) -> list[Line]:
-        """Return what is said of the keys."""
-        return self._texts.lines(width)

@@ -31,7 +31,7 @@ from rtui.tui.find.found_rows import COLUMNS, SORTS, FoundRows, cell
 from rtui.tui.kit.choice import sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.layout import TERMINAL, display
-from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
+from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, line_width, width_of
 from rtui.tui.kit.table_rows import MARGIN, NAME_LIMIT, Order, TableLayout, header_line, layout_table, table_line
 
@@ -216,7 +216,7 @@ def whole_name(name: bytes) -> SafeText:
     return display(name, limit=NAME_LIMIT)
 
 
-class FoundBody(RowsView, can_focus=True):
+class FoundBody(OpenRows, can_focus=True):
     """The rows."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(FIND_COMMANDS, Owner.FOUND)
@@ -226,9 +226,6 @@ class FoundBody(RowsView, can_focus=True):
 
     class Moved(Message):
         """The cursor has moved."""
-
-    class Clicked(Message):
-        """A row was clicked twice."""
 
     def __init__(self, rows: FoundRows, clock: Callable[[], float] = time.time, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -299,14 +296,6 @@ class FoundBody(RowsView, can_focus=True):
         self.rows.cursor_line = line
         self.put_cursor(line)
         self.post_message(self.Moved())
-
-    def on_click(self, event: events.Click) -> None:
-        """Go to the key under the mouse; a second click opens it."""
-        line = event.y + self.scroll_offset.y
-        if 0 <= line < len(self.rows):
-            self.move_to(line)
-            if event.chain == 2:
-                self.post_message(self.Clicked())
 
 
 class FoundView(Vertical):

@@ -281,7 +281,7 @@ class FindScreen(RunScreen[bytes | None]):
 
     # the rows
 
-    @on(FoundBody.Clicked)
+    @on(FoundBody.Opened)
     def action_open(self) -> None:
         """Go to the key under the cursor; before a costly search, begin that."""
         record = self.view.body.record

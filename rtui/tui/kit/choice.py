@@ -60,6 +60,21 @@ class CardScreen(ModalScreen[ScreenResultType], FocusScreen[ScreenResultType]):
         raise NotImplementedError
 
 
+class TextCard(CardScreen[None]):
+    """Shows a text until one of the usual keys closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
+
+    def __init__(self, title: str, name: str, make: Callable[[int], list[Line]]) -> None:
+        """`make` returns the lines for a width; `name` as in `CardScreen`."""
+        super().__init__(title, name)
+        self._make_lines = make
+
+    def lines(self, width: int) -> list[Line]:
+        """Return the text."""
+        return self._make_lines(width)
+
+
 class ChoiceList(OptionList):
     """Entries that can be laid out in any width: Textual's own fail where no column is left for their text.
 

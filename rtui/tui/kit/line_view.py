@@ -15,6 +15,7 @@ from textual.cache import LRUCache
 from textual.color import Color
 from textual.filter import LineFilter
 from textual.geometry import Region, Size
+from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.scrollbar import ScrollBar
 from textual.strip import Strip
@@ -415,3 +416,22 @@ class RowsView(PaintedView):
         """Forget what was painted in the old style."""
         super().notify_style_update()
         self._painted.clear()
+
+
+class OpenRows(RowsView):
+    """Rows of which Enter or a second click opens one."""
+
+    class Opened(Message):
+        """The row under the cursor is to be opened."""
+
+    def action_open(self) -> None:
+        """Open the row under the cursor."""
+        self.post_message(self.Opened())
+
+    def on_click(self, event: events.Click) -> None:
+        """Go to the row under the mouse; a second click opens it."""
+        line = event.y + self.scroll_offset.y
+        if 0 <= line < self.virtual_size.height:
+            self.move_to(line)
+            if event.chain == 2:
+                self.action_open()

@@ -19,7 +19,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.choice import SortScreen, sort_commands
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import Work, drive
-from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
+from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.styled_text import Line, flashing, literal, width_of
 from rtui.tui.kit.table_rows import (
     MEASURED_ROWS,
@@ -62,7 +62,7 @@ MOVE_COMMANDS: Final = (
 SORT_COMMANDS: Final = sort_commands(Group.TABLE, Owner.TABLE, footer=7, when=(Condition.HAS_ROWS,))
 
 
-class TableBody(RowsView, can_focus=True):
+class TableBody(OpenRows, can_focus=True):
     """The rows; the cursor belongs to what a row is about, not to a line, and stays with it."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings((*MOVE_COMMANDS, *SORT_COMMANDS), Owner.TABLE)
@@ -72,9 +72,6 @@ class TableBody(RowsView, can_focus=True):
 
     class Highlighted(Message):
         """The cursor has moved, or the row under it has changed."""
-
-    class Opened(Message):
-        """The user wants to open the row under the cursor."""
 
     class SortRequested(Message):
         """The user wants the rows sorted by the column so many steps further, or the other way round for none."""
@@ -174,10 +171,6 @@ class TableBody(RowsView, can_focus=True):
         """Have the columns fitted to the new width."""
         self.post_message(self.Resized())
 
-    def action_open(self) -> None:
-        """Open the row under the cursor."""
-        self.post_message(self.Opened())
-
     def action_sort(self) -> None:
         """Choose the column to sort by."""
         self.post_message(self.SortChoiceRequested())
@@ -189,14 +182,6 @@ class TableBody(RowsView, can_focus=True):
     def action_sort_reverse(self) -> None:
         """Sort the other way round."""
         self.post_message(self.SortRequested())
-
-    def on_click(self, event: events.Click) -> None:
-        """Go to the row under the mouse; a second click opens it."""
-        line = event.y + self.scroll_offset.y
-        if 0 <= line < len(self.rows):
-            self.move_to(line)
-            if event.chain == 2:
-                self.action_open()
 
 
 AT_ONCE_ROWS: Final = 500

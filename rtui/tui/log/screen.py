@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar, Final
 
-from textual import events, on
+from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.message import Message
 from textual.widget import Widget
@@ -19,12 +19,12 @@ from rtui.server.user.copying import sent_line
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.target import Target
 from rtui.tui.kit.bars import Bar, FilterInput, TitleBar
-from rtui.tui.kit.choice import CardScreen
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Group, Owner, ScreenCommand, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S, drive
 from rtui.tui.kit.history import LogPlace
-from rtui.tui.kit.line_view import LinePanel, RowsView, set_content_height
+from rtui.tui.kit.line_view import LinePanel, OpenRows, set_content_height
 from rtui.tui.kit.panel_screen import RowsScreen
 from rtui.tui.kit.panel_view import key_hint
 from rtui.tui.kit.status_lines import over_title
@@ -69,16 +69,13 @@ LOG_COMMANDS: Final = (
 )  # fmt: skip
 
 
-class LogView(RowsView, can_focus=True):
+class LogView(OpenRows, can_focus=True):
     """Shows rows of the log; on the last one, the cursor stays on the latest entry."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(LOG_COMMANDS, Owner.ENTRIES)
     DEFAULT_CSS = """
     LogView { height: 1fr; }
     """
-
-    class Opened(Message):
-        """The user wants to see all of the row under the cursor."""
 
     class Moved(Message):
         """The cursor has moved."""
@@ -134,35 +131,9 @@ class LogView(RowsView, can_focus=True):
             self.put_cursor(line)
         self.post_message(self.Moved())
 
-    def action_open(self) -> None:
-        """Show all of the row under the cursor."""
-        self.post_message(self.Opened())
-
-    def on_click(self, event: events.Click) -> None:
-        """Go to the entry under the mouse; a second click opens it."""
-        line = event.y + self.scroll_offset.y
-        if 0 <= line < len(self.rows):
-            self.move_to(line)
-            if event.chain == 2:
-                self.action_open()
-
 
 FILTER_HINT: Final = key_hint(literal(" goes to the entries"), literal(" shows all"))
 """Stands in the footer while a filter is typed."""
-
-
-class EntryScreen(CardScreen[None]):
-    """Shows the entries of one row; any of the usual keys closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
-
-    def __init__(self, row: Row) -> None:
-        super().__init__("Command" if len(row) == 1 else "Commands", "entry")
-        self._row = row
-
-    def lines(self, width: int) -> list[Line]:
-        """Return the row as it is now."""
-        return whole_lines(self._row, width)
 
 
 class LogScreen(RowsScreen[None]):
@@ -247,7 +218,9 @@ class LogScreen(RowsScreen[None]):
     @on(LogView.Opened)
     def _open_entry(self) -> None:
         if row := self.log_view.row:
-            self.app.push_screen(EntryScreen(tuple(row)))
+            entries = tuple(row)
+            title = "Command" if len(entries) == 1 else "Commands"
+            self.app.push_screen(TextCard(title, "entry", lambda width: whole_lines(entries, width)))
 
     def action_copy(self) -> None:
         """Copy the commands of the row as lines for a shell, or say why there is nothing to copy."""

@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.binding import BindingType
 from textual.dom import DOMNode
 from textual.geometry import Size
 
@@ -20,7 +20,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import Health
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.chart_lines import inset
-from rtui.tui.kit.choice import CardScreen
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.command import APP_COMMANDS, RULES_PAGE, Condition, Conditions, HelpSubject, Owner, bindings
 from rtui.tui.kit.command_screen import FLUSH_S, REST_S
 from rtui.tui.kit.history import ServerPlace
@@ -216,21 +216,6 @@ class HealthPanel(PanelView):
         self.show_around()
 
 
-class RowScreen(CardScreen[None]):
-    """Shows a row or a figure as a whole; any of the usual keys closes it."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape,q,enter,left,h", "dismiss", "Close", show=False)]
-
-    def __init__(self, title: SafeText, make: Callable[[int], list[Line]]) -> None:
-        """`make` returns the lines for a width."""
-        super().__init__(title, "row")
-        self._make_lines = make
-
-    def lines(self, width: int) -> list[Line]:
-        """Return the row."""
-        return self._make_lines(width)
-
-
 class ServerScreen(PanelScreen[bytes | None]):
     """Shows the panels of a server, or of one node of a cluster at a time; dismissed with a key to go to, or None."""
 
@@ -418,13 +403,10 @@ class ServerScreen(PanelScreen[bytes | None]):
         """Show everything that is known of the row under the cursor."""
         texts, table, figure = self.view.table.body.texts, self.view.table.rows.table, self.view.figure
         if figure is not None:
-            self._show_figure(figure)
+            self.app.push_screen(TextCard("Figure", "row", lambda width: whole_figure_lines(figure, width)))
         elif texts:
             facts = [(SafeText(column.title), text) for column, text in zip(table.columns, texts, strict=True)]
-            self.app.push_screen(RowScreen(SafeText(table.title), lambda width: row_lines(facts, width)))
-
-    def _show_figure(self, figure: Figure) -> None:
-        self.app.push_screen(RowScreen(SafeText("Figure"), lambda width: whole_figure_lines(figure, width)))
+            self.app.push_screen(TextCard(table.title, "row", lambda width: row_lines(facts, width)))
 
     @property
     def help_subject(self) -> HelpSubject | None:

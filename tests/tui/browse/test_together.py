@@ -11,8 +11,9 @@ from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus, NodeStatus
 from rtui.tui.browse.key_tree import MOST_MARKED
-from rtui.tui.browse.together import ONE_KEY, TogetherScreen, TogetherTexts
+from rtui.tui.browse.together import ONE_KEY, TogetherTexts
 from rtui.tui.browse.tree_lines import MARKED
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_watching import status
@@ -95,9 +96,9 @@ async def test_space_marks_keys_and_escape_takes_the_marks_away(size: tuple[int,
         assert MARKED.strip() in row_text(user, KEYS[1])
         assert "Use together" in user.footer
         await user.pilot.press("U")
-        await user.until(lambda: isinstance(user.pilot.app.screen, TogetherScreen))
+        await user.until(lambda: isinstance(user.pilot.app.screen, TextCard))
         card = user.pilot.app.screen
-        assert isinstance(card, TogetherScreen)
+        assert isinstance(card, TextCard)
         await user.until(lambda: bool(card.body.lines))
         assert "The hash tag {42}" in "".join(span.text for line in card.body.lines for span in line)
         await user.press("escape", "space")

@@ -19,9 +19,10 @@ from rtui.server.options import BrowseOptions
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.bars import TitleBar
+from rtui.tui.kit.choice import TextCard
 from rtui.tui.run import SamplesApp
 from rtui.tui.server.panels import PANELS, ServerPanel
-from rtui.tui.server.screen import RowScreen, ServerScreen
+from rtui.tui.server.screen import ServerScreen
 from tests.made_sample import made_sample
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_health import DENIED_SLOW, NODES, SLOW, FixedHealth
@@ -151,7 +152,7 @@ async def test_a_row_as_a_whole_a_filter_and_a_copy() -> None:
     async with browsing(session()) as user:
         screen = await opened(user)
         await user.pilot.press("4", "right_square_bracket", "enter")
-        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, RowScreen))
+        await until(user.pilot, lambda: isinstance(user.pilot.app.screen, TextCard))
         await user.pilot.press("escape", "slash", *"profile", "enter")
         assert len(screen.view.table.rows) == 1
         assert next(copy.text for copy in screen.copies) == "shop:user:7:profile"
@@ -250,4 +251,4 @@ async def test_samples_of_a_file_ask_nothing_and_lead_nowhere() -> None:
         await pilot.press("4", "right_square_bracket")
         await until(pilot, lambda: screen.view.subject == b"shop:user:7:profile")
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(pilot.app.screen, RowScreen))
+        await until(pilot, lambda: isinstance(pilot.app.screen, TextCard))
