@@ -184,10 +184,11 @@ class EntryList(RowsView):
         """Highlight an entry; above the first is the last."""
         if self.entries:
             self.has_moved = True
-            self.put_cursor(line % len(self.entries) if line in (-1, len(self.entries)) else self._bounded(line))
-
-    def _bounded(self, line: int) -> int:
-        return max(0, min(line, len(self.entries) - 1))
+            self.put_cursor(
+                line % len(self.entries)
+                if line in (-1, len(self.entries))
+                else max(0, min(line, len(self.entries) - 1))
+            )
 
     def line_at(self, number: int) -> Line | None:
         """Return the line of an entry."""

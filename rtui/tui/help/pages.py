@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import FAMILIES, RULES, Rule
+from rtui.registry.rules import FAMILIES, RULES
 from rtui.tui.kit.command import RULES_PAGE
 from rtui.tui.kit.layout import prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, line_width, literal, width_of
@@ -444,12 +444,7 @@ def _rules() -> Iterator[Entry]:
         yield Entry(term=SafeText(heading))
         for rule in RULES.values():
             if rule.family is family:
-                yield rule_entry(rule)
-
-
-def rule_entry(rule: Rule) -> Entry:
-    """Return a rule: its id with the severity, and all that is said of it."""
-    return Entry(SafeText(" ".join(rule.sentences)), SafeText(f"{rule.id} ({rule.severity})"))
+                yield Entry(SafeText(" ".join(rule.sentences)), SafeText(f"{rule.id} ({rule.severity})"))
 
 
 def _conventions() -> Iterator[Entry]:

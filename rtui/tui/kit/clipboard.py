@@ -130,11 +130,6 @@ def programs(environment: Mapping[str, str]) -> list[Program]:
     return found
 
 
-def is_installed(program: Program, environment: Mapping[str, str]) -> bool:
-    """Whether the program is found."""
-    return shutil.which(program.name, path=environment.get("PATH")) is not None
-
-
 def osc52(data: bytes) -> str:
     """Return the escape sequence that asks the terminal to put bytes onto its clipboard."""
     return f"\x1b]52;c;{b64encode(data).decode()}\a"
@@ -171,7 +166,7 @@ async def deliver(data: bytes, environment: Mapping[str, str], write: Callable[[
     """Hand bytes over by the first way that takes them; `write` sends an escape sequence to the terminal."""
     failures: list[SafeText] = []
     for program in programs(environment):
-        if not is_installed(program, environment):
+        if shutil.which(program.name, path=environment.get("PATH")) is None:
             if program is TMUX[0]:
                 failures.append(literal("tmux is not on the PATH."))
             continue

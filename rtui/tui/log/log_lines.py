@@ -253,7 +253,7 @@ def row_line(row: Row, layout: LogLayout) -> Line:
     return _row(
         layout,
         [
-            (clock_text(entry.at_s), Role.MUTED),
+            (SafeText(f"{datetime.fromtimestamp(entry.at_s, UTC):%H:%M:%S.%f}"[:-3]), Role.MUTED),
             (SafeText(entry.connection), Role.MUTED),
             (SafeText(entry.purpose.value), Role.MUTED),
             (command, role),
@@ -287,11 +287,6 @@ def command_text(entry: LogEntry) -> SafeText:
 def _request_text(argv: tuple[bytes, ...], limit: int) -> SafeText:
     """Return a command line, each argument at most `limit` characters; an empty one is shown as quotes."""
     return joined([display(argument, limit=limit) or literal('""') for argument in argv], " ")
-
-
-def clock_text(at_s: float) -> SafeText:
-    """Return the time of day in UTC to the millisecond."""
-    return SafeText(datetime.fromtimestamp(at_s, UTC).strftime("%H:%M:%S.%f")[:-3])
 
 
 def ms_text(ms: float) -> SafeText:
