@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from rtui.server.recording.recorder import Recorder
     from rtui.server.user.known_servers import RecentServers
     from rtui.server.wire.target import Target
-    from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.analyse.panel import ReportStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.server.screen import ServerStates
 
@@ -95,7 +95,7 @@ class RtuiApp(Navigation):
         self._start: tuple[BrowsingSession, asyncio.Task[None]] | None = None
         """A session that began to connect before the first screen."""
         self._label = literal("demo") if options.demo else None
-        self._panel_states: PanelStates | None = None
+        self._panel_states: ReportStates | None = None
         self._server_states: ServerStates | None = None
         self.history = History()
         self._left_timer: Timer

@@ -23,7 +23,7 @@ from rtui.tui.kit.styled_text import literal
 if TYPE_CHECKING:
     from rtui.server.analysis.session import AnalysisStatus
     from rtui.server.browsing.session import BrowsingSession
-    from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.analyse.panel import ReportStates
 
 MOST_LEFT: Final = 4
 """Sessions that are kept at most: each holds a connection and the names of its keys."""
@@ -44,7 +44,7 @@ class Left:
     """A session that was left, with the panels of its analysis as they were."""
 
     session: BrowsingSession
-    states: PanelStates | None
+    states: ReportStates | None
     is_waiting: bool = False
     """Whether its analysis is paused until the user comes back."""
     is_over: bool = False
@@ -76,7 +76,7 @@ class LeftSessions:
         """Whether another one may be kept."""
         return len(self.kept) < MOST_LEFT
 
-    def put(self, session: BrowsingSession, states: PanelStates | None, *, waits: bool) -> None:
+    def put(self, session: BrowsingSession, states: ReportStates | None, *, waits: bool) -> None:
         """Keep a session; one that waits sends nothing for its analysis until it is taken again."""
         left = Left(session, states)
         if waits:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from rtui.server.browsing.session import BrowsingSession
     from rtui.server.browsing.status import BrowsingStatus
     from rtui.server.user.known_servers import RecentServers
-    from rtui.tui.analyse.panel import PanelStates
+    from rtui.tui.analyse.panel import ReportStates
     from rtui.tui.browse.screen import BrowseScreen
     from rtui.tui.finding import Finding
     from rtui.tui.server.screen import ServerStates
@@ -44,7 +44,7 @@ class Navigation(TerminalApp):
     recent: RecentServers | None
     _session: BrowsingSession | None
     _label: SafeText | None
-    _panel_states: PanelStates | None
+    _panel_states: ReportStates | None
     _server_states: ServerStates | None
     history: History
     _finding: Finding | None = None

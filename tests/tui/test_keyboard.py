@@ -14,7 +14,7 @@ from textual.keys import _character_to_key
 from textual.screen import Screen
 
 from rtui.analysis.report.document import Node, NodeKind
-from rtui.tui.analyse.panel import PanelStates
+from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
@@ -149,7 +149,7 @@ async def test_nothing_is_painted_when_nothing_changes_that_can_be_seen(monkeypa
 
 
 def screens() -> list[CommandScreen[None] | AnalyseScreen]:
-    return [BrowseScreen(FixedSession()), AnalyseScreen(FixedAnalysis(made_report()), states=PanelStates())]
+    return [BrowseScreen(FixedSession()), AnalyseScreen(FixedAnalysis(made_report()), states=ReportStates())]
 
 
 @pytest.mark.parametrize("at", [0, 1], ids=["browse", "analyse"])

@@ -23,8 +23,9 @@ from rtui.keyspace.text.display import SafeText
 from rtui.tui.kit.clipboard import Copy
 from rtui.tui.kit.command import Group, Owner, ScreenCommand
 from rtui.tui.kit.layout import display_text
+from rtui.tui.kit.panel_view import PanelStates
 from rtui.tui.kit.styled_text import Line, Role, Span, literal
-from rtui.tui.kit.table_rows import Order, TableState
+from rtui.tui.kit.table_rows import Order
 
 if TYPE_CHECKING:
     from rtui.analysis.query.behind import Behind
@@ -212,15 +213,11 @@ class Charts:
 
 
 @dataclass(slots=True)
-class PanelStates:
+class ReportStates(PanelStates):
     """The states of all panels, which outlive the screen, and their tables, which last as long as their report."""
 
-    panel_id: str = "findings"
-    """The panel that is shown."""
     by_panel: dict[str, PanelState] = field(default_factory=dict)
     """By the ids of panels; a panel that has none is in its initial state."""
-    table_states: dict[str, TableState] = field(default_factory=dict)
-    """How tables are sorted and filtered, and where their cursors are, by panel and table."""
     orders: dict[str, str] = field(default_factory=dict)
     """What tables are sorted by when they are first shown, by panel and kind of table: `-keys` is the reverse."""
     tables: dict[str, Table] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from textual.geometry import Size
 
 from rtui.analysis.report.document import Report
 from rtui.tui.analyse.commands import PANELS
-from rtui.tui.analyse.panel import Panel, PanelStates
+from rtui.tui.analyse.panel import Panel, ReportStates
 from rtui.tui.analyse.screen_lines import among, empty_table_lines
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.command import Condition, Conditions
@@ -19,22 +19,15 @@ from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.panel_view import PanelView, note_line
 from rtui.tui.kit.table import TableBody
-from rtui.tui.kit.table_rows import TableState
 
 NOTE_LINES: Final = 1
 """Lines below the table that the note takes."""
 
 
-def _sorted_by(order: str | None) -> TableState:
-    """Return the state of a table that is sorted like others of its kind before."""
-    order = order or ""
-    return TableState(sort=order.removeprefix("-") or None, is_reversed=order.startswith("-"))
-
-
 class ReportPanel(PanelView):
     """Shows one panel of a report, or lines in its place; commands, clicks and the cursor change the panel's state."""
 
-    def __init__(self, states: PanelStates, *, id: str | None = None) -> None:
+    def __init__(self, states: ReportStates, *, id: str | None = None) -> None:
         self.chart, self._note_bar = LinePanel(id="chart"), Bar(id="note")
         super().__init__(self.chart, self._note_bar, id=id)
         self.states = states
@@ -84,7 +77,7 @@ class ReportPanel(PanelView):
         self.table.show(
             (panel.id, wanted.id),
             table,
-            states.table_states.setdefault(f"{panel.id} {wanted.id}", _sorted_by(states.orders.get(self.order_name))),
+            states.table_state(panel.id, wanted.id, states.orders.get(self.order_name, "")),
             wanted.is_marked,
             made=wanted.order,
             holds_order=holds_order,

@@ -24,7 +24,7 @@ from rtui.tui.analyse.comparing import Comparison
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
 from rtui.tui.analyse.hot_panel import HotKeys, HotSessionScreen
 from rtui.tui.analyse.memory_panel import Colouring, MemoryPanel, MemoryState
-from rtui.tui.analyse.panel import PanelStates
+from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.report_panel import ReportPanel
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.choice import ChoiceScreen
@@ -54,7 +54,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self,
         source: AnalysisSource,
         *,
-        states: PanelStates | None = None,
+        states: ReportStates | None = None,
         label: SafeText | None = None,
         settings: SettingsFile | None = None,
         registry: Registry | None = None,
@@ -78,11 +78,11 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         self.hot_keys = HotKeys(source, self, lambda: self.view.panel.shows_hot_keys)
         self._shown: tuple[Report | None, bool] | None = None
 
-    def _remembered(self, first: str) -> PanelStates:
+    def _remembered(self, first: str) -> ReportStates:
         """Return the states of panels as the user chose them in earlier sessions."""
         chosen = self.settings.settings
         memory = MemoryState(colouring=Colouring(chosen.colouring))
-        return PanelStates(first, {MemoryPanel.id: memory}, orders=dict(chosen.tables))
+        return ReportStates(first, by_panel={MemoryPanel.id: memory}, orders=dict(chosen.tables))
 
     @on(ReportTable.Sorted)
     def _remember_order(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from textual import on
@@ -20,7 +21,7 @@ from rtui.tui.kit.layout import MARGIN, display_text, prose, tab_line
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut, gap, line_width, literal, width_of
 from rtui.tui.kit.table import ReportTable
-from rtui.tui.kit.table_rows import TableRows
+from rtui.tui.kit.table_rows import TableRows, TableState
 
 FILTER_CELLS: Final = 24
 """Longer filters are cut beside the titles of tables."""
@@ -32,6 +33,21 @@ def following(options: Sequence[T], chosen: T, step: int = 1) -> T:
     """Return the option so many places after the chosen one; the first follows the last, and one that is not there."""
     at = options.index(chosen) if chosen in options else 0
     return options[(at + step) % len(options)]
+
+
+@dataclass(slots=True)
+class PanelStates:
+    """What a user has chosen in the panels of a screen, which it outlives."""
+
+    panel_id: str = ""
+    """The panel that is shown; empty for the first one."""
+    table_states: dict[str, TableState] = field(default_factory=dict)
+    """How tables are sorted and filtered, and where their cursors are, by panel and table."""
+
+    def table_state(self, panel_id: str, list_id: str, order: str = "") -> TableState:
+        """Return the state of a list, at first sorted by `order`: `-keys` is the reverse of `keys`."""
+        fresh = TableState(sort=order.removeprefix("-") or None, is_reversed=order.startswith("-"))
+        return self.table_states.setdefault(f"{panel_id} {list_id}", fresh)
 
 
 class PanelView(Vertical):

@@ -27,11 +27,11 @@ from rtui.tui.kit.history import ServerPlace
 from rtui.tui.kit.layout import display_text, prose
 from rtui.tui.kit.line_view import LinePanel, MakeLines
 from rtui.tui.kit.panel_screen import SUFFIXES, PanelScreen, write_text
-from rtui.tui.kit.panel_view import PanelView, key_hint, nothing_left_lines, notice_lines
+from rtui.tui.kit.panel_view import PanelStates, PanelView, key_hint, nothing_left_lines, notice_lines
 from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
-from rtui.tui.kit.table_rows import TableRows, TableState
+from rtui.tui.kit.table_rows import TableRows
 from rtui.tui.server.figure_lines import figure_lines
 from rtui.tui.server.panels import (
     BY_ID,
@@ -74,21 +74,13 @@ EVERY_ROW: Final = literal("")
 
 
 @dataclass(slots=True)
-class ServerStates:
-    """What the user has chosen on the screen; outlives it."""
+class ServerStates(PanelStates):
+    """What the user has chosen on the screen; of a cluster the first panel is that of its nodes."""
 
-    panel_id: str = ""
-    """The panel that is shown; empty for the first one, which of a cluster is that of its nodes."""
     lists: dict[str, str] = field(default_factory=dict)
     """The id of the list that is shown, by panel."""
-    tables: dict[str, TableState] = field(default_factory=dict)
-    """How lists are sorted and filtered, by panel and list."""
     node: SafeText | None = None
     """The node of a cluster whose panels are shown; None for the first one."""
-
-    def table(self, panel_id: str, list_id: str) -> TableState:
-        """Return the state of a list."""
-        return self.tables.setdefault(f"{panel_id} {list_id}", TableState())
 
 
 class HealthPanel(PanelView):
@@ -137,7 +129,7 @@ class HealthPanel(PanelView):
             self.show_lines(lambda width: self._empty_lines(content, width))
             return
         self.lists, self.list_id = [one.id for one in self._tables], table.id
-        state = self.states.table(self.panel.id, table.id)
+        state = self.states.table_state(self.panel.id, table.id)
         self.table.show((self.panel.id, table.id), table, state, holds_order=True)
         self.show_around()
 
@@ -198,11 +190,9 @@ class HealthPanel(PanelView):
             )
         )
 
-    def choose_list(self, list_id: str, row: str | None = None) -> None:
-        """Show a list of the panel, with the cursor on the row that is about `row`."""
+    def choose_list(self, list_id: str) -> None:
+        """Show a list of the panel."""
         self.states.lists[self.panel.id] = list_id
-        if row is not None:
-            self.states.table(self.panel.id, list_id).cursor_row = row
         self.show(self._content, self._span_s, is_over=self._is_over)
         self.post_message(self.Changed())
 
@@ -385,7 +375,7 @@ class ServerScreen(PanelScreen[bytes | None]):
             self._enter(ServerPlace(OVERVIEW, None, SafeText(subject)))
         elif self.view.panel.id == OVERVIEW and isinstance(subject, str):
             panel_id = subject.partition("/")[0]
-            self.states.table(panel_id, FIGURES).cursor_row = subject
+            self.states.table_state(panel_id, FIGURES).cursor_row = subject
             self._enter(ServerPlace(panel_id, FIGURES))
         elif isinstance(subject, bytes) and self.source.file is None:
             self.leave_place()

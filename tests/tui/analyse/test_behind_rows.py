@@ -23,7 +23,7 @@ from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.findings_panel import FindingsState, LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryState
-from rtui.tui.analyse.panel import Panel, PanelState, PanelStates
+from rtui.tui.analyse.panel import Panel, PanelState, ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.command_screen import KeysWanted
 from rtui.tui.run import ReportApp
@@ -56,7 +56,7 @@ def states_of(panel: Panel[Any], report: Report) -> Iterator[PanelState]:
 def tables_of(panel: Panel[Any], report: Report, before: Report | None) -> Iterator[tuple[PanelState, Table]]:
     """Every table that a panel can show, as it is shown, and in which state of the panel."""
     for state in states_of(panel, report):
-        shown = PanelStates(panel.id, baseline=before)
+        shown = ReportStates(panel.id, baseline=before)
         for listed in shown.listed(panel, report, state):
             yield state, shown.table(panel, report, listed, state)
 
