@@ -26,10 +26,10 @@ from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, unescape
 from rtui.keyspace.text.glob import PatternError
 from rtui.keyspace.types import HASH, STRING
 from rtui.server.browsing.session import BrowsingSession
+from rtui.server.facts.preview.hashes import MAX_VALUE_BYTES
 from rtui.server.facts.preview.page import GLOB_CHARACTERS, Find, Meaning, Unread
 from rtui.server.facts.preview.places import PLACES
 from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE_BYTES
-from rtui.server.facts.preview.hashes import MAX_VALUE_BYTES
 from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
