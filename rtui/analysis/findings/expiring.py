@@ -16,7 +16,7 @@ from rtui.analysis.report.members import TTL_EDGES_S, Cliff
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.table import find
 from rtui.keyspace.text.display import SafeText
-from rtui.registry.rules import Severity
+from rtui.registry.rules import RuleLevels, Severity
 
 CLIFF: Final = "expiry-cliff"
 MIXED: Final = "ttl-mixed"
@@ -92,7 +92,7 @@ def mixed(basis: Basis) -> Iterator[Finding]:
     """
     share, keys = basis.number(MIXED, "share"), basis.number(MIXED, "keys")
     has_lock_rule = basis.severity(LOCK_WITHOUT_TTL) is not Severity.OFF
-    for path, lock_at in _with_locks(basis.report.summary.root, basis.words(LOCK_WITHOUT_TTL, "words")):
+    for path, lock_at in _with_locks(basis.report.summary.root, lock_words(basis.levels)):
         stats = path[-1].stats
         if stats.no_ttl_share is None or least(stats.no_ttl_keys) < keys or most(stats.no_ttl_share) > 1 - share:
             continue
@@ -159,7 +159,7 @@ def _long_locks(basis: Basis, path: Sequence[Node], keys: Amount, longest_s: flo
 
 
 def _locks(basis: Basis) -> Iterator[tuple[Node, ...]]:
-    return locks(basis.report.summary.root, basis.words(LOCK_WITHOUT_TTL, "words"))
+    return locks(basis.report.summary.root, lock_words(basis.levels))
 
 
 def locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[Node, ...]]:
@@ -177,6 +177,11 @@ def _with_locks(root: Node, words: frozenset[bytes]) -> Iterator[tuple[tuple[Nod
             lock_at = len(path)
         yield path, lock_at
         waiting += [((*path, child), lock_at) for child in reversed(node.children)]
+
+
+def lock_words(levels: RuleLevels) -> frozenset[bytes]:
+    """Return the words that make a name one of locks, in lower case."""
+    return frozenset(one.lower().encode() for one in levels.words(LOCK_WITHOUT_TTL, "words"))
 
 
 def is_lock(name: bytes, words: frozenset[bytes]) -> bool:

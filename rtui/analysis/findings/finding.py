@@ -270,10 +270,6 @@ class Basis:
         """Return a parameter that is a number: durations in milliseconds, sizes in bytes."""
         return self.levels.number(rule, name)
 
-    def words(self, rule: str, name: str) -> frozenset[bytes]:
-        """Return a parameter that is a list of words, in lower case."""
-        return frozenset(one.lower().encode() for one in self.levels.words(rule, name))
-
 
 class Unjudged(Struct, frozen=True):
     """A rule that a report does not suffice for."""

@@ -8,7 +8,7 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.aggregate import presets
 from rtui.analysis.estimates import Estimate, as_estimate
-from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock
+from rtui.analysis.findings.expiring import is_lock, lock_words
 from rtui.analysis.findings.finding import Amount, Basis, Finding, of_namespace
 from rtui.analysis.findings.places import key_line, label, least, scan_line
 from rtui.analysis.query.behind import DRIFT_NOTE, Behind, above
@@ -222,7 +222,7 @@ def _growing(basis: Basis, one: KeyRecord, was: KeyRecord) -> Finding:
 def expiring_hot_keys(basis: Basis) -> Iterator[Finding]:
     """Find the hot keys, by the server's own report or by access counters, that expire soon."""
     left_ms, counter = basis.number(HOT, "left"), basis.number(HOT, "counter")
-    words = basis.words(LOCK_WITHOUT_TTL, "words")
+    words = lock_words(basis.levels)
     seen: set[bytes] = set()
     for one in (hot.record for found in basis.report.hot.lists for hot in found.keys):
         is_hot = one.frequency is None or one.frequency >= counter

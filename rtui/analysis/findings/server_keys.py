@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.findings.expiring import LOCK_WITHOUT_TTL, is_lock, locks
+from rtui.analysis.findings.expiring import is_lock, lock_words, locks
 from rtui.analysis.findings.finding import Amount, Finding, of_server, server_rule
 from rtui.analysis.findings.keys import HOT as HOT_KEY
 from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
@@ -41,7 +41,7 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
     is_ttl = found.policy == SOONEST_FIRST
     if report is None or not found.limit_bytes or not (is_ttl or found.policy.startswith("allkeys-")):
         return
-    locks_there = locks(report.summary.root, _lock_words(view))
+    locks_there = locks(report.summary.root, lock_words(view.levels))
     with_keys = ((path, keys) for path in locks_there if (keys := _evictable(found, report, path[-1])) is not None)
     for path, keys in islice(with_keys, MOST_PLACES):
         of_which = " that have a TTL" if is_ttl else ""
@@ -75,10 +75,6 @@ def evicts_lasting(view: HealthView) -> Iterator[Finding]:
             memory=None if one.memory_bytes is None else least(one.memory_bytes),
             example_keys=one.examples,
         )
-
-
-def _lock_words(view: HealthView) -> frozenset[bytes]:
-    return frozenset(one.lower().encode() for one in view.levels.words(LOCK_WITHOUT_TTL, "words"))
 
 
 def _evictable(found: Eviction, report: Report, node: Node) -> Amount | None:
@@ -164,7 +160,7 @@ def expiring_hot_keys(view: HealthView) -> Iterator[Finding]:
         return
     left_s = view.levels.number(HOT_EXPIRING, "left") / 1000
     counter = view.levels.number(HOT_KEY, "counter")
-    words = _lock_words(view)
+    words = lock_words(view.levels)
     told: set[bytes] = set()
     for one in (hot.record for found in view.report.hot.lists for hot in found.keys):
         if one.expires_at_s is None or one.key in told or is_lock(one.key, words):
