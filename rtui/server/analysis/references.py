@@ -296,7 +296,10 @@ class ReferenceCheck:
         """Read what points in one key, page by page."""
         server = await self._questions.server_of(row.key)
         connection, capabilities = server.connection, server.capabilities
-        facts = _facts_of(row)
+        facts = KeyFacts(
+            *(row.key, row.asked_at_s, row.type, row.encoding, row.length),
+            *(row.memory_bytes, row.ttl_ms, row.idle_s, NOT_ASKED),
+        )
         reader = server.reader(facts)
         most = MOST_PAGES if self._options.keys is not None else MOST_PAGES_OF_ALL
         values: list[list[bytes]] = [[] for _ in references]
@@ -314,10 +317,3 @@ class ReferenceCheck:
             pages += 1
         is_whole = page is None and not notes.keys() - {PAGE_NOTE}
         return _Read([list(dict.fromkeys(found)) for found in values], is_whole)
-
-
-def _facts_of(row: RowFacts) -> KeyFacts:
-    """Return the facts of a listed key as those that readers of values go by."""
-    return KeyFacts(
-        row.key, row.asked_at_s, row.type, row.encoding, row.length, row.memory_bytes, row.ttl_ms, row.idle_s, NOT_ASKED
-    )

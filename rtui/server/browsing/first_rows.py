@@ -134,12 +134,6 @@ SLOT_SAMPLE_FROM: Final = 2_000_000
 """Smaller databases are scanned in at most three times the time of such a sample: on three nodes some 600,000 keys."""
 
 
-def samples_slots(nodes: Sequence[ScanNode], size: int | None) -> bool:
-    """Whether the nodes are to be sampled by their slots: all can be, and have enough keys together."""
-    is_by_slot = all(node.dialect is Dialect.SLOTTED and node.slots for node in nodes)
-    return is_by_slot and size is not None and size >= SLOT_SAMPLE_FROM
-
-
 class Overviews:
     """Takes overviews for one pass, each in the place of the last: the estimates in the store are of the latest.
 
@@ -175,7 +169,8 @@ class Overviews:
         await for_each(nodes, self._prove)
         nodes = [*map(as_proven, nodes)]
         is_large = size is None or size >= SAMPLE_FROM
-        is_by_slot = samples_slots(nodes, size)
+        is_by_slot = size is not None and size >= SLOT_SAMPLE_FROM
+        is_by_slot = is_by_slot and all(node.dialect is Dialect.SLOTTED and node.slots for node in nodes)
         can_all = is_by_slot or all(can_sample(node.dialect) for node in nodes)
         if not (can_all and is_large and self._only.is_open) or (size is None and len(nodes) > 1):
             return nodes

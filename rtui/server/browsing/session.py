@@ -308,8 +308,8 @@ class BrowsingSession:
         """Connect and begin; returns once connected. Raises ConnectFailure."""
         await self.deployment.open()
         self.deployment.require_replicas()
-        self.keys.home.forget_if_new()
-        self.connection.on_change.append(self._connection_changed)
+        self.keys.forget_if_new()
+        self.connection.on_change.append(self.keys.forget_if_new)
         self.passes.shown.begin(resume=self._options.resume)
         self._refreshing = start_supervised(self._refresh(), name="rtui server facts", failed=self._failed)
 
@@ -408,8 +408,3 @@ class BrowsingSession:
         """Show that a task beside the pass has ended."""
         self._failures[failure.happened] = None
         self._revision += 1
-
-    def _connection_changed(self) -> None:
-        """Forget what is known of the server once another connection has been made: it may be another server."""
-        if self.keys.home.forget_if_new():
-            self.keys.forget_looked_up()

@@ -181,9 +181,10 @@ class KeyQuestions:
         self._looked_up: RowFacts | None = None
         """The type of the name that was looked up last."""
 
-    def forget_looked_up(self) -> None:
-        """Forget what was learned of the key that was looked up: another server may answer now."""
-        self._looked_up = None
+    def forget_if_new(self) -> None:
+        """Forget what was learned of the home server once another connection has been made: it may be another one."""
+        if self.home.forget_if_new():
+            self._looked_up = None
 
     @for_purpose(Purpose.LOOKUP)
     async def lookup(self, name: bytes) -> bool | None:

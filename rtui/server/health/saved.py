@@ -68,10 +68,6 @@ class SavedHealth(Health):
         known = () if self.comparison is None else self.comparison.nodes
         return next((one for one in known if one.node == node), None)
 
-    def failure(self, _node: SafeText | None) -> SafeText | None:
-        """Return None: nothing is asked."""
-        return None
-
     def begin(self) -> None:
         """Do nothing: all samples are there."""
 

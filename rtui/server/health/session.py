@@ -94,13 +94,13 @@ class Health(ABC):
     def known(self) -> Mapping[SafeText, Sequence[Sample]]:
         """The samples of each node, oldest first."""
 
-    @abstractmethod
-    def compared(self, node: SafeText) -> NodeComparison | None:
+    def compared(self, _node: SafeText) -> NodeComparison | None:
         """What has changed since earlier samples of a node; None where there are none to compare with."""
+        return None
 
-    @abstractmethod
-    def failure(self, node: SafeText | None) -> SafeText | None:
+    def failure(self, _node: SafeText | None) -> SafeText | None:
         """Why there is no newer sample of a node, a sentence; of None for why there is none of any."""
+        return None
 
     @abstractmethod
     def begin(self) -> None:
@@ -265,10 +265,6 @@ class HealthSession(Health):
     def pause_s(self) -> float:
         """Seconds between two times that servers are asked what they say anyway."""
         return round_s(REFRESH_EVERY_S, len(self.sizes))
-
-    def compared(self, _node: SafeText) -> NodeComparison | None:
-        """None: there are no earlier samples."""
-        return None
 
     def failure(self, node: SafeText | None) -> SafeText | None:
         """Why a node has not answered last."""

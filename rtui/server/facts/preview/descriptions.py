@@ -11,7 +11,7 @@ that each is shown with its vector; vectors of very many dimensions are left out
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -109,7 +109,7 @@ async def read_vectors(reader: ValueReader) -> Preview:
     if isinstance(reply, ServerError):
         return replace(shown, refusal=unknown_from(reply))
     shown = replace(shown, summary=summary_of(reply))
-    evidence = VectorEvidence(_dimensions(mapping(reply)))
+    evidence = VectorEvidence(integer(mapping(reply).get(b"vector-dim")))
     per_page = PAGE_NUMBERS // max(1, evidence.dimensions or 1) if evidence.is_small else PAGE_ELEMENTS
     count = min(PAGE_ELEMENTS, per_page, reader.require_items("element"))
     lists = reader.supports(redis=(8, 4), valkey=NEVER)
@@ -133,10 +133,6 @@ async def read_vectors(reader: ValueReader) -> Preview:
         next_page=reader.page.following(names[-1], shown=len(names)) if is_more else None,
         notes=(*reader.size_notes, *notes),
     )
-
-
-def _dimensions(described: Mapping[bytes, Reply]) -> int | None:
-    return integer(described.get(b"vector-dim"))
 
 
 async def _rows(
