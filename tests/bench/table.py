@@ -1,8 +1,10 @@
-"""A pass that counts in a table beside one that counts in the compiled engine: `python -m tests.bench.run table`.
+"""A whole analysis beside that of an earlier version: `RTUI_BENCH_BEFORE=PYTHON python -m tests.bench.run table`.
 
 Whole processes of `rtui report`, which take turns in each round, on the shop of `scan.py`, on keyspaces of the grammar
-with 300 and 5,000 patterns, and on names that share no pattern. The environment may set RTUI_BENCH_SERVERS (redis-7.0
-redis-8.10 valkey-9.1), RTUI_BENCH_KEYS (600000), RTUI_BENCH_ROUNDS (3) and RTUI_BENCH_SEED (a fresh one, printed).
+with 300 and 5,000 patterns, and on names that share no pattern. RTUI_BENCH_BEFORE is the path of a Python in whose
+environment the earlier version is installed; without it there is nothing beside. The environment may also set
+RTUI_BENCH_SERVERS (redis-7.0 redis-8.10 valkey-9.1), RTUI_BENCH_KEYS (600000), RTUI_BENCH_ROUNDS (3) and
+RTUI_BENCH_SEED (a fresh one, printed).
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ KEYS = int(os.environ.get("RTUI_BENCH_KEYS", "600000"))
 ROUNDS = int(os.environ.get("RTUI_BENCH_ROUNDS", "3"))
 SEED = int(os.environ.get("RTUI_BENCH_SEED") or random.randrange(1 << 32))
 
-ENGINES = ("table", "compiled")
+BEFORE = os.environ.get("RTUI_BENCH_BEFORE")
+PYTHONS = [sys.executable] if BEFORE is None else [sys.executable, BEFORE]
 COLUMNS = ("default", "all")
 GOAL = 0.9
-"""The speed of the table beside that of the engine, at least."""
+"""The speed beside that of the version before, at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +48,17 @@ class Run:
     memory_bytes: int
 
 
-def once(port: int, engine: str, columns: str) -> Run:
-    """Analyse all keys with one engine, from the start of the process to its end."""
-    command = [sys.executable, "-m", "rtui", "report", f"127.0.0.1:{port}", "--pace", "full", "--format", "json"]
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+def once(python: str, port: int, columns: str) -> Run:
+    """Analyse all keys with the version that is installed for a Python, from the start of the process to its end."""
+    unwanted = {"PYTHONDONTWRITEBYTECODE", "PYTHONPATH"}
+    environment = {name: value for name, value in os.environ.items() if name not in unwanted}
+    command = [python, "-P", "-m", "rtui", "report", f"127.0.0.1:{port}", "--pace", "full", "--format", "json"]
     start = time.perf_counter()
-    with subprocess.Popen(
-        [*command, "--columns", columns], stdout=subprocess.DEVNULL, env=environment | {"RTUI_ENGINE": engine}
-    ) as process:
+    with subprocess.Popen([*command, "--columns", columns], stdout=subprocess.DEVNULL, env=environment) as process:
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:
-        raise RuntimeError(f"the report with {engine} ended with {process.returncode}")
+        raise RuntimeError(f"the report by {python} ended with {process.returncode}")
     kib = 1 if sys.platform == "darwin" else 1024
     return Run(time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * kib)
 
@@ -90,29 +92,28 @@ KEYSPACES: dict[str, Callable[[str], AbstractContextManager[Server]]] = {
 
 
 def rows() -> Iterator[Row]:
-    """Some rows a server and keyspace: speed, processor and memory beside the engine."""
+    """Some rows a server and keyspace: speed, processor and memory beside the version before."""
     for server in SERVERS:
         for keyspace, filled in KEYSPACES.items():
             print(f"  {server}, {keyspace}, seed {SEED}", file=sys.stderr)
             with filled(server) as found:
                 keys = found.client().dbsize()
                 for columns in COLUMNS:
-                    runs: dict[str, list[Run]] = {engine: [] for engine in ENGINES}
-                    for _ in range(ROUNDS):
-                        for engine in ENGINES:
-                            runs[engine].append(once(found.port, engine, columns))
-                    yield beside(f"{keyspace}, {keys:,} keys, {columns} columns ({server})", keys, runs)
+                    rounds = [[once(python, found.port, columns) for python in PYTHONS] for _ in range(ROUNDS)]
+                    now, *before = map(list, zip(*rounds, strict=True))
+                    what = f"{keyspace}, {keys:,} keys, {columns} columns ({server})"
+                    yield beside(what, keys, now, before[0]) if before else Row(what, _said(keys, now))
 
 
-def beside(what: str, keys: int, runs: dict[str, list[Run]]) -> Row:
-    """A pass in the table beside one in the engine."""
-    walls = {engine: statistics.median(run.wall_s for run in some) for engine, some in runs.items()}
-    ratio = walls["compiled"] / walls["table"]
-    table, engine = (_said(walls[one], keys, runs[one]) for one in ENGINES)
-    return Row(what, table, f"compiled engine: {engine}", f"{ratio:.2f} ×", f"≥ {GOAL} ×", ratio >= GOAL)
+def beside(what: str, keys: int, now: list[Run], before: list[Run]) -> Row:
+    """Runs of this version beside those of the version before."""
+    ratio = statistics.median(run.wall_s for run in before) / statistics.median(run.wall_s for run in now)
+    said = f"the version before: {_said(keys, before)}"
+    return Row(what, _said(keys, now), said, f"{ratio:.2f} ×", f"≥ {GOAL} ×", ratio >= GOAL)
 
 
-def _said(wall_s: float, keys: int, runs: list[Run]) -> str:
+def _said(keys: int, runs: list[Run]) -> str:
+    wall_s = statistics.median(run.wall_s for run in runs)
     cpu_us = statistics.median(run.cpu_s for run in runs) / keys * 1e6
     memory = max(run.memory_bytes for run in runs) / 2**20
     return f"{wall_s:.1f} s, {cpu_us:.1f} µs a key, {memory:.0f} MiB"
