@@ -159,13 +159,6 @@ def gap(cells: int, role: Role = Role.TEXT) -> Span:
     return Span(SafeText(" " * max(cells, 0)), role)
 
 
-def spread(start: Line, end: Line, cells: int, middle: int = 1) -> Line:
-    """Return one line with `start` at the left and `end` at the right of `cells` cells; the start is cut."""
-    room = cells - line_width(end) - middle
-    head = clip(start, room) if room > 0 else ()
-    return (*head, gap(cells - line_width(head) - line_width(end)), *end)
-
-
 def clip(line: Line, cells: int) -> Line:
     """Return the line cut to `cells` cells."""
     taken: list[Span] = []

@@ -17,7 +17,6 @@ from rtui.tui.kit.styled_text import (
     line_width,
     pieces_width,
     right,
-    spread,
     styled,
     width_of,
     wrap,
@@ -46,12 +45,6 @@ def test_a_long_name_keeps_its_end() -> None:
 @given(lines, st.integers(0, 60))
 def test_a_clipped_line_fits(line: Line, cells: int) -> None:
     assert line_width(clip(line, cells)) <= cells
-
-
-@given(lines, lines, st.integers(30, 200))
-def test_two_ends_of_a_line_fill_it(start: Line, end: Line, cells: int) -> None:
-    if line_width(end) <= cells:
-        assert line_width(spread(start, end, cells)) == max(cells, line_width(end))
 
 
 @given(texts, st.integers(4, 40), st.integers(1, 6))
