@@ -222,7 +222,7 @@ class InspectingEngine:
                 self._has_new_floors = True
             ahead_ms = pipeline.maker.ahead_ms
             table = partial(taken.rows.table, ahead_ms, pipeline.node, pipeline.database)
-            findings.findings.add_rows(table, len(taken.rows), (taken.rows.asked_ms + ahead_ms) / 1000)
+            findings.add_rows(table, len(taken.rows), (taken.rows.asked_ms + ahead_ms) / 1000)
             yield
         for batch in self._batches(taken.exported):
             pipeline.go_on(batch)

@@ -115,7 +115,8 @@ class LateRows:
         """Hand on to other findings from now on."""
         self.findings = findings
         self.big = LengthFloors(findings.big)
-        self.add_unread, self.add_vanished, self.add_note = (
+        self.add_rows, self.add_unread, self.add_vanished, self.add_note = (
+            findings.add_rows,
             findings.add_unread,
             findings.add_vanished,
             findings.add_note,
@@ -570,7 +571,7 @@ class TableInspection(InspectionPipeline):
         encodings, self._known_encodings = self._known_encodings, {}
         if wanted := sum([part.wanted for part in parts]):
             table = partial(self.maker.table, parts, encodings, self.node, self.database)
-            self.late_rows.findings.add_rows(table, wanted, asked_at_s)
+            self.late_rows.add_rows(table, wanted, asked_at_s)
 
     def _judged(self, rows: Rows) -> Part:
         """Return rows as a part of a table; of those that are no facts, or are to be asked for more, it has none."""
