@@ -15,6 +15,7 @@ from random import Random
 from typing import Final, cast
 
 import hiredis
+import polars as pl
 import pytest
 
 from rtui.analysis.aggregate.table_aggregates import TableAggregates
@@ -225,11 +226,27 @@ def identity(product: str, version: tuple[int, ...], policy: str = "noeviction")
     return ServerIdentity(product=product, version=version, maxmemory_policy=display_text(policy))  # type: ignore[arg-type]
 
 
+class Recorded(TableAggregates):
+    """Counts tables, and keeps them."""
+
+    def __init__(self, setting: Setting) -> None:
+        scope = Scope(top=setting.top)
+        super().__init__(Separators(), scope=scope, started_at_s=STARTED_S, registry=setting.registry)
+        self.tables: list[pl.DataFrame] = []
+
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        made = table()
+        self.tables.append(made)
+        super().add_rows(lambda: made, rows, asked_at_s)
+
+    def rows(self) -> list[tuple[object, ...]]:
+        """All rows in some order."""
+        return sorted((row for table in self.tables for row in table.rows()), key=repr)
+
+
 def pipeline_of(setting: Setting) -> TableInspection:
     """An inspection whose tables are counted."""
-    findings = TableAggregates(
-        Separators(), scope=Scope(top=setting.top), started_at_s=STARTED_S, registry=setting.registry
-    )
+    findings = Recorded(setting)
     capabilities = Capabilities()
     for command in setting.denied:
         capabilities.record(command, ServerError(f"NOPERM no permissions to run the '{command}' command"))
@@ -242,9 +259,9 @@ def pipeline_of(setting: Setting) -> TableInspection:
     )
 
 
-def findings_of(pipeline: TableInspection) -> TableAggregates:
+def findings_of(pipeline: TableInspection) -> Recorded:
     """What counts the tables of an inspection."""
-    return cast("TableAggregates", pipeline.late_rows.findings)
+    return cast("Recorded", pipeline.late_rows.findings)
 
 
 def parsed(replies: bytes, names: Sequence[str]) -> list[Reply]:

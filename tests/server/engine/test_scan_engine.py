@@ -119,6 +119,7 @@ def delivered(run: CompiledRun) -> int:
 def compare(pure: TableInspection, compiled: TableInspection) -> None:
     """Fail unless both have found the same."""
     assert told(pure) == told(compiled)
+    assert findings_of(pure).rows() == findings_of(compiled).rows()
     assert finish(findings_of(pure).summary()) == finish(findings_of(compiled).summary())
 
 
