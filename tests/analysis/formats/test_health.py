@@ -98,6 +98,23 @@ def test_markdown_has_a_section_for_each_node_and_panel() -> None:
     assert "### memory-fragmented" in text
 
 
+@pytest.mark.parametrize(("count", "said"), [(20, False), (21, True), (45, True)])
+def test_a_list_that_is_cut_says_how_long_it_is(count: int, said: bool) -> None:
+    commands = {f"COMMAND{at}": CommandStats(at + 1, 10) for at in range(count)}
+    view = HealthView((made_sample(commands=commands),))
+    for text in (health_text([view]), health_markdown([view])):
+        assert (f"The first 20 of {count}." in text) == said
+        assert len(set(re.findall(r"COMMAND\d+", text))) == min(count, 20)
+
+
+@pytest.mark.parametrize("views", [[BROKEN], [BROKEN, STRANGE]])
+def test_a_page_ends_with_its_last_line_and_has_no_table_without_rows(views: list[HealthView]) -> None:
+    for text in (health_text(views), health_markdown(views)):
+        assert text.endswith("\n")
+        assert not re.search(r"\n\n\Z|\n\n\n", text)
+    assert not re.search(r"\n\| :?-[^\n]*\|\n(?!\|)", health_markdown(views))
+
+
 SAMPLE_LINE: Final = re.compile(
     r"([a-zA-Z_:][a-zA-Z0-9_:]*)"
     r'\{((?:[a-zA-Z_][a-zA-Z0-9_]*="(?:[^"\\\n]|\\[\\"n])*",?)*)\} '

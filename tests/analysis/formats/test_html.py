@@ -195,3 +195,13 @@ def test_namespaces_that_are_not_drawn_are_counted() -> None:
     report = replace(exact, summary=replace(exact.summary, root=replace(root, children=many)))
     assert "10 smaller or deeper namespaces not drawn." in FORMS["html"](report)
     assert "not drawn" not in FORMS["html"](exact)
+
+
+def test_a_namespace_whose_memory_is_not_known_takes_no_bytes() -> None:
+    """Its keys are no measure of it where the others are as wide as their bytes."""
+    exact = MADE["exact"]
+    root = exact.summary.root
+    unknown = Node(b"unknown", b":", NodeKind.LITERAL, replace(root.children[0].stats, keys=10**9, memory_bytes=None))
+    report = replace(exact, summary=replace(exact.summary, root=replace(root, children=(*root.children, unknown))))
+    (box,) = re.findall(r"<svg [^>]*><title>unknown::[^<]*</title>", FORMS["html"](report))
+    assert 'width="0.0000%"' in box
