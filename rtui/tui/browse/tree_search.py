@@ -211,6 +211,11 @@ class TreeFilter(QueryLine):
         """What stands in the footer while it is open."""
         return super().keys_hint if self.is_query else FILTER_HINT
 
+    @property
+    def is_glob(self) -> bool:
+        """Whether the text has characters that only a server's glob understands."""
+        return any(character in "*?[]\\" for character in self.value)
+
     def _known_words(self) -> Vocabulary:
         """Return what is known of the keyspace, for the completion of queries."""
         from rtui.tui.kit.query_hints import vocabulary_of  # noqa: PLC0415 - with all that adds up

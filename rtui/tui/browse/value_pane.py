@@ -173,7 +173,7 @@ class ValuePane(Vertical):
             self._open_prompt(Purpose.GO_TO, syntax.hint)
 
     def _open_prompt(self, purpose: Purpose, hint: str, value: str = "") -> None:
-        self.prompt.open(purpose, hint, value)
+        self.prompt.ask(purpose, hint, value)
         self.post_message(self.Changed())
 
     @on(ValuePrompt.Submitted)

@@ -10,11 +10,11 @@ from typing import ClassVar, Final
 from textual import events
 from textual.binding import BindingType
 from textual.message import Message
-from textual.widgets import Input
 
 from rtui.keyspace.slices import Slicer, Slices
 from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.kit.bars import InputLine
 from rtui.tui.kit.command import Owner, bindings
 from rtui.tui.kit.line_view import RowsView, set_content_height
 from rtui.tui.kit.styled_text import Line, Role, Span, flashing, literal
@@ -267,7 +267,7 @@ def prompt_hint(purpose: Purpose) -> Line:
     )
 
 
-class ValuePrompt(Input):
+class ValuePrompt(InputLine):
     """A line below the value; hidden until it is wanted."""
 
     DEFAULT_CSS = """
@@ -281,19 +281,7 @@ class ValuePrompt(Input):
         self.cursor_blink = False
         self.purpose = Purpose.FIND
 
-    @property
-    def is_open(self) -> bool:
-        """Whether something is being typed."""
-        return self.has_class("-open")
-
-    def open(self, purpose: Purpose, hint: str, value: str = "") -> None:
-        """Show the line with a text to change, and take the keyboard at once: the next key is meant for the line."""
+    def ask(self, purpose: Purpose, hint: str, value: str = "") -> None:
+        """Have a text typed for a purpose."""
         self.purpose, self.placeholder = purpose, hint
-        self.value = value
-        self.cursor_position = len(value)
-        self.add_class("-open")
-        self.screen.set_focus(self)
-
-    def close(self) -> None:
-        """Hide the line."""
-        self.remove_class("-open")
+        self.open(value)

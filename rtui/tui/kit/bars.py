@@ -200,44 +200,10 @@ class InputLine(Input):
 
     virtual_size: Reactive[Size] = Reactive(Size(0, 0))
 
-
-class FilterInput(InputLine):
-    """A line over the status bar; hidden until it is wanted."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
-
-    def __init__(
-        self,
-        placeholder: str = "name, part of a name, or a glob such as user:*:cart",
-        *,
-        keys_hint: Line = (),
-        id: str = "filter",
-    ) -> None:
-        """`keys_hint` stands in the footer while the line is typed."""
-        super().__init__(
-            placeholder=placeholder,
-            id=id,
-            compact=True,
-            select_on_focus=False,
-            max_length=512,
-        )
-        self.cursor_blink = False
-        self._keys_hint = keys_hint
-
-    @property
-    def keys_hint(self) -> Line:
-        """What the footer says of the keys of the line."""
-        return self._keys_hint
-
     @property
     def is_open(self) -> bool:
-        """Whether a filter is being typed."""
+        """Whether it is shown, to be typed."""
         return self.has_class("-open")
-
-    @property
-    def is_glob(self) -> bool:
-        """Whether the text has characters that only a server's glob understands."""
-        return any(character in "*?[]\\" for character in self.value)
 
     def open(self, value: str = "") -> None:
         """Show the line with a text to change, and take the keyboard at once: the next key is meant for the line."""
@@ -249,6 +215,23 @@ class FilterInput(InputLine):
     def close(self) -> None:
         """Hide the line."""
         self.remove_class("-open")
+
+
+class FilterInput(InputLine):
+    """A line over the status bar; hidden until it is wanted."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("down,tab", "screen.leave_filter", show=False)]
+
+    def __init__(self, placeholder: str, *, keys_hint: Line = (), id: str = "filter") -> None:
+        """`keys_hint` stands in the footer while the line is typed."""
+        super().__init__(placeholder=placeholder, id=id, compact=True, select_on_focus=False, max_length=512)
+        self.cursor_blink = False
+        self._keys_hint = keys_hint
+
+    @property
+    def keys_hint(self) -> Line:
+        """What the footer says of the keys of the line."""
+        return self._keys_hint
 
 
 @runtime_checkable
