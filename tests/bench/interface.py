@@ -192,7 +192,7 @@ def open_two(stage: Stage) -> None:
 
 def sort(stage: Stage, by: Sort) -> None:
     """Sort the rows, and wait until that is done."""
-    stage.call(lambda: stage.app.screen.query_one(TreePane).sort_by(by))
+    stage.call(lambda: stage.app.screen.query_one(TreePane).work.sort_by(by))
     stage.wait(lambda: not stage.is_working)
 
 

@@ -137,8 +137,8 @@ class BrowseScreen(TreePlaces):
         before = self._shown
         self._shown = (self.session.revision + names.revision, status.sampled > 0, status.complete)
         if before[1:] != self._shown[1:] and not status.progress.state.is_over:
-            self.tree_pane.sort_untouched()
-        self.tree_pane.sort_at_end()
+            self.tree_pane.work.sort_untouched()
+        self.tree_pane.work.sort_at_end()
         has_figures_changed = self.tree_pane.show_figures()
         self.tree_pane.show_nodes()
         if before != self._shown or has_figures_changed:
@@ -322,7 +322,7 @@ class BrowseScreen(TreePlaces):
 
     def action_sort(self) -> None:
         """Choose what rows are sorted by."""
-        self.tree_pane.choose_sort()
+        self.tree_pane.work.choose_sort()
 
     @on(TreePane.Sorted)
     def _remember_sort(self, event: TreePane.Sorted) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.message import Message
 from textual.timer import Timer
 from textual.worker import Worker
@@ -23,7 +24,7 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.columns import FACT_COLUMNS, MORE_FACT_COLUMNS
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import RowFactsCache, RowWeights, ShownRows
-from rtui.tui.browse.rows_pane import RowsPane
+from rtui.tui.browse.row_work import RowWork
 from rtui.tui.browse.schema_view import SchemaView, TreeSchema
 from rtui.tui.browse.tree_header import TreeHeader, TreeRows
 from rtui.tui.browse.tree_lines import Totals, notice_lines
@@ -40,10 +41,18 @@ FACTS_REST_S = 0.1
 """Rows must be in view for so long before their facts are fetched."""
 
 
-class TreePane(RowsPane):
+class TreePane(Vertical):
     """Shows the rows of a session's store, or of the names in it that a text is in."""
 
     BLANK = True
+
+    class Sorted(Message):
+        """The user has chosen what rows are sorted by."""
+
+        def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
+            super().__init__()
+            self.sort = sort
+            self.is_reversed = is_reversed
 
     class FactsWanted(Message):
         """These keys are in view, and their facts are not known or may not hold any more."""
@@ -57,9 +66,15 @@ class TreePane(RowsPane):
     def __init__(self, session: BrowsingSession, sort: SortName = "keys", *, id: str | None = None) -> None:
         weights = RowWeights()
         order, is_reversed = Sort(sort.removeprefix("-")), sort.startswith("-")
-        names = ShownRows(session.store, order, weights, is_reversed=is_reversed)
+        super().__init__(id=id)
+        self._session, self._weights = session, weights
+        self.names = names = ShownRows(session.store, order, weights, is_reversed=is_reversed)
         self._facts = RowFactsCache(session.clock)
-        super().__init__(session, names, weights, KeyTree(names.rows, self._facts, weights, id="tree"), id)
+        self.key_tree = KeyTree(names.rows, self._facts, weights, id="tree")
+        self.work = RowWork(
+            session, names, weights, self.key_tree, show_header=self.show_header, show_sort=self._show_sort
+        )
+        self.ranking = self.work.ranking
         self.header = TreeHeader()
         self._notice = LinePanel(id="notice")
         self._shown_age = literal("")
@@ -79,6 +94,11 @@ class TreePane(RowsPane):
         yield self.key_tree
         yield self.schema.view
         yield self._notice
+
+    @property
+    def is_schema(self) -> bool:
+        """Whether the schema is shown in the place of the tree of names."""
+        return self.schema.is_shown
 
     @property
     def view(self) -> TreeRows:
@@ -137,8 +157,8 @@ class TreePane(RowsPane):
     def update_rows(self) -> None:
         """Show the rows that have come into the store since; if there are none, why."""
         self.key_tree.totals = self.totals()
-        self.refresh_rows()
-        self._reopen()
+        self.work.refresh_rows()
+        self.work.reopen()
         self._show_notice()
         self.show_header()
 
@@ -184,6 +204,30 @@ class TreePane(RowsPane):
         self._shown_age = shown
         self.schema.follow()
         return has_changed
+
+    # opening and sorting
+
+    @on(KeyTree.OpenRequested)
+    def _open(self, event: KeyTree.OpenRequested) -> None:
+        event.stop()
+        self.work.open(event.node, below=event.below)
+
+    @on(KeyTree.SortRequested)
+    def _sort_requested(self, event: KeyTree.SortRequested) -> None:
+        event.stop()
+        self.work.sort_step(event.step)
+
+    @on(TreeHeader.ColumnClicked)
+    def _column_clicked(self, event: TreeHeader.ColumnClicked) -> None:
+        event.stop()
+        self.work.sort_by_title(event.sort)
+
+    def _show_sort(self, sort: Sort, is_reversed: bool) -> bool:
+        """Tell of another order, and sort the schema too; return whether the names are shown."""
+        self.schema.view.sort(sort, is_reversed=is_reversed)
+        self.show_header()
+        self.post_message(self.Sorted(sort, is_reversed=is_reversed))
+        return not self.is_schema
 
     # the schema
 
@@ -233,7 +277,7 @@ class TreePane(RowsPane):
         rows, tree, note = self.names.rows, self.key_tree, self._age_note()
         if self.ranking.is_under_way:
             note = self.ranking.note
-        elif self.is_sorting:
+        elif self.work.is_sorting:
             note = literal("sorting…")
         elif self.ranking.missing(rows):
             note = literal("keys by name, s asks them")
@@ -357,7 +401,7 @@ class TreePane(RowsPane):
 
         def go(row: Row | None) -> None:
             if row is not None:
-                self.refresh_rows()
+                self.work.refresh_rows()
                 self.key_tree.move_to_row(row)
 
         async def finish() -> None:
@@ -373,4 +417,4 @@ class TreePane(RowsPane):
         except StopIteration as found:
             self.key_tree.call_later(go, found.value)  # a message from here would not get beyond this pane
         else:
-            self._search = self._spawn(finish)
+            self._search = self.work.spawn(finish)

@@ -10,7 +10,7 @@ from textual.widgets import OptionList
 
 from rtui.keyspace.rows.ordering import Sort
 from rtui.keyspace.rows.rows import RowKind
-from rtui.tui.browse import rows_pane
+from rtui.tui.browse import row_work
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.tui.browsing import BrowseUser, browsing
 from tests.tui.fixed_session import COMPLETE, FixedSession, kind_of, memory_of
@@ -30,7 +30,7 @@ def header(user: BrowseUser) -> str:
 
 
 async def sort_by(user: BrowseUser, sort: Sort) -> None:
-    user.screen.tree_pane.sort_by(sort)
+    user.screen.tree_pane.work.sort_by(sort)
     await user.settled()
 
 
@@ -84,10 +84,10 @@ async def test_the_cursor_stays_on_its_key() -> None:
 
 
 async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_pane, "FEW_KEYS", 10)
+    monkeypatch.setattr(row_work, "FEW_KEYS", 10)
     async with browsing(FixedSession(COMPLETE, NAMES)) as user:
         await user.press("enter")
-        user.screen.tree_pane.sort_by(Sort.MEMORY)
+        user.screen.tree_pane.work.sort_by(Sort.MEMORY)
         await user.until(lambda: isinstance(user.screen.app.screen, ChoiceScreen))
         shown = user.screen.app.screen.query_one(OptionList).get_option_at_index(0).prompt
         assert "TYPE and MEMORY USAGE of 44 keys" in str(shown)
@@ -108,7 +108,7 @@ async def test_before_many_keys_are_asked_it_is_said_what_that_costs(monkeypatch
 
 
 async def test_more_keys_than_can_be_remembered_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rows_pane, "MOST_WEIGHED", 40)
+    monkeypatch.setattr(row_work, "MOST_WEIGHED", 40)
     async with browsing(FixedSession(COMPLETE, NAMES), notifications=True) as user:
         await user.press("enter")
         await sort_by(user, Sort.TTL)
@@ -122,7 +122,7 @@ async def test_escape_ends_it_and_keys_stay_by_name() -> None:
     async with browsing(session) as user:
         await user.press("enter")
         by_name = keys_listed(user)
-        user.screen.tree_pane.sort_by(Sort.MEMORY)
+        user.screen.tree_pane.work.sort_by(Sort.MEMORY)
         await user.until(lambda: user.screen.tree_pane.ranking.is_under_way)
         user.screen.flush()
         assert "asked 0 of 44 keys" in header(user)

@@ -21,7 +21,9 @@ async def rescan(visitor: Visitor) -> None:
     root = visitor.session.store.root
     await visitor.press("R")
     await visitor.until(lambda: visitor.session.store.root is not root, "another scan")
-    await visitor.until(lambda: visitor.session.status.complete and visitor.browse.tree_pane._reopening is None, "rows")
+    await visitor.until(
+        lambda: visitor.session.status.complete and visitor.browse.tree_pane.work._reopening is None, "rows"
+    )
     await visitor.whole()
 
 
@@ -80,7 +82,7 @@ async def test_who_moves_while_the_keys_come_back_stays_there() -> None:
         session.store.add([name for name in session.names if name.startswith(b"shop:user")])
         session.status, session.store.complete = COMPLETE, True
         session.revision += 1
-        await user.until(lambda: pane._reopening is None)
+        await user.until(lambda: pane.work._reopening is None)
         await user.settled()
         assert user.name == here
         user_keys = session.store.root.child(b"shop:").child(b"user:")

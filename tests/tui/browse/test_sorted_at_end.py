@@ -65,7 +65,7 @@ async def test_what_was_opened_meanwhile_is_sorted_at_the_end(state: ScanState, 
     async with browsing(FixedSession()) as user:
         begin(user.session, keys[:40] + more[:20])
         await user.until(lambda: set(user.listed) == {b"run:", b"ids:"})
-        user.screen.tree_pane.sort_by(sort, is_reversed=sort is Sort.NAME)
+        user.screen.tree_pane.work.sort_by(sort, is_reversed=sort is Sort.NAME)
         await user.press("home", "enter", "end", "enter", "up", "up")
         await user.until(lambda: len(user.screen.tree_pane.names.rows) > 50)
         tree = user.screen.tree_pane.key_tree
@@ -131,7 +131,7 @@ async def test_rows_that_the_user_sorts_meanwhile_stay_as_he_wants_them() -> Non
         await user.until(lambda: user.listed == [b"run:"])
         await user.press("home", "enter", "down")
         add(user.session, keys[40:], ScanState.DONE)
-        user.screen.tree_pane.sort_by(Sort.NAME, is_reversed=True)
+        user.screen.tree_pane.work.sort_by(Sort.NAME, is_reversed=True)
         await user.until(lambda: below(user, b"run:") == sorted(keys, key=natural, reverse=True))
         await user.settled()
         assert below(user, b"run:") == sorted(keys, key=natural, reverse=True)
@@ -142,7 +142,7 @@ async def test_the_schema_is_sorted_at_the_end() -> None:
     async with browsing(FixedSession()) as user:
         begin(user.session, names[:5])
         await user.until(lambda: bool(user.listed))
-        user.screen.tree_pane.sort_by(Sort.NAME)
+        user.screen.tree_pane.work.sort_by(Sort.NAME)
         await user.press("F")
         await user.until(lambda: bool(user.screen.tree_pane.schema.view.rows))
         await user.press("down", "down")

@@ -197,7 +197,7 @@ async def test_the_keys_of_a_namespace_are_sorted_by_rows_and_again_by_the_serve
         await visitor.go("cart:5")
         sent = sum(entry.purpose is Purpose.FIND for entry in visitor.session.log.entries)
         tree = visitor.browse.tree_pane
-        tree.sort_by(Sort.MEMORY)
+        tree.work.sort_by(Sort.MEMORY)
 
         def first() -> bytes | None:
             rows = tree.names.rows
@@ -212,5 +212,5 @@ async def test_the_keys_of_a_namespace_are_sorted_by_rows_and_again_by_the_serve
         await visitor.until(lambda: first() in largest, "the order by size")
         assert not tree.ranking.missing(tree.names.rows)
         assert asked_by_searches(visitor) == sent
-        tree.sort_by(Sort.MEMORY, asks_server=True)
+        tree.work.sort_by(Sort.MEMORY, asks_server=True)
         await visitor.until_shown("Sort 12,000 keys by")

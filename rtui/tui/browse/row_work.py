@@ -18,9 +18,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from textual import on
-from textual.containers import Vertical
-from textual.message import Message
 from textual.worker import Worker
 
 from rtui.analysis import humanize as fmt
@@ -34,8 +31,6 @@ from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import SORTS, sort_names
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.row_facts import MOST_WEIGHED, RowWeights, ShownRows
-from rtui.tui.browse.schema_view import TreeSchema
-from rtui.tui.browse.tree_header import TreeHeader
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.styled_text import literal
@@ -195,27 +190,28 @@ def too_many(keys: int) -> SafeText:
 _DONE: Final = object()
 
 
-class RowsPane(Vertical):
-    """Opens and sorts rows that its subclass lays out."""
-
-    class Sorted(Message):
-        """The user has chosen what rows are sorted by."""
-
-        def __init__(self, sort: Sort, *, is_reversed: bool) -> None:
-            super().__init__()
-            self.sort = sort
-            self.is_reversed = is_reversed
-
-    schema: TreeSchema
+class RowWork:
+    """Opens and sorts the rows of a tree."""
 
     def __init__(
-        self, session: BrowsingSession, names: ShownRows, weights: RowWeights, tree: KeyTree, id: str | None
+        self,
+        session: BrowsingSession,
+        names: ShownRows,
+        weights: RowWeights,
+        tree: KeyTree,
+        *,
+        show_header: Callable[[], None],
+        show_sort: Callable[[Sort, bool], bool],
     ) -> None:
-        """`weights` are what the rows of `names` and `tree` are sorted by."""
-        super().__init__(id=id)
+        """`weights` are what the rows of `names` and `tree` are sorted by.
+
+        `show_header` shows over the rows what they are now. `show_sort` tells of another order, and whether it is
+        reversed; it returns whether the rows of names are shown, of which keys may have to be asked for it.
+        """
         self.names, self.key_tree = names, tree
-        self.ranking = KeyRanking(session, weights, self._spawn, self._keys_arranged)
+        self.ranking = KeyRanking(session, weights, self.spawn, self._keys_arranged)
         self._session, self._weights = session, weights
+        self._show_header, self._show_sort = show_header, show_sort
         self._sorted_at_end: WeakKeyDictionary[VisibleRows, tuple[Namespace, int]] = WeakKeyDictionary()
         """By rows that were sorted at the end of a scan the root of their store, and its last revision seen."""
         self._sorts = 0
@@ -223,32 +219,21 @@ class RowsPane(Vertical):
         self._reopening: Reopening | None = None
         """Opens again what was open before the scan began anew."""
 
-    def show_header(self) -> None:
-        """Show over the rows what they are now."""
-        raise NotImplementedError
-
     @property
     def is_sorting(self) -> bool:
         """Whether rows are being listed or sorted in slices."""
         return self._sorts > 0
 
-    @property
-    def is_schema(self) -> bool:
-        """Whether the schema is shown in the place of the tree of names."""
-        return self.schema.is_shown
-
-    @on(KeyTree.OpenRequested)
-    def _open(self, event: KeyTree.OpenRequested) -> None:
+    def open(self, node: Namespace, *, below: bool) -> None:
         """List the children of a namespace, or everything below it."""
-        event.stop()
         self.key_tree.is_touched = True
-        rows, node = self.names.rows, event.node
+        rows = self.names.rows
         if not self._is_current(node):
             return
         if rows.store.needs_scan(node):
-            self._spawn(partial(self._scan_and_open, node))
+            self.spawn(partial(self._scan_and_open, node))
         else:
-            self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if event.below else rows.expand(node))
+            self._begin(rows.expand_all(node, most_rows=ALL_BELOW_ROWS) if below else rows.expand(node))
 
     async def _scan_and_open(self, node: Namespace) -> None:
         """Scan the names of a namespace of which only the count was kept, then list its children."""
@@ -277,22 +262,20 @@ class RowsPane(Vertical):
         with self.key_tree.keeping_position():
             pass
 
-    @on(KeyTree.SortRequested)
-    def _sort_requested(self, event: KeyTree.SortRequested) -> None:
-        event.stop()
+    def sort_step(self, step: int) -> None:
+        """Sort by what is so many places further in the list of orders; the other way round for none."""
         sorts, now = list(SORTS), self.names.rows.sort_order
-        if event.step:
-            self.sort_by(sorts[(sorts.index(now) + event.step) % len(sorts)])
+        if step:
+            self.sort_by(sorts[(sorts.index(now) + step) % len(sorts)])
         else:
             self._reverse()
 
-    @on(TreeHeader.ColumnClicked)
-    def _column_clicked(self, event: TreeHeader.ColumnClicked) -> None:
-        event.stop()
-        if event.sort is self.names.rows.sort_order:
+    def sort_by_title(self, sort: Sort) -> None:
+        """Sort by the column whose title was clicked, or the other way."""
+        if sort is self.names.rows.sort_order:
             self._reverse()
         elif len(self.key_tree.rows):
-            self.sort_by(event.sort)
+            self.sort_by(sort)
 
     def choose_sort(self) -> None:
         """Choose from a list what rows are sorted by."""
@@ -305,7 +288,7 @@ class RowsPane(Vertical):
                 self.sort_by(sort, is_reversed=is_again and rows.is_reversed, asks_server=is_again)
 
         names = sort_names(is_analysed=self.key_tree.figures is not None)
-        self.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
+        self.key_tree.app.push_screen(SortScreen(names, sorts.index(self.names.rows.sort_order)), chosen)
 
     def _reverse(self) -> None:
         """Sort the other way round, by what is known of keys."""
@@ -324,16 +307,13 @@ class RowsPane(Vertical):
         self.key_tree.is_touched = True
         self.ranking.stop()
         self._sort(self.names.rows.sort(sort, is_reversed=is_reversed))
-        self.schema.view.sort(sort, is_reversed=is_reversed)
-        self.show_header()
-        self.post_message(self.Sorted(sort, is_reversed=is_reversed))
-        if self.is_schema:
+        if not self._show_sort(sort, is_reversed):
             return
         rows = self.names.rows
         nodes = self.ranking.missing(rows)
         keys = sum(node.key_total for node in nodes)
         if keys > MOST_WEIGHED:
-            self.notify(too_many(keys), title="Keys are not sorted", markup=False)
+            self.key_tree.notify(too_many(keys), title="Keys are not sorted", markup=False)
         elif keys <= FEW_KEYS or (not asks_server and self.ranking.is_free(rows)):
             self.ranking.begin(rows, nodes, asks_server=asks_server)
         else:
@@ -351,7 +331,8 @@ class RowsPane(Vertical):
 
         cost = cost_sentence(keys, sort, self._session.control.pace)
         title = SafeText(f"Sort {fmt.keys(keys)} by {SORTS[sort][0]}")
-        self.app.push_screen(ChoiceScreen(title, [SafeText(f"Ask {cost}"), literal("Leave keys by name")]), chosen)
+        answers = [SafeText(f"Ask {cost}"), literal("Leave keys by name")]
+        self.key_tree.app.push_screen(ChoiceScreen(title, answers), chosen)
 
     def _remember_open(self) -> None:
         """Remember what was open, and where the cursor was, when the store has been emptied since."""
@@ -368,7 +349,7 @@ class RowsPane(Vertical):
         self._reopening = Reopening(rows, closed, cursor, tree.cursor_line - tree.scroll_offset.y)
         tree.awaits_cursor = is_lost
 
-    def _reopen(self) -> None:
+    def reopen(self) -> None:
         """Open what was open before, and go back to the row of the cursor, as far as they have come."""
         reopening, tree = self._reopening, self.key_tree
         complete = self._session.status.progress.state.is_over
@@ -388,14 +369,14 @@ class RowsPane(Vertical):
                     pass  # a row that has not come back is not waited for any longer
             else:
                 self.refresh_rows()
-                self._reopen()
+                self.reopen()
 
-        self._spawn(go_on)
+        self.spawn(go_on)
 
     def _rank_opened(self) -> None:
         """Sort the keys of a namespace that was opened as the others, if they are few."""
         rows = self.names.rows
-        self.show_header()
+        self._show_header()
         nodes = self.ranking.missing(rows)
         most = MOST_WEIGHED if self.ranking.is_free(rows) else FEW_KEYS
         if nodes and not self.ranking.is_under_way and sum(node.key_total for node in nodes) <= most:
@@ -404,7 +385,7 @@ class RowsPane(Vertical):
     def _keys_arranged(self) -> None:
         """Go with the cursor's row to its place among sorted keys."""
         self.key_tree.rearranged()
-        self.show_header()
+        self._show_header()
 
     def sort_untouched(self) -> None:
         """Sort again, unless the user has been here, or comes before that is done: then rows keep their places."""
@@ -438,7 +419,7 @@ class RowsPane(Vertical):
 
         async def finish() -> None:
             self._sorts += 1
-            self.show_header()
+            self._show_header()
             try:
                 await drive(work)
             finally:
@@ -448,7 +429,8 @@ class RowsPane(Vertical):
         if next(work, _DONE) is _DONE:
             then()
         else:
-            self._spawn(finish)
+            self.spawn(finish)
 
-    def _spawn(self, work: Work) -> Worker[None]:
+    def spawn(self, work: Work) -> Worker[None]:
+        """Start a worker of the tree."""
         return self.key_tree.run_worker(work, group="rows", exit_on_error=False, description="tree")
