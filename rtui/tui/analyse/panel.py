@@ -45,14 +45,12 @@ KEPT_CHARTS: Final = 16
 NO_TEXT: Final = literal("")
 
 NOTHING_TO_LIST: Final = literal("Nothing to list")
+"""The title in place of an empty table that has none of its own."""
 
 
 def unfound(report: Report, text: LiteralString) -> SafeText:
     """Return a sentence about what was not found, which says so where not all keys were seen; no full stop."""
     return SafeText(f"{text}{so_far(report.head.coverage)}")
-
-
-"""The title in place of an empty table that has none of its own."""
 
 
 @dataclass(frozen=True, slots=True)
