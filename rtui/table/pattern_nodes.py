@@ -19,12 +19,11 @@ A node is a segment or the pattern of some, in one place. Nodes are merged into 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY_NAMES, PLACEHOLDERS, Identifiers
@@ -64,23 +63,6 @@ Name: TypeAlias = tuple[bytes, bytes, NodeKind]
 Ints: TypeAlias = NDArray[np.int64]
 
 _LITERAL, _PATTERN, _OTHER = NodeKind.LITERAL, NodeKind.PATTERN, NodeKind.OTHER
-
-SAVED_NODES: Final = pl.Schema(
-    {
-        "parent": pl.Int32(),
-        "segment": pl.Binary(),
-        "separator": pl.Binary(),
-        "kind": pl.String(),
-        "numbered": pl.Binary(),
-        "has_lost_keys": pl.Boolean(),
-        "has_lost_namespaces": pl.Boolean(),
-        "keys": pl.Int64(),
-        "bytes": pl.Int64(),
-        "paid_keys": pl.Int64(),
-        "paid_bytes": pl.Int64(),
-    }
-)
-"""The columns of nodes in files, a row a node in the order of their numbers."""
 
 
 def is_generic(name: Name) -> bool:
@@ -481,51 +463,3 @@ class PatternNodes:
     def _pay(self, node: int, keys: int, sizes: int) -> None:
         before = self.paid.get(node, (0, 0))
         self.paid[node] = before[0] + keys, before[1] + sizes
-
-    def saved(self) -> dict[str, pl.DataFrame]:
-        """Return all of it as tables, for files and other processes; nodes must have been numbered anew by `fold`."""
-        if self._merged:
-            raise ValueError("nodes were merged since they were numbered")
-        paid = np.array([self.paid.get(node, (0, 0)) for node in range(len(self))], np.int64)
-        nodes = pl.DataFrame(
-            {
-                "parent": self.parents,
-                "segment": self.segments,
-                "separator": self.separators,
-                "kind": [kind.value for kind in self.kinds],
-                "numbered": self.numbered,
-                "has_lost_keys": [lost for lost, _ in self.has_lost],
-                "has_lost_namespaces": [lost for _, lost in self.has_lost],
-                "keys": self.keys,
-                "bytes": self.memory,
-                "paid_keys": paid[:, 0],
-                "paid_bytes": paid[:, 1],
-            },
-            SAVED_NODES,
-        )
-        names = pl.DataFrame({"node": self.distinct.nodes, "hash": self.distinct.hashes})
-        limits = pl.DataFrame({"names": [self.most_names], "numbered": [self.most_numbered]})
-        return {"nodes": nodes, "distinct": names, "limits": limits}
-
-    def restore(self, saved: Mapping[str, pl.DataFrame]) -> None:
-        """Take back what was saved, before anything else; raises ValueError where it is no tree."""
-        nodes, names = saved["nodes"], saved["distinct"]
-        rows = nodes.match_to_schema(SAVED_NODES).rows()
-        if not rows or rows[0][:4] != (ROOT, b"", b"", _LITERAL.value):
-            raise ValueError("the first node is not the root")
-        self.most_names, self.most_numbered = saved["limits"].row(0)
-        for made, (parent, segment, separator, kind, numbered, *_) in enumerate(rows[1:], 1):
-            name: Name = segment, separator, NodeKind(kind)
-            if not 0 <= parent < made or name in self.children(parent) or self.levels[parent] >= DEEPEST_LEVEL:
-                raise ValueError(f"node {made} is not below another one")
-            self.make(parent, name, numbered)
-        for node, (lost_keys, lost_namespaces, keys, size, *paid) in enumerate(row[5:] for row in rows):
-            self.has_lost[node] = [lost_keys, lost_namespaces]
-            self.keys[node], self.memory[node] = keys, size
-            if any(paid):
-                self.paid[node] = paid[0], paid[1]
-        of_names = names["node"].to_numpy()
-        if len(of_names) and not 0 <= of_names.min() <= of_names.max() < len(self):
-            raise ValueError("names of a node that is not there")
-        self.distinct.add(of_names.astype(np.int32), names["hash"].cast(pl.UInt32).to_numpy())
-        self._crowded.clear()

@@ -12,8 +12,7 @@ get a node is decided before it is made, so the tree does not grow by more than 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -79,15 +78,6 @@ class Patterns(PatternNodes):
         self._is_pattern: NDArray[np.bool_] = np.empty(0, bool)
         self._is_rest: NDArray[np.bool_] = np.empty(0, bool)
         """By node: the hash of its name, whether it stands for names of a form, and for the rest of its parent."""
-
-    @classmethod
-    def of_saved(
-        cls, saved: Mapping[str, pl.DataFrame], separators: Separators, depth: int | None = None, most: int = MOST_NODES
-    ) -> Self:
-        """Return the patterns that `saved` was of; raises ValueError where that is no tree."""
-        made = cls(separators, depth, most)
-        made.restore(saved)
-        return made
 
     def place(self, table: pl.DataFrame) -> NDArray[np.int32]:
         """Return the node of each row of a table with the columns `name` and `raw`, and `memory_bytes` if known."""

@@ -122,28 +122,6 @@ def test_ids_stay_and_merged_ones_lead_to_where_their_keys_are(
     assert moved.tolist() == patterns.keys.tolist()
 
 
-@given(KEYS, SEPARATORS)
-def test_a_saved_tree_goes_on_as_if_it_had_not_been_saved(keys: list[bytes], separators: tuple[bytes, ...]) -> None:
-    splits = Separators(separators)
-    patterns = placed(keys, splits)
-    patterns.fold()
-    restored = Patterns.of_saved(patterns.saved(), splits)
-    assert contents(restored) == contents(patterns)
-    for one in (patterns, restored):
-        one.place(table([*keys, b"page_%d" % len(keys)]))
-    assert contents(restored) == contents(patterns)
-
-
-def test_what_is_no_tree_is_refused() -> None:
-    patterns = placed([b"a:b", b"a:c"])
-    patterns.fold()
-    saved = patterns.saved()
-    nodes = saved["nodes"]
-    for wrong in (nodes.clear(), nodes.with_columns(parent=pl.lit(3)), pl.concat([nodes, nodes]), nodes.drop("kind")):
-        with pytest.raises((ValueError, pl.exceptions.PolarsError)):
-            Patterns.of_saved({**saved, "nodes": wrong}, COLON)
-
-
 def test_names_that_differ_in_a_number_become_one_where_they_are_many() -> None:
     for many in (MOST_NUMBERED_KEYS, MOST_NUMBERED_KEYS + 1):
         keys = [b"page_%d" % number for number in range(many)] + [b"x:page_%d:y" % number for number in range(many)]

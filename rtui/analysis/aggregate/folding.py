@@ -146,12 +146,6 @@ class FoldedNode:
         for tallies in self.tallies.values():
             yield from tallies
 
-    def all_tallies(self) -> Iterator[Tally]:
-        """Yield what has been counted of each type, here and below."""
-        yield from self.own_tallies()
-        for child in self.children.values():
-            yield from child.all_tallies()
-
 
 def folded(tree: PatternTree, budget: int, slicer: Slicer) -> Slices[FoldedNode]:
     """Return the root of a folded copy of at most `budget` nodes beside those for the rest."""

@@ -139,10 +139,6 @@ class SlotLedger:
                 heard.difference_update(slot for slot, target in node.moves.items() if target == node_id)
         return frozenset(range(SLOTS)) - self.covered - heard
 
-    def open_slots(self, node_id: str) -> frozenset[int]:
-        """The slots that are assigned to a node and not covered."""
-        return frozenset(self._nodes[node_id].open)
-
     def open_count(self, node_id: str) -> int:
         """How many slots are assigned to a node and not covered."""
         return len(self._nodes[node_id].open)
