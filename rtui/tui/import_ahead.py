@@ -23,7 +23,6 @@ AHEAD: Final = (
     "rtui.server.analysis.kept_reports",
     "rtui.tui.analyse.screen",
     "rtui.server.user.known_servers",
-    "rtui.server.user.known_servers",
     "rtui.tui.connect.places",
     "rtui.server.search.run",
     "rtui.tui.find.screen",
