@@ -1,6 +1,6 @@
 """One analysis of a keyspace: its pass over the keys, and the reports of what they add up to, now and then and at last.
 
-What is asked of which keys, and what is found, is up to `analysis_pass`.
+What is asked of which keys, and what is found, is up to `key_pass`.
 """
 
 from __future__ import annotations

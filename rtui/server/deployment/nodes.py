@@ -4,10 +4,10 @@
 want that node only, the cluster's topology is read on it: CLUSTER NODES and CLUSTER SLOTS. From then on a question
 about a key goes to the primary of its slot (`for_key`), and a scan to one node of each shard (`scanned`). When an
 answer says that a slot is elsewhere, `look` asks again, any node that answers; connections to nodes that are gone are
-closed then. Connections to nodes (`node_connections`) go the way of the first one: TLS, SSH hosts, proxy,
+closed then. Connections to nodes (`connections`) go the way of the first one: TLS, SSH hosts, proxy,
 address map, and passwords that expire.
 
-When the home server of a cluster can't be reached, the connection to it goes on to other nodes (`seeds`).
+When the home server of a cluster can't be reached, the connection to it goes on to other nodes (`connections`).
 """
 
 from __future__ import annotations

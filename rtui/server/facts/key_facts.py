@@ -1,7 +1,7 @@
 """Facts of keys: type, TTL, memory and so on, in two round trips for the rows on screen or the key under the cursor.
 
 Memory is in the second round trip, since what MEMORY USAGE costs depends on the type; of a key whose row says the type
-it is in the first (`known_key`). Idle time and frequency are read before everything else, and the length after
+it is in the first (`first_answers`). Idle time and frequency are read before everything else, and the length after
 everything else: it alone counts as an access, where NO-TOUCH is not on. `key_preview` reads a page of the value of one
 key, with the reader of its type in `preview`.
 """
@@ -60,7 +60,7 @@ async def row_facts(
     """Return type and TTL of the rows on screen, and memory where their types make that cheap, in the order of `keys`.
 
     Takes two round trips. Of collections the encoding is asked as well: by it a page can be asked for with the details
-    (`known_key`). `with_more` also asks for the encoding and, where reading does not count as an access, for
+    (`first_answers`). `with_more` also asks for the encoding and, where reading does not count as an access, for
     idle time and, in a third round trip, length. `clock` gives seconds since the epoch. Names over 64 KiB are not sent.
     Where `capabilities` knows nothing of a command yet, it is sent for one key first, so that it is refused once.
     Raises ConnectionLost.
