@@ -58,21 +58,25 @@ class EngineRows:
 
     def lengths(self) -> dict[bytes | None, Numbers]:
         """Return by type the lengths that are known."""
-        array = self.array[self.has(LENGTH)]
-        return {
-            self._types[number]: array["size"][array["type"] == number] for number in np.unique(array["type"]).tolist()
-        }
+        known = self.has(LENGTH)
+        types, sizes = self.array["type"][known], self.array["size"][known]
+        return {self._types[one]: sizes[types == one] for one in self._types_of(known)}
 
     def without_memory(self) -> list[bytes | None]:
         """Return the types of which keys have no known memory."""
-        return [self._types[number] for number in np.unique(self.array["type"][~self.has(MEMORY)]).tolist()]
+        return [self._types[one] for one in self._types_of(~self.has(MEMORY))]
+
+    def _types_of(self, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+        """Return the numbers of the types of some rows."""
+        found: list[int] = np.flatnonzero(np.bincount(self.array["type"][rows])).tolist()
+        return found
 
     def table(self, ahead_ms: int, node: str, database: int) -> pl.DataFrame:
         """Return the table; the server's clock is so far ahead of that of rtui."""
         array, size = self.array, len(self)
         ends = [0, *np.cumsum(array["length"], dtype=np.int64).tolist()]
         name, raw = names_of([self._names[start:end] for start, end in pairwise(ends)])
-        kinds = np.maximum(array["type"], 0)
+        kinds = array["type"]
         texts = [
             encoding
             for some in self._encodings
