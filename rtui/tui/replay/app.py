@@ -13,9 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NamedTuple, NoReturn
 
 import msgspec
 from rich.cells import cell_len, set_cell_size
@@ -208,7 +208,7 @@ class ReplayApp(RtuiApp):
         if self.terminal is not None:
             fed = reversed(self.recording.inputs[: self.fed])
             pressed = next((one for one in fed if not isinstance(one, Cursor)), None)
-            width, _ = self.terminal.terminal_size()
+            width, _ = self.terminal.size()
             self.terminal.write_below(replay_line(self.recording, self.clock, pressed, width))
 
     def control(self, key: str) -> None:
@@ -256,41 +256,41 @@ class ReplayApp(RtuiApp):
         """Leave the clipboard alone."""
 
 
-class ReplayTerminal:
-    """What the driver of a replay adds; a mark by which it is known."""
+class ReplayTerminal(NamedTuple):
+    """The terminal below a replay's driver; its last row is not the interface's."""
 
-    def terminal_size(self) -> tuple[int, int]:
-        """Return columns and rows of the terminal."""
-        raise NotImplementedError
+    size: Callable[[], tuple[int, int]]
+    """Returns columns and rows."""
+    write: Callable[[str], None]
+    """Writes past what makes frames and compares them with the ones before."""
+    flush: Callable[[], None]
 
     def interface_size(self, width: int, height: int) -> tuple[int, int]:
         """Return what the terminal has of a size, its last row left out."""
-        columns, rows = self.terminal_size()
+        columns, rows = self.size()
         return max(1, min(width, columns)), max(1, min(height, rows - 1))
 
     def write_below(self, line: str) -> None:
-        """Write a line, which is safe, on the last row."""
-        raise NotImplementedError
+        """Write a line, which is safe, on the last row; the frames above it know nothing of it."""
+        self.write(f"\x1b7\x1b[{self.size()[1]};1H\x1b[0;7m{line}\x1b[0m\x1b8")
+        self.flush()
 
 
 def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
     """Return a subclass of a terminal's driver for a replay."""
     base: Any = driver_class
 
-    class ReplayDriver(ReplayTerminal, base):  # type: ignore[misc]
+    class ReplayDriver(base):  # type: ignore[misc]
         """Keeps the last row, gives keys to the replay, and writes nothing to the clipboard."""
 
         def __init__(self, *given: Any, **options: Any) -> None:
             super().__init__(*given, **options)
-            app.terminal = self
-
-        def terminal_size(self) -> tuple[int, int]:
-            """Return columns and rows of the terminal."""
-            size: tuple[int, int] = super()._get_terminal_size()
-            return size
+            below_diff: Any = super(base, self)
+            self._terminal = ReplayTerminal(super()._get_terminal_size, below_diff.write, self.flush)
+            app.terminal = self._terminal
 
         def _get_terminal_size(self) -> tuple[int, int]:
-            return self.interface_size(app.frame_size.width, app.frame_size.height)
+            return self._terminal.interface_size(app.frame_size.width, app.frame_size.height)
 
         def send_message(self, message: Message) -> None:
             """Give keys to the replay, and drop all else that a user does."""
@@ -305,13 +305,6 @@ def replay_driver(driver_class: type[Driver], app: ReplayApp) -> type[Driver]:
             """Write what is not for the clipboard."""
             if not _TO_CLIPBOARD.search(data):
                 super().write(data)
-
-        def write_below(self, line: str) -> None:
-            """Write a line on the last row; the frames above it know nothing of it."""
-            _, rows = self.terminal_size()
-            below_diff: Any = super(base, self)
-            below_diff.write(f"\x1b7\x1b[{rows};1H\x1b[0;7m{line}\x1b[0m\x1b8")
-            self.flush()
 
     return ReplayDriver
 
