@@ -172,7 +172,7 @@ class FindScreen(RunScreen[bytes | None]):
         """Show what there is, find out what the search costs, and begin to poll."""
         self.search.prepare()
         self.show_changes()
-        self.call_after_refresh(self.view.show, self.rows)
+        self.call_after_refresh(lambda: self.view.show(self.rows))  # which may be others by then
 
     def show_rows(self, rows: FoundRows) -> None:
         """Show another search in place of this one, which ends."""
