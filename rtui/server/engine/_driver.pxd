@@ -7,7 +7,7 @@ to be read; where a write is due sooner, the thread waits for that.
 """
 
 from libc.errno cimport EAGAIN, EINTR, errno
-from libc.stdint cimport int64_t, uint8_t
+from libc.stdint cimport int64_t
 
 from rtui.server.engine._inspection cimport Inspection, finish_page
 from rtui.server.engine._pages cimport Page, pop

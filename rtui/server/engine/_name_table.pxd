@@ -58,11 +58,6 @@ cdef struct NameGroups:
     size_t capacity
 
 
-cdef inline size_t held_bytes(const NameGroups* groups) noexcept nogil:
-    """Return about what the names take that are waiting."""
-    return groups.used * sizeof(Entry) + groups.group_count * (sizeof(Group) + 2 * sizeof(Place))
-
-
 cdef inline const uint8_t* next_separator(
     const NameGroups* groups, const uint8_t* at, const uint8_t* end
 ) noexcept nogil:

@@ -11,10 +11,8 @@ under way be asked again; replies to it that still arrive are passed over.
 
 from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
-from libc.string cimport memset
 
 from rtui.server.engine._inspection cimport (
-    IS_FAILURE,
     Inspection,
     Template,
     after_first,

@@ -10,7 +10,7 @@ checked against the bytes that are there.
 """
 
 from libc.stdint cimport int64_t, uint8_t, uint64_t
-from libc.stdlib cimport free, realloc
+from libc.stdlib cimport realloc
 from libc.string cimport memchr, memmove
 
 cdef enum:
@@ -75,13 +75,6 @@ cdef inline bint make_room(Input* input, size_t wanted) noexcept nogil:
 cdef inline void clear_input(Input* input) noexcept nogil:
     input.start = input.end = input.walked = 0
     input.lacking = 0
-
-
-cdef inline void free_input(Input* input) noexcept nogil:
-    free(input.data)
-    input.data = NULL
-    input.capacity = 0
-    clear_input(input)
 
 
 cdef inline int parse_number(const uint8_t* at, size_t length, int64_t* number) noexcept nogil:

@@ -63,7 +63,7 @@ from rtui.server.engine._pipeline cimport (
     waiting_keys,
 )
 from rtui.server.engine._ranges cimport CompiledRanges
-from rtui.server.engine._replies cimport ERROR, NIL, NUMBER, TEXT, Reply, make_room
+from rtui.server.engine._replies cimport ERROR, NUMBER, TEXT, Reply, make_room
 from rtui.server.engine._slot_filter cimport SlotFilter
 from rtui.server.engine._slots cimport fill_crcs
 
