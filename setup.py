@@ -68,8 +68,8 @@ class EngineDistribution(Distribution):
 
 
 if not HAS_COMPILER:
-    os.environ["CC"] = os.environ["LDSHARED"] = f"{sys.executable} -m ziglang cc"
-    os.environ["LDSHARED"] += " -shared"
+    zig = f"{sys.executable} -m ziglang cc"
+    os.environ["CC"], os.environ["LDSHARED"] = zig, f"{zig} -shared"
 
 setup(
     distclass=EngineDistribution,

@@ -240,7 +240,7 @@ class PatternNodes:
         keys, sizes = self.totals(self.keys), self.totals(self.memory)
         weights = np.maximum(keys[live] / max(1, int(keys[ROOT])), sizes[live] / max(1, int(sizes[ROOT])))
         is_key = np.array([not self.separators[node] for node in live.tolist()]) & (live != ROOT)
-        order = np.lexsort((self._path_hashes()[live], np.array(self.levels)[live], is_key, -weights))
+        order = np.lexsort((self._path_hashes()[live], self._places()[2][live], is_key, -weights))
         self.lightest = max(LIGHTEST, float(weights[order[budget - 1]]))
         kept = set(live[order[:budget]].tolist())
         for parent in self.live():
@@ -394,7 +394,7 @@ class PatternNodes:
     def _path_hashes(self) -> Hashes:
         """Return by node a hash of its path, the same in any process."""
         found = text_hashes(self.segments) + mixed(text_hashes(self.separators))
-        parents, levels = np.array(self.parents), np.array(self.levels)
+        _, parents, levels = self._places()
         order = np.argsort(levels, kind="stable")
         ends = np.searchsorted(levels[order], np.arange(1, int(levels.max()) + 2))
         for first, end in pairwise(ends.tolist()):

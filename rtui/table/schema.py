@@ -39,6 +39,9 @@ SLICE_ROWS: Final = 8_000
 NEVER: Final = -1
 """The value of `expires_ms` for a key that does not expire."""
 
+LATEST_MS: Final = (1 << 63) - 1
+"""The latest moment that `expires_ms` can hold; what expires later stands there, too."""
+
 SCHEMA: Final = pl.Schema(
     {
         "name": pl.String(),

@@ -33,7 +33,7 @@ from rtui.table import slots
 from rtui.table.partial import Partial, Thresholds
 from rtui.table.patterns import Patterns
 from rtui.table.rows import KeptRows
-from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
+from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of, names_of
 from rtui.table.slots import Slots
 
 T = TypeVar("T")
@@ -43,8 +43,6 @@ CHUNK: Final = 100_000
 
 ROWS_AT_ONCE: Final = 4_096
 """Rows whose columns are made of lists of Python at once: a millisecond or two, in which nothing else runs."""
-
-_LONGEST_MS: Final = (1 << 63) - 1
 
 _FACTS: Final = ("expires_ms", "memory_bytes", "length", "idle_s", "frequency")
 
@@ -332,7 +330,7 @@ def _table_of(batches: Sequence[tuple[InspectedBatch, int]], rows: int) -> pl.Da
         return [value for values, size in columns for value in ((None,) * size if values is None else values)]
 
     expires_ms = [
-        None if left is None else NEVER if left < 0 else min(left + asked_ms, _LONGEST_MS)
+        None if left is None else NEVER if left < 0 else min(left + asked_ms, LATEST_MS)
         for batch, asked_ms in batches
         for left in ((None,) * len(batch.keys) if batch.ttl_ms is None else batch.ttl_ms)
     ]

@@ -22,7 +22,6 @@ from rtui.server.facts.answers import expected
 from rtui.server.facts.types import QUERIES, queries_of
 from rtui.server.guard.command import KeyCommand, KeyTemplate, key_template
 from rtui.server.guard.evidence import Evidence, MemoryUsagePolicy
-from rtui.server.inspection.last_stages import memory_note
 from rtui.server.scan.node import EngineQueries
 from rtui.server.scan.page import is_elsewhere, is_temporary
 from rtui.server.source.engine_rows import EngineRows
@@ -214,9 +213,7 @@ class InspectingEngine:
             findings.add_unread(taken.unread)
         if len(taken.rows):
             for key_type in taken.rows.without_memory():
-                cost = self._plan.memory(key_type)
-                if cost.policy is MemoryUsagePolicy.NEVER and (note := memory_note(cost)):
-                    findings.add_note(key_type, note)
+                pipeline.tell_unmeasured(key_type)
             for key_type, lengths in taken.rows.lengths().items():
                 findings.big.add(key_type, lengths)
                 self._has_new_floors = True

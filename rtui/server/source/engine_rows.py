@@ -9,8 +9,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from rtui.server.source.table import Numbers, constant, named
-from rtui.table.schema import NEVER, SCHEMA, names_of
+from rtui.server.source.table import Numbers, constant, expiries, named
+from rtui.table.schema import SCHEMA, names_of
 
 ROW: Final = np.dtype(
     [
@@ -82,14 +82,13 @@ class EngineRows:
             for some in self._encodings
             for encoding in (None, *some, *[None] * (MOST_ENCODINGS - 1 - len(some)))
         ]
-        expires_ms = np.where(array["ttl_ms"] < 0, NEVER, array["ttl_ms"] + array["asked_ms"] + ahead_ms)
         columns: dict[str, pl.Series] = {
             "name": name,
             "raw": raw,
             "type": named(self._types).gather(kinds),
             "encoding": named(texts).gather(kinds * MOST_ENCODINGS + array["encoding"]),
             "node": constant("node", node, size),
-            "expires_ms": self._column(TTL, expires_ms),
+            "expires_ms": self._column(TTL, expiries(array["ttl_ms"], array["asked_ms"] + ahead_ms)),
             "memory_bytes": self._column(MEMORY, array["memory_bytes"]),
             "length": self._column(LENGTH, array["size"]),
             "idle_s": self._column(IDLE, array["recency"]),
@@ -104,6 +103,6 @@ class EngineRows:
         """Return a column that is null where the fact is not known."""
         known = self.has(fact)
         if not known.any():
-            return pl.Series([None], dtype=pl.Int64).new_from_index(0, len(self))
+            return constant("length", None, len(self))
         found = pl.Series(np.ascontiguousarray(values))
         return found if known.all() else found.scatter(np.flatnonzero(~known), None)

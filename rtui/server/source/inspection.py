@@ -591,8 +591,7 @@ class TableInspection(InspectionPipeline):
             if "lengths" in columns:
                 self.late_rows.big.add(one, columns["lengths"][codes == code])
             cost = self.plan.memory(one)
-            if cost.policy is MemoryUsagePolicy.NEVER and (note := memory_note(cost)):
-                self.late_rows.add_note(one, note)
+            self.tell_unmeasured(one)
             if "memory_bytes" not in columns and cost.policy is MemoryUsagePolicy.WATCHED:
                 odd |= codes == code
             elif "lengths" not in columns and not rows.is_sampled and self.plan.samples_lengths(one):
@@ -608,6 +607,12 @@ class TableInspection(InspectionPipeline):
         if odd.any():
             self._read_rows(rows.at(np.flatnonzero(odd).tolist()), is_first=False)
         return part._replace(is_wanted=~is_left)
+
+    def tell_unmeasured(self, key_type: bytes | None) -> None:
+        """Tell the findings why the memory of keys of a type is not known, where it is never asked."""
+        cost = self.plan.memory(key_type)
+        if cost.policy is MemoryUsagePolicy.NEVER and (note := memory_note(cost)):
+            self.late_rows.add_note(key_type, note)
 
     def _keep_encodings(self, keys: Iterable[bytes]) -> None:
         """Keep what is known of keys until they come back for a later table."""

@@ -13,7 +13,7 @@ import polars as pl
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.inspection.queries import FACT_COLUMNS
 from rtui.server.source.rows import KEY_TYPE, Rows
-from rtui.table.schema import NEVER, SCHEMA, names_of
+from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, names_of
 
 COLUMNS: Final = {"memory_bytes": "memory_bytes", "lengths": "length", "idle_s": "idle_s", "frequency": "frequency"}
 """Facts of numbers that are columns as they are, and what these are called."""
@@ -84,17 +84,22 @@ class TableMaker:
         if left is None:
             return None
         asked = np.fromiter(part.rows.asked_at_ms, np.int64, len(left))
-        return np.where(left < 0, NEVER, left + asked + self.ahead_ms)
+        return expiries(left, asked + self.ahead_ms)
 
 
 def _column(found: Sequence[Numbers | None], parts: Sequence[Part]) -> pl.Series:
     """Return the numbers of all rows, null where the fact was not asked."""
     return pl.concat(
         [
-            pl.Series([None], dtype=pl.Int64).new_from_index(0, len(part.rows.keys)) if one is None else pl.Series(one)
+            constant("length", None, len(part.rows.keys)) if one is None else pl.Series(one)
             for one, part in zip(found, parts, strict=True)
         ]
     )
+
+
+def expiries(left_ms: Numbers, asked_ms: Numbers) -> Numbers:
+    """Return when keys expire that had so long left when they were asked; NEVER where it is negative."""
+    return np.where(left_ms < 0, NEVER, np.minimum(left_ms, LATEST_MS - asked_ms) + asked_ms)
 
 
 def named(names: Sequence[bytes | None]) -> pl.Series:

@@ -19,7 +19,7 @@ from rtui.server.guard.command import pack_keys
 from rtui.server.source.floors import LengthFloors
 from rtui.server.source.rows import KEY_TYPE, MOMENT_MS, Rows, every_nth, joined, rows_of
 from rtui.server.source.table import TableMaker, part_of
-from rtui.table.schema import NEVER, SCHEMA, keys_of
+from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, keys_of
 
 TYPES = st.sampled_from([b"string", b"hash", b"\xff\n", None])
 KEYS = st.lists(st.one_of(st.binary(max_size=12), st.text(max_size=9).map(str.encode), st.just(b"{a}b")), max_size=30)
@@ -131,6 +131,14 @@ def test_a_table_leaves_out_what_is_not_wanted(keys: list[bytes], data: st.DataO
     whole = part_of(rows_for([b"other"], is_sampled=False))
     table = TableMaker().table([part, whole], {}, "", 0)
     assert keys_of(table) == [key for key, is_wanted in zip(keys, wanted, strict=True) if is_wanted] + [b"other"]
+
+
+def test_what_expires_after_the_last_moment_expires_in_it() -> None:
+    rows = rows_for([b"a", b"b"])
+    rows.facts["ttl_ms"] = [LATEST_MS, LATEST_MS - 5_000]
+    maker = TableMaker()
+    maker.ahead_ms = 1
+    assert maker.table([part_of(rows)], {}, "", 0)["expires_ms"].to_list() == [LATEST_MS, LATEST_MS]
 
 
 def test_types_of_any_bytes_are_told_apart() -> None:
