@@ -80,8 +80,11 @@ class NodeScan:
 
     @property
     def fraction(self) -> float | None:
-        """How much is listed, 0 … 1, None where that is not known."""
-        return self.listing.fraction(self.pipeline.probe.size)
+        """How much is done, 0 … 1, None where that is not known; listed keys that wait for their facts are not."""
+        listed, waiting = self.listing.fraction(self.pipeline.probe.size), self.pipeline.waiting
+        if not listed or not waiting:
+            return listed
+        return listed * max(0.0, 1 - waiting / max(1, self.listing.delivered))
 
     @property
     def unlisted(self) -> set[int]:

@@ -81,9 +81,24 @@ async def test_an_empty_database(valkey: Server) -> None:
     assert report.summary.root.stats.keys == 0
 
 
+async def test_keys_that_wait_for_their_facts_are_not_done(valkey: Server) -> None:
+    plant(valkey, numbered(400))
+    async with DelayProxy(valkey.port, 0.05) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
+        analysis = analysing(connection)
+        running = asyncio.create_task(analysis.run())
+        most = 0.0
+        while not running.done():
+            progress = analysis.progress
+            if not progress.keys and progress.fraction is not None:
+                most = max(most, progress.fraction)
+            await asyncio.sleep(0)
+    assert analysis.progress.fraction == 1.0
+    assert most < 0.9
+
+
 async def test_reports_come_while_it_runs_and_say_that_they_are_of_a_part(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
-    async with connected(target_of(valkey)) as connection:
+    async with DelayProxy(valkey.port, 0.02) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
         analysis = analysing(connection, pace=Pace.GENTLE)
         running = asyncio.create_task(analysis.run())
         await eventually(lambda: analysis.report is not None)

@@ -52,8 +52,9 @@ MOST_DRAWN: Final = 300
 """Of a table of up to so many fields all names are found by drawing random ones, where names can't be listed,"""
 
 DRAWS_AT_ONCE: Final = 4
-MOST_DRAWS: Final = 20
-"""in so many writes of so many draws: of 300 fields one is missing in one of 7,000 cases."""
+MOST_DRAWS: Final = 80
+"""in at most so many writes of so many draws. Redis 6.2 favours fields after empty buckets: of 300 fields, all had come
+after 11 writes in the median of 150 hashes, after 28 in the worst."""
 
 MAX_DRAWN_BYTES: Final = 1024
 """Longer names are not drawn on."""
