@@ -1,4 +1,4 @@
-"""The map of the code names files that are there."""
+"""The page on how the code is laid out names files that are there."""
 
 from __future__ import annotations
 
