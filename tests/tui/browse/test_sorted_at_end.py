@@ -15,6 +15,7 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.natural import natural
 from rtui.server.scan.progress import Progress, ScanState
+from tests.clusters import TestCluster
 from tests.server.targets import target_of
 from tests.servers import Server
 from tests.tui.browsing import BrowseUser, browsing
@@ -169,3 +170,16 @@ async def test_a_namespace_opened_at_once_after_the_start_is_sorted(valkey: Serv
         rows = visitor.tree.rows
         await visitor.until(lambda: len(rows) == 60_001 and rows.is_in_order, "sorted rows")
         assert [row.name for row in rows.window(1, 60_000)] == [b"%d" % number for number in range(60_000)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["valkey-9.1"], indirect=True)
+async def test_keys_of_several_nodes_are_sorted_at_the_end(cluster: TestCluster, tmp_path: Path) -> None:
+    cluster.fill(b"deploy:%d" % number for number in range(20_000))
+    async with visiting(target_of(cluster.members[1].server), tmp_path) as visitor:
+        await visitor.until(lambda: visitor.is_browsing and len(visitor.tree.rows), "a row")
+        await visitor.press("enter", "down", "down")
+        await visitor.whole()
+        rows = visitor.tree.rows
+        await visitor.until(lambda: len(rows) == 20_001 and rows.is_in_order, "sorted rows")
+        assert [row.name for row in rows.window(1, 20_000)] == [b"%d" % number for number in range(20_000)]
