@@ -112,7 +112,7 @@ def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) ->
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
     from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415
 
-    os.environ[ENVIRONMENT] = "pure"
+    os.environ[ENVIRONMENT] = "python"
     recorder = Recorder(path)
     options = replace(options, resume=False)
     app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)

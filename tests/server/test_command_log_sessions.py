@@ -33,7 +33,7 @@ NOT_MONITORED = frozenset(
 )
 """What MONITOR does not tell on some version."""
 
-ENGINES = pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
+ENGINES = pytest.mark.parametrize("engine", ["python", "compiled"])
 MANY = 5_000
 REGISTRY = read_registry(
     """

@@ -73,7 +73,7 @@ def under_own_names(argv: list[bytes]) -> tuple[bytes, ...]:
     return (own.get(argv[0], argv[0]), *argv[1:])
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
+@pytest.mark.parametrize("engine", ["python", "compiled"])
 async def test_a_pass_is_as_on_any_server_but_for_the_names_on_the_wire(
     renamed_server: Server, monkeypatch: pytest.MonkeyPatch, engine: str
 ) -> None:
@@ -136,7 +136,7 @@ async def test_what_is_disabled_is_never_asked(renamed_server: Server) -> None:
         assert "LLEN" not in words(proxy.commands())
 
 
-@pytest.mark.parametrize("engine", ["table", "compiled", "pure"])
+@pytest.mark.parametrize("engine", ["python", "compiled"])
 @pytest.mark.parametrize("word", ["SCAN", "TYPE", "PTTL", "MEMORY", "OBJECT", "DBSIZE", "INFO", "CLIENT", "STRLEN"])
 async def test_a_pass_never_asks_what_is_disabled(
     valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str, word: str

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,5 +30,14 @@ async def shown_at_moments() -> dict[str, list[str]]:
 
 
 def test_a_recorded_tour(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "pure")
+    monkeypatch.setenv("RTUI_ENGINE", "python")
     assert asyncio.run(shown_at_moments()) == snapshot
+
+
+@pytest.mark.slow
+def test_an_analysis_is_played_by_a_process_that_may_do_nothing_but_show() -> None:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("POLARS_")}
+    line = [sys.executable, "-m", "rtui", "replay", str(TOUR), "--to", "-", "--at", "17.2"]
+    done = subprocess.run(line, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert "37.0 KiB" in done.stdout
+    assert "complete  246 keys" in done.stdout

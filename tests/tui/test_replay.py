@@ -35,7 +35,7 @@ SIZE = (100, 30)
 @pytest.fixture(autouse=True)
 def pure(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sessions that are recorded and replayed have their keys counted one by one."""
-    monkeypatch.setenv("RTUI_ENGINE", "pure")
+    monkeypatch.setenv("RTUI_ENGINE", "python")
 
 
 TOUR: tuple[tuple[str, ...], ...] = (

@@ -28,7 +28,7 @@ from rtui.server.engine import engine_name
 from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
-from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
+from rtui.server.inspection.pipeline import NewPipeline
 from rtui.server.inspection.sample_pass import ClusterSamplePass, SamplePass
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.cursor import Dialect
@@ -198,14 +198,6 @@ class AnalysisPass:
     def _new_findings(self) -> Aggregates:
         separators = Separators(self._options.separators)
         began_at_s, registry = time.time(), self._options.registry
-        if engine_name() == "pure":
-            return Aggregates(
-                separators,
-                scope=self.scope,
-                started_at_s=began_at_s,
-                registry=registry,
-                is_sample=self._is_sample,
-            )
         from rtui.analysis.aggregate.table_aggregates import TableAggregates  # noqa: PLC0415 - imports Polars
 
         self._keep_rows()
@@ -297,8 +289,6 @@ class AnalysisPass:
 
 def _pipelines() -> NewPipeline:
     """Return what asks about keys."""
-    if engine_name() == "pure":
-        return InspectionPipeline
     if engine_name() == "python":
         from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
 

@@ -24,9 +24,7 @@ NOT_THIS_PROCESSOR: Final = "This processor has no AVX2: to count keys here, ins
 
 
 def import_counting() -> None:
-    """Import it, if it is to count; raises RtuiError where it can't be imported, or would crash on this processor."""
-    if engine_name() == "pure":
-        return
+    """Import it; raises RtuiError where it can't be imported, or would crash on this processor."""
     sys.setswitchinterval(SWITCH_S)
     os.environ.setdefault("POLARS_MAX_THREADS", str(MOST_THREADS))
     warnings.filterwarnings("error", "Missing required CPU features", RuntimeWarning)

@@ -10,10 +10,7 @@ from pathlib import Path
 from typing import Final
 
 ENVIRONMENT: Final = "RTUI_ENGINE"
-"""The variable of the environment that has Python ask in place of the compiled engine, with the value `python`.
-
-With `pure`, keys are also counted one by one, not in a table, as in recordings.
-"""
+"""The variable of the environment that has Python ask in place of the compiled engine, with the value `python`."""
 
 EXTENSIONS: Final = ("_name_table", "_ranges", "_scan", "_slot_filter")
 """The modules that are compiled."""
@@ -38,9 +35,8 @@ def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
 
 
 def engine_name() -> str:
-    """Return what asks about keys: `compiled` or `python`, or `pure` where they are not counted in a table either."""
-    chosen = os.environ.get(ENVIRONMENT)
-    return "pure" if chosen == "pure" else "compiled" if chosen != "python" and is_built() else "python"
+    """Return what asks about keys: `compiled` or `python`."""
+    return "compiled" if os.environ.get(ENVIRONMENT) != "python" and is_built() else "python"
 
 
 def is_compiled(separators: Sequence[bytes]) -> bool:

@@ -34,7 +34,7 @@ def report(server: Server, before: str = "", after: str = "", **environment: str
     given = {name: value for name, value in os.environ.items() if not name.startswith("POLARS_")}
     return subprocess.run(
         [sys.executable, "-c", f"{before}\n{run}\n{after}\nimport sys; sys.exit(code)"],
-        env={**given, "RTUI_ENGINE": "table", **environment},
+        env={**given, **environment},
         capture_output=True,
         text=True,
         check=False,

@@ -286,7 +286,7 @@ async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["compiled", "pure"])
+@pytest.mark.parametrize("engine", ["compiled", "python"])
 async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(
     filled: Server, engine: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -50,7 +50,7 @@ async def take(server: Server, folder: Path) -> None:
 
 
 def main() -> None:
-    os.environ[ENVIRONMENT] = "pure"
+    os.environ[ENVIRONMENT] = "python"
     FILE.unlink(missing_ok=True)
     with running(binaries()["redis-7.0"]) as server, tempfile.TemporaryDirectory() as folder:
         plant(server)
