@@ -66,7 +66,7 @@ QUESTIONS = (
     ("*[0-9][0-9][0-9][0-9]", None),
     ("*:*7", None),
     ("type:zset,list", None),
-    ("", Fact.MEMORY),
+    ("size>0", Fact.MEMORY),
     ("ttl<30d", Fact.TTL),
 )
 """Queries, and by what their matches are sorted."""
