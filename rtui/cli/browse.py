@@ -10,12 +10,10 @@ from typing import Any, Final
 import click
 
 from rtui.cli.arguments import WholeNumber
+from rtui.cli.connection import HELP, ConnectionOptions, connection_options
 from rtui.cli.options import (
-    HELP,
-    ConnectionOptions,
     appearance_options,
     columns_option,
-    connection_options,
     demo_options,
     keep_option,
     log_option,
@@ -77,9 +75,7 @@ def _has_places() -> bool:
 @log_option
 @record_option
 @appearance_options
-@click.option("--demo", is_flag=True, help="Browse sample keyspaces on an embedded server.")
-@demo_options
-@click.help_option("--help")
+@demo_options("Browse sample keyspaces on an embedded server.")
 def command(connection: ConnectionOptions, **given: Any) -> None:
     """Browse a Redis or Valkey keyspace as a tree, read-only.
 

@@ -11,11 +11,13 @@ from urllib.parse import quote
 
 import click
 
+from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.options import (
-    ConnectionOptions,
+    asked_server,
     budget_option,
-    connection_options,
+    demo_choice,
     demo_options,
+    format_option,
     log_option,
     output_option,
     registry_choice,
@@ -23,10 +25,11 @@ from rtui.cli.options import (
     scope_options,
     take_separators,
 )
+from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.matching import did_you_mean
 from rtui.registry.rules import FAMILIES, RULES, Family, Rule, Severity
 from rtui.server.user.ending_signals import EndedBySignal
-from rtui.server.wire.errors import ExitCode
+from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
@@ -34,15 +37,11 @@ if TYPE_CHECKING:
     from rtui.analysis.formats.findings import SourcePlace
     from rtui.analysis.report.document import Report
     from rtui.analysis.report.members import ReferenceChecks
-    from rtui.cli.output import Output
-    from rtui.cli.reference_run import Follow
+    from rtui.cli.run import Follow
     from rtui.registry.registry import Registry
-    from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "md", "sarif", "junit")
 """The formats of findings."""
-
-_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".sarif": "sarif", ".xml": "junit"}
 
 CHECKED: Final = tuple(rule for rule in RULES.values() if rule.family is not Family.SERVER)
 """The rules that findings are of."""
@@ -124,7 +123,7 @@ Exit codes
 @registry_options
 @click.option("--report", "report_file", metavar="FILE", help="Check a report in JSON instead of a server; - is stdin.")
 @click.option("--since", metavar="EARLIER", help="An earlier report: find what has grown since; also TARGET@latest.")
-@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
+@format_option(FORMATS)
 @output_option
 @click.option(
     "--fail-on",
@@ -150,9 +149,7 @@ Exit codes
     help="Print what is to be known of a rule, or of each: why it matters, what to do, its parameters.",
 )
 @log_option
-@click.option("--demo", is_flag=True, help="Check sample keyspaces on an embedded server.")
-@demo_options
-@click.help_option("--help")
+@demo_options("Check sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     *,
@@ -170,10 +167,8 @@ def command(
     if rules is not None:
         click.echo(rules_text(rules), nl=False)
         return
-    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
-
     file = Output(output)
-    form = form or _SUFFIXES.get(file.suffix, "text")
+    form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form, "check"):
         code = _run(connection, file, form, report_file=report_file, since=since, **given)
@@ -188,54 +183,43 @@ def _run(
     report_file: str | None,
     since: str | None,
     fail_on: str,
-    demo: bool,
-    demo_keys: int,
-    demo_day: DemoDay,
     **asked: Any,
 ) -> int:
     """Judge a report or a server, print what is found, and return the exit code."""
-    choice = registry_choice(asked)
+    choice, demo = registry_choice(asked), demo_choice(asked)
     if report_file is not None and (demo or connection.names_server({})):
         raise click.UsageError("Give either a server or --report.")
     target = Target() if demo or report_file is not None else connection.target()
     registry = choice.load(target)
-    from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 
     before = None if since is None else read_report(since)
     judge = Judge(registry, before, file, form, Severity(fail_on))
     asked["registry"] = registry
     followed, follow = asked.pop("followed"), None
-    if registry is not None and followed != "off" and report_file is None:
-        from rtui.cli.reference_run import follow_references  # noqa: PLC0415 - few registries declare references
-        from rtui.server.scan.pace import Pace  # noqa: PLC0415
-
-        follow = follow_references(registry, Pace(asked["pace"]), asked["match"], are_all=followed == "all")
     take_separators(asked, registry)
     if report_file is not None:
         return judge.exit_code(read_report(report_file))
-    if not demo:
-        return _check(target, asked, judge, follow)
-    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+    from rtui.cli.run import follow_references  # noqa: PLC0415 - the help must not wait for it
+    from rtui.server.scan.pace import Pace  # noqa: PLC0415
 
-    with demo_server(demo_keys, day=demo_day) as server:
-        server.wait_loaded()
-        return _check(server.target, asked, judge, follow)
+    asked["pace"] = Pace(asked["pace"])
+    if registry is not None and followed != "off":
+        follow = follow_references(registry, asked["pace"], asked["match"], are_all=followed == "all")
+    with asked_server(target, demo) as server:
+        return _check(server, asked, judge, follow)
 
 
 def _check(target: Target, asked: dict[str, Any], judge: Judge, follow: Follow | None) -> int:
     """Analyse, follow references, print what is found, and return the exit code."""
-    from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.report_run import analyse  # noqa: PLC0415
+    from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
-    from rtui.server.scan.pace import Pace  # noqa: PLC0415
-    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
 
-    asked["pace"] = Pace(asked["pace"])
     with command_log(asked.pop("log_file")) as log:
         result = analyse(target, AnalysisOptions(**asked), log=log)
         is_whole = result.report is not None and result.ended_by is None and result.failure is None
         references = follow(target, log) if follow is not None and is_whole else None
-    if result.report is None or result.is_interrupted:
+    if result.report is None or result.ended_by is not None:
         if result.ended_by is not None:
             click.echo("rtui: interrupted: nothing is judged", err=True)
             raise EndedBySignal(result.ended_by)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.arguments import WholeNumber
-from rtui.cli.options import output_option, registry_choice, registry_options
+from rtui.cli.options import format_option, output_option, registry_choice, registry_options
+from rtui.cli.output import STANDARD_STREAM, Output, failures_in
 from rtui.server.wire.errors import ExitCode
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ Exit codes
 """
 
 
-_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md"}
+FORMATS: Final = ("text", "json", "md")
 
 
 def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> tuple[FailOn, ...]:
@@ -83,9 +84,7 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces to list and count (all).")
-@click.option(
-    "--format", "form", type=click.Choice(("text", "json", "md")), help="As what (by the suffix of -o, else text)."
-)
+@format_option(FORMATS)
 @output_option
 @click.option(
     "--fail-on",
@@ -102,7 +101,6 @@ def _thresholds(ctx: click.Context, param: click.Parameter, values: tuple[str, .
     help="Namespaces and findings listed of each kind of change (20; all in JSON).",
 )
 @registry_options
-@click.help_option("--help")
 def command(
     before: str,
     after: str,
@@ -120,14 +118,13 @@ def command(
     from rtui.analysis.formats.comparison import DEFAULT_TOP, comparison_json, comparison_page  # noqa: PLC0415
     from rtui.analysis.report.comparison import compare  # noqa: PLC0415 - the help must not wait for it
     from rtui.analysis.report.thresholds import Outcome, judge  # noqa: PLC0415
-    from rtui.cli.output import STANDARD_STREAM, Output, failures_in  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.report_file import read_report  # noqa: PLC0415
+    from rtui.cli.files import read_report  # noqa: PLC0415
     from rtui.server.wire.target import Target  # noqa: PLC0415
 
     if before == after == STANDARD_STREAM:
         raise click.UsageError("Only one of the reports can come from standard input.")
     file = Output(output)
-    form = form or _SUFFIXES.get(file.suffix, "text")
+    form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form, "diff"):
         registry = registry_choice(asked).load(Target())

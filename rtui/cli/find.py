@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.arguments import WholeNumber, in_shell, is_term
+from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.options import (
-    ConnectionOptions,
+    asked_server,
     budget_option,
-    connection_options,
+    demo_choice,
     demo_options,
-    grouped,
+    format_option,
     log_option,
     output_option,
     pace_option,
     separator_option,
 )
+from rtui.cli.output import Output, failures_in
 from rtui.keyspace.text.display import SafeText
 from rtui.server.user.ending_signals import exit_status
 from rtui.server.wire.errors import ConnectFailure, FailureKind
@@ -33,12 +35,9 @@ if TYPE_CHECKING:
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Problem, Query
     from rtui.analysis.query.terms import Fact
-    from rtui.cli.output import Output
-    from rtui.server.options import DemoDay, FindOptions
+    from rtui.server.options import FindOptions
 
 FORMATS: Final = ("text", "json", "csv", "raw")
-
-_SUFFIXES: Final = {".json": "json", ".csv": "csv"}
 
 SORTED_LIMIT: Final = 1_000
 """Keys that are listed with --sort unless --limit says how many."""
@@ -101,10 +100,9 @@ Formats
 
 @click.command("find", epilog=_EPILOG)
 @partial(connection_options, arguments="[TARGET] TERM...")
-@grouped(separator_option, pace_option)
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text); see below."
-)
+@separator_option
+@pace_option
+@format_option(FORMATS, "As what (by the suffix of -o, else text); see below.")
 @output_option
 @click.option(
     "--columns", metavar="FACTS", help="Facts to list, such as type,ttl,size,len,idle,freq,enc (those in the terms)."
@@ -116,17 +114,12 @@ Formats
 @click.option("--count", "counts_only", is_flag=True, help="Print how many there are.")
 @budget_option
 @log_option
-@click.option("--demo", is_flag=True, help="Search sample keyspaces on an embedded server.")
-@demo_options
-@click.help_option("--help")
+@demo_options("Search sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
     output: str,
     *,
-    demo: bool,
-    demo_keys: int,
-    demo_day: DemoDay,
     log_file: Path | None,
     **asked: Any,
 ) -> None:
@@ -136,43 +129,28 @@ def command(
     """
     place, terms = split_target(connection)
     given = replace(connection, place=place)
-    if demo:
+    demo = demo_choice(asked)
+    if demo is not None:
         given.require_no_server()
     if "" in terms:
         raise click.UsageError("An argument is empty: is a variable not set?")
     if not terms:
         where = f" {place[0]!r} is the server." if place and _HOST_AND_PORT.fullmatch(place[0]) else ""
         raise click.UsageError(f"Missing TERM: say what to find.{where}")
-    from rtui.cli.output import Output  # noqa: PLC0415 - the help must not wait for it
-
     file = Output(output)
-    form = form or _SUFFIXES.get(file.suffix, "text")
+    form = file.form(form, FORMATS)
     query = _query(_with_saved(" ".join(terms), None if demo else given))
     if form == "raw" and asked["columns"] is not None:
         raise click.UsageError("--format raw has names only: leave --columns out.")
     options = _options(query, **(asked if form != "raw" else asked | {"columns": "key"}))
-    counts_only: bool = asked["counts_only"]
-    find = partial(
-        _find,
-        query=query,
-        options=options,
-        file=file,
-        form=form,
-        counts_only=counts_only,
-        log_file=log_file,
-    )
-    if not demo:
+    with asked_server(Target() if demo else given.target(), demo) as target:
         try:
-            sys.exit(find(given.target()))
+            how = {"file": file, "form": form, "log_file": log_file, "counts_only": asked["counts_only"]}
+            sys.exit(_find(target, query, options, **how))
         except ConnectFailure as failed:
             if place and failed.kind is FailureKind.NAME:
                 failed.remedy = SafeText(f"For names with {place[0]} in them, put that in quotes: '\"{place[0]}\"'.")
             raise
-    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
-
-    with demo_server(demo_keys, day=demo_day) as server:
-        server.wait_loaded()
-        sys.exit(find(server.target))
 
 
 def split_target(connection: ConnectionOptions) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -307,19 +285,17 @@ def _order(text: str) -> Order:
 
 def _find(
     target: Target,
-    *,
     query: Query,
     options: FindOptions,
+    *,
     file: Output,
     form: str,
-    counts_only: bool,
     log_file: Path | None,
+    counts_only: bool,
 ) -> int:
     """Search, write what is found, say on standard error what is to be known of it, and return the exit code."""
-    from rtui.cli.command_log import command_log  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.find_output import FoundKeys  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.find_run import find  # noqa: PLC0415
-    from rtui.cli.output import failures_in  # noqa: PLC0415
+    from rtui.cli.find_run import FoundKeys, find  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import command_log  # noqa: PLC0415
 
     facts = tuple(dict.fromkeys(options.columns))
     file.check()

@@ -1,28 +1,39 @@
-"""Runs the search of `rtui find`: what is said before it begins, its progress bar, what Ctrl-C does."""
+"""Runs the search of `rtui find`: what is said before it begins, its progress bar, what Ctrl-C does, its output.
+
+Found keys are written as they come: lines of text, a JSON object, CSV, or bare names with NULs. Text has a line for
+each key: its facts in columns, then its name, made safe to show. In JSON and CSV a name is text, in JSON null where it
+is no UTF-8; beside it `key_quoted` has every byte, as `redis-cli --quoted-input` reads it. In CSV the last row is of no
+key, and says whether these are all keys.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from signal import Signals
-from typing import Final
+from typing import Any, Final
 
 import click
 
 from rtui.analysis import humanize
+from rtui.analysis.facts import NO_EXPIRY
+from rtui.analysis.formats.csv_and_json import csv_text, guarded, utf8_text
 from rtui.analysis.humanize import Mark
+from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import CoverageKind, KeyRecord
 from rtui.cli.arguments import in_shell
-from rtui.cli.find_output import FoundKeys
-from rtui.cli.report_run import ConnectionWatch, Interrupts, ProgressBar, say_why_it_waits
-from rtui.keyspace.text.display import SafeText
-from rtui.server.deployment.nodes import Deployment
+from rtui.cli.output import writes_unicode
+from rtui.cli.run import ConnectionWatch, Interrupts, ProgressBar, connected, running
+from rtui.keyspace.text.display import Display, SafeText, display, quoted
 from rtui.server.options import FindOptions
 from rtui.server.scan.progress import ScanState
 from rtui.server.search.run import LIMIT_REACHED, KeySearch
-from rtui.server.user.ending_signals import EndedBySignal
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
@@ -90,52 +101,26 @@ class Result:
 
 
 def find(
-    target: Target,
-    query: Query,
-    options: FindOptions,
-    output: FoundKeys,
-    *,
-    log: CommandLog | None = None,
+    target: Target, query: Query, options: FindOptions, output: FoundKeys, *, log: CommandLog | None = None
 ) -> Result:
     """Connect, search, write and disconnect; what is sent is kept in `log`.
 
-    Raises ConnectFailure, ReaderGone, OutputError, EndedBySignal before anything was asked, and KeyboardInterrupt
-    after the second Ctrl-C.
+    Raises ReaderGone, OutputError, and as `connected`.
     """
-    return asyncio.run(run_find(target, query, options, output, log=log))
+    return asyncio.run(_find(target, query, options, output, log))
 
 
-async def run_find(
-    target: Target,
-    query: Query,
-    options: FindOptions,
-    output: FoundKeys,
-    *,
-    log: CommandLog | None = None,
+async def _find(
+    target: Target, query: Query, options: FindOptions, output: FoundKeys, log: CommandLog | None
 ) -> Result:
-    """Do what `find` does within a running event loop."""
-    task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
-    deployment = Deployment(target, log)
-    run: KeySearch | None = None
-    say_why_it_waits(deployment.home, partial(click.echo, err=True))
-    with Interrupts(task.cancel) as interrupts:
-        try:
-            await deployment.open()
-            deployment.require_replicas()
-            run = KeySearch(deployment, query, options)
-            await run.preparation.prepare()
-            _say_cost(run)
-            interrupts.stop = partial(run.control.stop, SafeText("it was interrupted"))
-            watch = ConnectionWatch(deployment.home, run.control.stop)
-            await _write_while_running(run, output, interrupts)
-        except asyncio.CancelledError:
-            if interrupts.sent is None:
-                raise
-            task.uncancel()
-            raise EndedBySignal(interrupts.sent) from None
-        finally:
-            await deployment.close()
+    async with connected(target, log) as (deployment, interrupts):
+        deployment.require_replicas()
+        run = KeySearch(deployment, query, options)
+        await run.preparation.prepare()
+        _say_cost(run)
+        interrupts.stop = partial(run.control.stop, SafeText("it was interrupted"))
+        watch = ConnectionWatch(deployment.home, run.control.stop)
+        await _write_while_running(run, output, interrupts)
     notes = (*run.notes, *(in_shell(one) for one in query.doubts if not run.count), summary(run))
     output.end(run.count, is_exact=run.mark is Mark.EXACT, notes=(*map(in_shell, query.hints), *notes))
     failure = run.failure
@@ -146,23 +131,19 @@ async def run_find(
 
 async def _write_while_running(run: KeySearch, output: FoundKeys, interrupts: Interrupts) -> None:
     """Run the search, and write what it finds now and then; what is sorted at the end."""
-    running, loop = asyncio.create_task(run.run(), name="rtui search"), asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
     forecast = Forecast(run, loop.time())
-    try:
+    async with running(run.run(), "rtui search") as task:
         with ProgressBar() as bar:
             bar.is_shown = bar.is_shown and not output.is_terminal
-            while not running.done():
+            while not task.done():
                 if bar.is_shown:
-                    bar.show(run.progress, run.cost, run.control.pace, is_ending=interrupts.is_interrupted)
+                    bar.show(run.progress, run.cost, run.control.pace, is_ending=interrupts.sent is not None)
                 if run.options.order is None:
                     output.write(run.matches.drain())
                 if (sentence := forecast.due(loop.time())) is not None:
                     bar.say(f"rtui: {sentence}")
-                await asyncio.wait([running], timeout=WRITE_S)
-        await running
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
+                await asyncio.wait([task], timeout=WRITE_S)
     output.write(run.matches.drain())
 
 
@@ -189,3 +170,138 @@ def summary(run: KeySearch) -> SafeText:
     if progress.state in {ScanState.STOPPED, ScanState.FAILED}:
         text += "; the search is incomplete" + ("" if why is None else f", since {why}")
     return SafeText(f"{text}.")
+
+
+LONGEST_NAME: Final = 1 << 20
+"""Longer names are shortened in text."""
+
+_WIDTHS: Final = {
+    Fact.TYPE: 9,
+    Fact.TTL: 8,
+    Fact.IDLE: 8,
+    Fact.FREQUENCY: 4,
+    Fact.ENCODING: 10,
+    Fact.MEMORY: 9,
+    Fact.LENGTH: 11,
+}
+"""Of the columns of text; a longer value pushes the name to the right."""
+
+_LEFT: Final = frozenset({Fact.TYPE, Fact.ENCODING})
+
+FIELD_NAMES: Final = {**FIELD_OF, Fact.TYPE: "type"}
+"""Names of facts in JSON and CSV, with their units."""
+
+_COVERAGE: Final = ("coverage", "notes")
+"""The last columns of CSV: empty for keys, filled in the row after them."""
+
+
+class FoundKeys:
+    """The output of one search."""
+
+    def __init__(
+        self,
+        send: Callable[[str | bytes], object],
+        form: str,
+        query: Query,
+        facts: Sequence[Fact],
+        *,
+        counts_only: bool = False,
+        is_terminal: bool = False,
+    ) -> None:
+        """`send` writes; `form` is text, json, csv or raw; `facts` are the columns besides the name."""
+        self._form, self._query, self._facts, self._counts_only = form, query, facts, counts_only
+        self.is_terminal = is_terminal
+        self._send = send
+        self._display = Display(ascii_only=not writes_unicode())
+        self._is_begun = False
+        self._written = 0
+
+    def write(self, records: Sequence[KeyRecord]) -> None:
+        """Write some keys; raises ReaderGone and OutputError."""
+        if self._counts_only:
+            return
+        self._begin()
+        match self._form:
+            case "raw":
+                text: str | bytes = b"".join(one.key + b"\0" for one in records)
+            case "json":
+                commas = (",\n" if self._written or at else "\n" for at in range(len(records)))
+                text = "".join(f"{comma}    {self._json(one)}" for comma, one in zip(commas, records, strict=True))
+            case "csv":
+                text = csv_text([self._csv_row(one) for one in records])
+            case _:
+                text = "".join(f"{self._line(one)}\n" for one in records)
+        self._written += len(records)
+        self._send(text)
+
+    def end(self, count: int, *, is_exact: bool, notes: Sequence[SafeText]) -> None:
+        """Write what comes after all keys; unless `is_exact` there are at least `count`."""
+        is_whole = is_exact and (self._counts_only or self._written == count)
+        coverage = [(CoverageKind.EXACT if is_whole else CoverageKind.PARTIAL).value, " ".join(notes)]
+        if self._counts_only and self._form != "json":
+            self._send(f"{count}\n" if self._form != "csv" else csv_text([["count", *_COVERAGE], [count, *coverage]]))
+            return
+        self._begin()
+        if self._form == "csv":
+            self._send(csv_text([["" for _ in ("key", "key_quoted", *self._facts)] + coverage]))
+        elif self._form == "json":
+            counts = {"listed": self._written, "count": count if is_exact else None, "at_least": count}
+            end = {**counts, "complete": is_exact, "notes": list(notes)}
+            closing = "" if self._counts_only else "\n  ],\n"
+            self._send(f"{closing}  {json.dumps(end)[1:-1]}\n}}\n")
+
+    def _begin(self) -> None:
+        if self._is_begun:
+            return
+        self._is_begun = True
+        if self._form == "json":
+            self._send(f'{{\n  "format": "rtui find", "query": {json.dumps(str(self._query))},\n')
+            if not self._counts_only:
+                self._send('  "keys": [')
+        elif self._form == "csv":
+            self._send(csv_text([["key", "key_quoted", *(FIELD_NAMES[fact] for fact in self._facts), *_COVERAGE]]))
+        elif self._form == "text" and self.is_terminal and self._facts:
+            self._send(f"{self._columns(lambda fact: SafeText(fact.value))}{Fact.NAME.value}\n")
+
+    def _line(self, record: KeyRecord) -> str:
+        def cell(fact: Fact) -> SafeText:
+            return fact_text(fact, getattr(record, FIELD_OF[fact]), self._display)
+
+        return f"{self._columns(cell)}{self._display.name(record.key, limit=LONGEST_NAME)}"
+
+    def _columns(self, cell: Callable[[Fact], SafeText]) -> str:
+        """Return the cells of a line in columns, each with the space behind it."""
+        texts = []
+        for fact in self._facts:
+            text, width = cell(fact), _WIDTHS[fact]
+            texts.append(f"{text:<{width}}  " if fact in _LEFT else f"{text:>{width}}  ")
+        return "".join(texts)
+
+    def _json(self, record: KeyRecord) -> str:
+        values = {FIELD_NAMES[fact]: _plain(getattr(record, FIELD_OF[fact])) for fact in self._facts}
+        return json.dumps({"key": utf8_text(record.key), "key_quoted": quoted(record.key), **values})
+
+    def _csv_row(self, record: KeyRecord) -> list[Any]:
+        values = [_plain(getattr(record, FIELD_OF[fact])) for fact in self._facts]
+        texts = ["" if value is None else guarded(value) if isinstance(value, str) else value for value in values]
+        return [guarded(display(record.key, limit=LONGEST_NAME)), quoted(record.key), *texts, "", ""]
+
+
+def _plain(value: bytes | int | None) -> str | int | None:
+    return display(value) if isinstance(value, bytes) else value
+
+
+def fact_text(fact: Fact, value: bytes | int | None, shown: Display) -> SafeText:
+    """Return a fact as people read it; a dash where it is not known."""
+    if value is None:
+        return humanize.NOTHING if not shown.ascii_only else SafeText("-")
+    if isinstance(value, bytes):
+        return shown.name(value)
+    match fact:
+        case Fact.TTL:
+            return SafeText("no TTL") if value == NO_EXPIRY else humanize.duration(value)
+        case Fact.IDLE:
+            return humanize.seconds(value)
+        case Fact.MEMORY:
+            return humanize.size(value)
+    return humanize.count(value)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
-import time
-from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -13,26 +10,20 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.arguments import Number
-from rtui.cli.health_output import FORMATS, LINES, format_of, lines_to, written
-from rtui.cli.health_run import (
-    Judged,
-    earlier_samples,
-    in_order,
-    keys_report,
-    report_of_samples,
-    samples_file,
-    take_samples,
-    views_of,
-)
-from rtui.cli.options import ConnectionOptions, connection_options, log_option, registry_choice, registry_options
+from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.options import format_option, log_option, registry_choice, registry_options
+from rtui.cli.output import Output, failures_in
 from rtui.registry.rules import Severity
 from rtui.server.wire.errors import ExitCode
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.findings.server_comparison import HealthThreshold
-    from rtui.analysis.formats.samples import Header, SamplesFile
-    from rtui.analysis.health.sample import Sample
+
+LINES: Final = "jsonl"
+"""The samples themselves, a line each; the other formats say what they mean."""
+
+FORMATS: Final = ("text", "json", LINES, "md", "html", "prom", "sarif", "junit")
 
 LEAST_WATCH_S: Final = 1.0
 """Samples at shorter intervals would cost the server more than 1 ms a second."""
@@ -121,9 +112,7 @@ def _fail_on(
     metavar="S",
     help="Ask every S seconds until Ctrl-C; a larger cluster takes longer.",
 )
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), help="As what (by the ending of -o, else text; see below)."
-)
+@format_option(FORMATS, "As what (by the ending of -o, else text; see below).")
 @click.option("-o", "--output", type=click.Path(path_type=Path), metavar="FILE", help="Write to a file.")
 @click.option(
     "--report",
@@ -148,7 +137,6 @@ def _fail_on(
 @registry_options
 @click.option("--mask", "is_masked", is_flag=True, help="Leave ids and addresses of clients out.")
 @log_option
-@click.help_option("--help")
 def command(
     connection: ConnectionOptions,
     *,
@@ -166,32 +154,32 @@ def command(
 
     TARGET as for browsing, or a file of samples that this command has written.
     """
-    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for all this
+    from rtui.cli import files  # noqa: PLC0415 - the help must not wait for all this
+    from rtui.cli.health_run import HealthRun, Judged, lines_to, views_of, written  # noqa: PLC0415
 
-    output = None if output is None or str(output) == "-" else output
-    form, (severity, thresholds) = format_of(form, output), fail_on
+    whole = Output("-" if output is None else str(output))
+    form, (severity, thresholds) = whole.form(form, FORMATS, LINES), fail_on
     if since is None and any(one.needs_earlier for one in thresholds):
         raise click.UsageError("A change, and a number of new or gone findings, need earlier samples: --since.")
-    opened = None if len(connection.place) != 1 else samples_file(Path(connection.place[0]))
+    opened = None if len(connection.place) != 1 else files.samples_file(Path(connection.place[0]))
     if opened is not None and every_s is not None:
         raise click.UsageError("A file can't be watched.")
     target = connection.target() if opened is None else None
     judged = Judged(registry_choice(asked).load(target or Target()), severity=severity, thresholds=thresholds)
     if since is not None:
-        judged.since = views_of(list(earlier_samples(since).nodes.values()), judged.registry)
+        judged.since = views_of(list(files.earlier_samples(since).nodes.values()), judged.registry)
     if opened is not None:
-        judged.report = report_of_samples(report_name, opened)
+        judged.report = files.report_of_samples(report_name, opened)
     elif target is not None:
-        judged.report = keys_report(report_name, target.label, target.db)
-    whole = Output("-" if output is None else str(output))
+        judged.report = files.keys_report(report_name, target.label, target.db)
     with ExitStack() as stack:
         stack.enter_context(failures_in(whole, form, "health"))
         write = None
         if form == LINES:
-            write = stack.enter_context(lines_to(output))
+            write = stack.enter_context(lines_to(None if whole.is_standard else output))
         else:
             whole.check()
-        run = _Run(judged, write, is_masked=is_masked)
+        run = HealthRun(judged, write, is_masked=is_masked)
 
         def write_whole() -> None:
             if form != LINES:
@@ -201,69 +189,10 @@ def command(
             assert opened is not None  # noqa: S101 - one of them there is
             code = run.read(opened)
         else:
-            after_each = write_whole if every_s is not None and output is not None else lambda: None
+            after_each = write_whole if every_s is not None and not whole.is_standard else lambda: None
             rounds = 1 if form == LINES else ROUNDS
             code = run.watch(target, every_s, log_file, after_each, rounds=rounds)
         write_whole()
     judgement = judged.exit_code()
     is_judged = judgement == ExitCode.FOUND and code == ExitCode.SERVER
     sys.exit(judgement if is_judged else code or judgement)
-
-
-class _Run:
-    """Passes samples on to what judges them, and writes them where lines are asked for."""
-
-    def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
-        """`write` takes a line of the file; None for none."""
-        from rtui.analysis.formats.samples import Masker  # noqa: PLC0415 - the help must not wait for it
-
-        self._judged, self._write = judged, write
-        self._change = Masker().masked if is_masked else None
-        self._header: Header | None = None
-
-    def _add(self, sample: Sample) -> None:
-        from rtui.analysis.formats.samples import sample_line  # noqa: PLC0415 - as above
-
-        sample = sample if self._change is None else self._change(sample)
-        if self._write is not None and self._header is not None:
-            self._write(sample_line(sample, self._header))
-        self._judged.add(sample)
-
-    def _fail(self, failures: Mapping[str, str]) -> None:
-        self._judged.failures = failures
-
-    def _begin(self, header: Header) -> None:
-        from msgspec.structs import replace  # noqa: PLC0415 - as above
-
-        from rtui.analysis.formats.samples import header_line  # noqa: PLC0415 - as above
-
-        self._header = header = replace(header, masked=header.masked or self._change is not None)
-        if self._write is not None:
-            self._write(header_line(header))
-
-    def read(self, opened: SamplesFile) -> int:
-        """Take the samples out of a file; return the exit code."""
-        self._begin(opened.header)
-        for sample in in_order(opened):
-            self._add(sample)
-        return 0
-
-    def watch(
-        self,
-        target: Target,
-        every_s: float | None,
-        log_file: Path | None,
-        after_each: Callable[[], object],
-        *,
-        rounds: int,
-    ) -> int:
-        """Take so many samples of a server, or until a signal where `every_s` is given; return the exit code."""
-        from rtui.analysis.formats.samples import Header  # noqa: PLC0415 - as above
-        from rtui.cli.command_log import command_log  # noqa: PLC0415
-
-        self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
-        with command_log(log_file) as log:
-            taking = take_samples(
-                target, self._add, self._fail, every_s=every_s, rounds=rounds, log=log, after_each=after_each
-            )
-            return asyncio.run(taking)

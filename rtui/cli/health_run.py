@@ -1,38 +1,41 @@
-"""What `rtui health` works with: samples as they are taken or out of a file, earlier ones, and a report of the keys."""
+"""What `rtui health` works with: samples as they are taken, what they are judged by, and the formats that say it."""
 
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
 
 import click
+from msgspec.structs import replace
 
+from rtui.analysis import formats
+from rtui.analysis.findings.finding import reaches
+from rtui.analysis.findings.server import server_findings
+from rtui.analysis.findings.server_comparison import HealthComparison, HealthThreshold, compare_health, judge_health
+from rtui.analysis.formats.findings import servers_junit, servers_sarif
+from rtui.analysis.formats.health import health_json, health_page
+from rtui.analysis.formats.prometheus import health_prometheus
+from rtui.analysis.formats.samples import Header, Masker, SamplesFile, header_line, sample_line
+from rtui.analysis.formats.text import DEFAULT_WIDTH
+from rtui.analysis.health.sample import Sample, SampleHistory
+from rtui.analysis.health.view import HealthView
+from rtui.analysis.report.document import Report
+from rtui.analysis.report.thresholds import Judgement, Outcome
+from rtui.cli.output import OutputError
+from rtui.cli.run import command_log, connected
+from rtui.registry.registry import Registry
 from rtui.registry.rules import RuleLevels, Severity
-from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch
+from rtui.server.user.ending_signals import EndedBySignal
+from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.errors import ExitCode, RtuiError
 from rtui.server.wire.target import Target
-
-if TYPE_CHECKING:
-    from rtui.analysis.findings.server_comparison import HealthComparison, HealthThreshold
-    from rtui.analysis.formats.samples import SamplesFile
-    from rtui.analysis.health.sample import Sample, SampleHistory
-    from rtui.analysis.health.view import HealthView
-    from rtui.analysis.report.document import Report
-    from rtui.analysis.report.thresholds import Judgement
-    from rtui.registry.registry import Registry
-    from rtui.server.wire.command_log import CommandLog
-
-LATEST: Final = "latest"
-NO_REPORT: Final = "none"
-"""What --report may be beside the name of a report."""
-
-MOST_REPORT_AGE_S: Final = 86_400.0
-"""A kept report that was made so long before the samples, or after them, is taken only where it is asked for."""
 
 
 @dataclass
@@ -52,8 +55,6 @@ class Judged:
 
     def add(self, sample: Sample) -> None:
         """Take a sample that is later than those of its node."""
-        from rtui.analysis.health.sample import SampleHistory  # noqa: PLC0415 - the help must not wait for it
-
         self._nodes.setdefault(sample.node, SampleHistory()).add(sample)
 
     def views(self) -> list[HealthView]:
@@ -63,22 +64,14 @@ class Judged:
 
     def comparison(self, views: Sequence[HealthView]) -> HealthComparison | None:
         """Return what has changed since the earlier samples; None where there are none."""
-        from rtui.analysis.findings.server_comparison import compare_health  # noqa: PLC0415
-
         return None if self.since is None or not views else compare_health(self.since, views)
 
     def judgements(self, views: Sequence[HealthView], comparison: HealthComparison | None) -> list[Judgement]:
         """Return whether each threshold is reached."""
-        from rtui.analysis.findings.server_comparison import judge_health  # noqa: PLC0415 - as above
-
         return judge_health(self.thresholds, views, comparison)
 
     def exit_code(self) -> int:
         """Return 1 where --fail-on found something, 3 where it could not be judged, else 0; say which on stderr."""
-        from rtui.analysis.findings.finding import reaches  # noqa: PLC0415 - as above
-        from rtui.analysis.findings.server import server_findings  # noqa: PLC0415
-        from rtui.analysis.report.thresholds import Outcome  # noqa: PLC0415
-
         if self.severity is None and not self.thresholds:
             return 0
         views = self.views()
@@ -104,133 +97,128 @@ def views_of(
     samples: Sequence[tuple[Sample, ...]], registry: Registry | None, report: Report | None = None
 ) -> list[HealthView]:
     """Return the samples of nodes with what they are judged by."""
-    from rtui.analysis.health.view import HealthView  # noqa: PLC0415 - the help must not wait for it
-
     levels = RuleLevels() if registry is None else registry.rules
     return [HealthView(one, report, registry, levels) for one in samples]
 
 
-async def take_samples(
-    target: Target,
-    add: Callable[[Sample], object],
-    fail: Callable[[Mapping[str, str]], object],
-    *,
-    every_s: float | None = None,
-    rounds: int = 1,
-    log: CommandLog | None = None,
-    after_each: Callable[[], object] = lambda: None,
-) -> int:
-    """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
-
-    Why a node has given none is said on standard error, once, and `fail` gets all such nodes with the reasons.
-    `after_each` is called when all nodes have been asked.
-    Raises ConnectFailure, and RtuiError and EndedBySignal where no node has given any.
-    """
-    from rtui.cli.report_run import Interrupts, say_why_it_waits  # noqa: PLC0415 - the help must not wait for it
-    from rtui.server.deployment.nodes import Deployment  # noqa: PLC0415
-    from rtui.server.health.watch import LEAST_EVERY_S, HealthWatch  # noqa: PLC0415
-
-    task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
-    deployment, failures = Deployment(target, log), dict[str, str]()
-    watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
-    watch.on_sample.append(add)
-
-    def say_failures() -> None:
-        nonlocal failures
-        before, failures = failures, {node.label: node.failure for node in watch.nodes if node.failure is not None}
-        for node, why in failures.items():
-            if before.get(node) != why:
-                click.echo(f"rtui: {why if why.startswith(node) else f'{node}: {why}'}", err=True)
-        fail(failures)
-
-    say_why_it_waits(deployment.home, partial(click.echo, err=True))
-    with Interrupts(task.cancel) as interrupts:
-        try:
-            await deployment.open()
-            while True:
-                await watch.look()
-                say_failures()
-                after_each()
-                rounds -= 1
-                if every_s is None and rounds <= 0:
-                    lost = [node.failure for node in watch.nodes if node.failure is not None]
-                    if lost and not any(node.samples for node in watch.nodes):
-                        raise RtuiError("No node has given a sample", lost[0])
-                    return ExitCode.SERVER if lost else ExitCode.FINE
-                await watch.pause()
-        except asyncio.CancelledError:
-            if interrupts.sent is None:
-                raise
-            task.uncancel()
-            if not any(node.samples for node in watch.nodes):
-                raise EndedBySignal(interrupts.sent) from None
-            return exit_status(interrupts.sent)
-        finally:
-            await deployment.close()
+def written(form: str, judged: Judged) -> str:
+    """Return what samples mean, in one of the formats that say it; nothing before the first one."""
+    views = judged.views()
+    if not views:
+        return ""
+    if form == "prom":
+        return health_prometheus(views, judged.failures)
+    if form == "sarif":
+        return servers_sarif({view.latest.node: server_findings(view) for view in views}, judged.failures)
+    if form == "junit":
+        found = {view.latest.node: (view.latest.at_ms / 1000, server_findings(view)) for view in views}
+        return servers_junit(found, judged.severity or Severity.ERROR, judged.failures)
+    comparison = judged.comparison(views)
+    asked = views, comparison, judged.judgements(views, comparison), judged.failures
+    if form == "json":
+        return health_json(*asked)
+    return formats.written(health_page(*asked, in_browser=form == "html"), form, width=DEFAULT_WIDTH)
 
 
-def samples_file(path: Path) -> SamplesFile | None:
-    """Read a file of samples; None for what is no file, or one of another kind. Raises click.UsageError."""
-    from rtui.analysis.formats.samples import SamplesFormatError, is_samples, read_samples  # noqa: PLC0415 - as above
+@contextmanager
+def lines_to(path: Path | None) -> Iterator[Callable[[str], object]]:
+    """Give what writes a line at once, to standard output or to a new file that only its owner may read."""
+    if path is None:
 
+        def to_output(line: str) -> None:
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+        yield to_output
+        return
     try:
-        if not path.is_file():
-            return None
-        with path.open("rb") as file:
-            if not is_samples(file.read(64)):
-                return None
-            file.seek(0)
-            found = read_samples(file)
-    except (OSError, SamplesFormatError) as error:
-        raise click.UsageError(f"{path}: {error}.") from None
-    if found.unread:
-        click.echo(f"rtui: {path}: line {found.unread:,} can't be read; what comes before is there", err=True)
-    if found.left_out:
-        click.echo(f"rtui: {path}: {found.left_out:,} samples between others are left out", err=True)
-    return found
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    except FileExistsError:
+        raise click.UsageError(f"{path} is there already: name a new file.") from None
+    except OSError as error:
+        raise OutputError(str(path), error) from None
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
 
-
-def earlier_samples(path: Path) -> SamplesFile:
-    """Read the file that now is compared with. Raises click.UsageError where it holds no sample."""
-    found = samples_file(path)
-    if found is None or not found.nodes:
-        raise click.UsageError(f"--since {path}: it has no samples; rtui health -o FILE writes some.")
-    return found
-
-
-def in_order(found: SamplesFile) -> Iterator[Sample]:
-    """Yield the samples of all nodes in the order of their times."""
-    yield from sorted((one for samples in found.nodes.values() for one in samples), key=lambda one: one.at_ms)
-
-
-def keys_report(name: str | None, label: str, db: int, at_s: float | None = None) -> Report | None:
-    """Return the report of the keys that --report names: a file, a kept report, `latest`, or `none`.
-
-    Without a name it is the latest one that is kept of this server and database, if it was made within a day of the
-    samples (`at_s`, now if None). Raises UnreadableReportError, TargetError, and click.UsageError where none is kept.
-    """
-    from rtui.analysis.formats.json import ReportFormatError  # noqa: PLC0415 - as above
-    from rtui.cli.report_file import read_report  # noqa: PLC0415
-    from rtui.server.analysis.kept_reports import KeptReports, read_kept  # noqa: PLC0415
-
-    if name == NO_REPORT:
-        return None
-    if name not in (None, LATEST):
-        return read_report(name)
-    wanted_s = time.time() if at_s is None else at_s
-    for file in KeptReports(label, db).files():
-        if name == LATEST or abs(file.made_at_s - wanted_s) <= MOST_REPORT_AGE_S:
+        def to_file(line: str) -> None:
             try:
-                return read_kept(file)
-            except (OSError, ReportFormatError):
-                continue
-    if name == LATEST:
-        raise click.UsageError(f"No report of {label} db{db} is kept; rtui report makes one.")
-    return None
+                file.write(line)
+                file.flush()
+            except OSError as error:
+                raise OutputError(str(path), error, "What was written before is there.") from None
+
+        yield to_file
 
 
-def report_of_samples(name: str | None, opened: SamplesFile) -> Report | None:
-    """Return the report of the keys of the server that samples in a file are of; raises as `keys_report`."""
-    latest_ms = max((samples[-1].at_ms for samples in opened.nodes.values()), default=opened.header.began_ms)
-    return keys_report(name, opened.header.server, 0, latest_ms / 1000)
+class HealthRun:
+    """Passes samples on to what judges them, and writes them where lines are asked for."""
+
+    def __init__(self, judged: Judged, write: Callable[[str], object] | None, *, is_masked: bool) -> None:
+        """`write` takes a line of the file; None for none."""
+        self._judged, self._write = judged, write
+        self._change = Masker().masked if is_masked else None
+        self._header: Header | None = None
+        self._has_samples = False
+
+    def _add(self, sample: Sample) -> None:
+        sample = sample if self._change is None else self._change(sample)
+        self._has_samples = True
+        if self._write is not None and self._header is not None:
+            self._write(sample_line(sample, self._header))
+        self._judged.add(sample)
+
+    def _begin(self, header: Header) -> None:
+        self._header = header = replace(header, masked=header.masked or self._change is not None)
+        if self._write is not None:
+            self._write(header_line(header))
+
+    def read(self, opened: SamplesFile) -> int:
+        """Take the samples out of a file, in the order of their times; return the exit code."""
+        self._begin(opened.header)
+        for sample in sorted((one for samples in opened.nodes.values() for one in samples), key=lambda one: one.at_ms):
+            self._add(sample)
+        return 0
+
+    def watch(
+        self,
+        target: Target,
+        every_s: float | None,
+        log_file: Path | None,
+        after_each: Callable[[], object],
+        *,
+        rounds: int,
+    ) -> int:
+        """Take so many samples of each node, a second apart, or with `every_s` until a signal; return the exit code.
+
+        Why a node has given none is said on standard error, once. `after_each` is called when all nodes have been
+        asked. Raises as `connected`, and RtuiError and EndedBySignal where no node has given any.
+        """
+        self._begin(Header(began_ms=round(time.time() * 1000), server=target.label))
+        with command_log(log_file) as log:
+            return asyncio.run(self._watch(target, every_s, log, after_each, rounds))
+
+    async def _watch(
+        self, target: Target, every_s: float | None, log: CommandLog, after_each: Callable[[], object], rounds: int
+    ) -> int:
+        judged = self._judged
+        try:
+            async with connected(target, log) as (deployment, _):
+                watch = HealthWatch(deployment, every_s=every_s or LEAST_EVERY_S)
+                watch.on_sample.append(self._add)
+                while True:
+                    await watch.look()
+                    before = judged.failures
+                    judged.failures = {one.label: one.failure for one in watch.nodes if one.failure is not None}
+                    for node, why in judged.failures.items():
+                        if before.get(node) != why:
+                            click.echo(f"rtui: {why if why.startswith(node) else f'{node}: {why}'}", err=True)
+                    after_each()
+                    rounds -= 1
+                    if every_s is None and rounds <= 0:
+                        if judged.failures and not self._has_samples:
+                            raise RtuiError("No node has given a sample", next(iter(judged.failures.values())))
+                        return ExitCode.SERVER if judged.failures else ExitCode.FINE
+                    await watch.pause()
+        except EndedBySignal as ended:
+            if self._has_samples:
+                return ended.exit_status
+            raise

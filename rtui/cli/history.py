@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from rtui.cli.arguments import WholeNumber
-from rtui.cli.options import ConnectionOptions, appearance_options, connection_options, require_terminal
+from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.options import appearance_options, format_option, require_terminal
 from rtui.server.options import BrowseOptions
 
 if TYPE_CHECKING:
@@ -32,16 +33,17 @@ are those that rtui check lists without a registry.
 
 @click.command("history", epilog=_EPILOG)
 @connection_options
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="As what (text).")
+@format_option(("text", "json"), "As what (text).")
 @click.option("--open", "number", type=WholeNumber(1), metavar="N", help="Show the report of this number.")
 @appearance_options
-@click.help_option("--help")
-def command(connection: ConnectionOptions, form: str, number: int | None, ascii_only: bool, theme: str | None) -> None:
+def command(
+    connection: ConnectionOptions, form: str | None, number: int | None, ascii_only: bool, theme: str | None
+) -> None:
     """List the reports that rtui has kept, the newest first; no server is asked.
 
     TARGET as for browsing; without one, all servers. The exit code is 2 where --open names no report.
     """
-    from rtui.cli.report_file import read_report  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
     from rtui.keyspace.text.display import display_text  # noqa: PLC0415
     from rtui.server.analysis.kept_reports import KeptReports, NotKeptError, all_kept  # noqa: PLC0415
 

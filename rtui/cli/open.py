@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from rtui.cli.health_run import earlier_samples, report_of_samples, samples_file
 from rtui.cli.options import (
     appearance_options,
     registry_choice,
@@ -16,6 +15,7 @@ from rtui.cli.options import (
     require_terminal,
     terminal_options,
 )
+from rtui.cli.output import STANDARD_STREAM
 from rtui.server.options import BrowseOptions
 from rtui.server.wire.target import Target
 
@@ -26,7 +26,6 @@ from rtui.server.wire.target import Target
 @click.option("--report", "report_name", metavar="REPORT", help="Of the keys, for samples; as for rtui health.")
 @registry_options
 @appearance_options
-@click.help_option("--help")
 def command(
     file: str, since: str | None, report_name: str | None, ascii_only: bool, theme: str | None, **asked: Any
 ) -> None:
@@ -42,8 +41,7 @@ def command(
     inspected: a report has it if it was made with the registry, as by rtui report --registry. Else Findings says which
     rules are not judged.
     """
-    from rtui.cli.output import STANDARD_STREAM  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.report_file import read_report  # noqa: PLC0415
+    from rtui.cli.files import earlier_samples, read_report, report_of_samples, samples_file  # noqa: PLC0415 - the help must not wait for it
 
     if STANDARD_STREAM in (file, since):
         raise click.UsageError("Standard input is the keyboard here: name a file.")

@@ -1,410 +1,29 @@
-"""Options that subcommands share: the connection, as in redis-cli, by URL, profile and environment; what to scan."""
+"""Options that subcommands share: what to scan and to ask, a registry, an output, the demo, the look of the screen."""
 
 from __future__ import annotations
 
-import functools
-import getpass
 import os
 import sys
-import warnings
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
 from rtui.analysis.columns import SAMPLED_COLUMNS, SMALL_KEYSPACE, Columns, ColumnsError, parse_columns
-from rtui.cli.arguments import Number, WholeNumber, check_host, check_place
+from rtui.cli.arguments import Number, WholeNumber
+from rtui.cli.connection import Decorator, grouped
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.server.options import DEFAULT_DEMO_KEYS, DemoDay, PaceName
 from rtui.server.user.registries import RegistryChoice
-from rtui.server.wire.errors import TargetError
-from rtui.server.wire.secret import Secret
-from rtui.server.wire.target import MAX_DB, MAX_PORT, Login, ReplicaPolicy, Sentinels, Target, Tls, parse_target
-from rtui.server.wire.ways import AddressMap, Timeouts, Way, checked_host, checked_proxy
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
+    from rtui.server.wire.target import Target
 
 MAX_DEMO_KEYS: Final = 10_000_000
 """More sample keys than this would need more memory than most machines have."""
-
-URL_VARIABLE: Final = "RTUI_URL"
-"""Names the server when the command line does not."""
-
-PASSWORD_VARIABLE: Final = "REDISCLI_AUTH"  # noqa: S105 - the name of a variable
-"""Holds a password, as for redis-cli."""
-
-SENTINEL_PASSWORD_VARIABLE: Final = "RTUI_SENTINEL_AUTH"  # noqa: S105 - the name of a variable
-"""Holds the password of Sentinels."""
-
-KEY_PASSWORD_VARIABLE: Final = "RTUI_KEY_PASSWORD"  # noqa: S105 - the name of a variable
-"""Holds the passphrase of the client key."""
-
-_USUAL: Final = Timeouts()
-"""How long servers are waited for without --timeout."""
-
-_TLS_PARTS: Final = ("cacert", "cacertdir", "cert", "key", "sni")
-
-HELP: Final = """\
-\b
-Which server, the first of these that is there:
-  TARGET or -u, or -h -p -s, or --profile; one of them only
-  the URL in RTUI_URL
-  127.0.0.1:6379
-Options such as -n, --user, --tls or -3 then change single parts of it.
-
-\b
-Which password, the first of these that is there:
-  --askpass, -a, the URL's, the profile's, REDISCLI_AUTH
-
-Of a cluster any node will do; host:port,host:port names several, of which the first that answers is taken.
-
-With Sentinels, TARGET is sentinel://user:password@host,host:port/service/db: user and password are the server's.
-Those of the Sentinels are given by --sentinel-user and --sentinel-askpass or RTUI_SENTINEL_AUTH.
-
-\b
-Which passphrase of an encrypted --key, the first of these that is there:
-  --key-askpass, the profile's key_password, RTUI_KEY_PASSWORD
-
-\b
-Passwords that expire are printed by --password-command, as one line of text or as
-JSON with username, password and expires_in (seconds). Such commands are:
-  ElastiCache, MemoryDB   a script that signs a request with your AWS profile;
-                          when the token ends is read from it
-  Microsoft Entra ID      az account get-access-token -o tsv --query accessToken
-                            --resource https://redis.azure.com
-  Google Memorystore      gcloud auth print-access-token
-  Vault                   vault read -format=json database/creds/reader
-                            | jq '.data + {expires_in: .lease_duration}'
-
-Others on this machine can read command lines. Keep a password out of them with --askpass, REDISCLI_AUTH, RTUI_URL or
-a profile, not with -a or in TARGET.
-
-\b
-Profiles are tables in profiles.toml in your configuration folder (~/.config/rtui on
-Linux), which only you may read:
-  [prod-cache]
-  url = "rediss://app@10.0.0.5:6380/0"
-  password = "…"
-  cacert = "/etc/ssl/our-ca.pem"
-  word = "PROD"       # stands in the title bar,
-  colour = "red"      # in this colour
-  registry = "shop.toml"  # what is known about its keys
-  only_node = true    # of a cluster, or replicas = "never", zone = "eu-west-1a"
-  rename.CONFIG = "…"     # what the server's rename-command calls it; "" if it is disabled
-
-\b
-Exit codes, the same in all commands
-  0    it is done
-  1    something was found: a finding or threshold of --fail-on, keys in several slots
-  2    the command line makes no sense, a file that it names can't be read, or there is
-       no terminal to ask for a password or passphrase on
-  3    nothing was found, but not all that was asked could be judged
-  4    the server can't be reached or refuses, or its connection was lost for good
-  5    the output can't be written
-  70   a fault of rtui itself
-  141  nobody reads the output any more, as after | head
-  130, 143, 129, 131   Ctrl-C, SIGTERM, SIGHUP, SIGQUIT: 128 and the number of the signal
-"""
-"""The help below the options."""
-
-
-Decorator: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionOptions:
-    """The connection options of one command line, as given."""
-
-    place: tuple[str, ...]
-    host: str | None
-    port: int | None
-    socket: str | None
-    db: int | None
-    password: str | None
-    user: str | None
-    askpass: bool
-    url: str | None
-    profile: str | None
-    tls: bool
-    cacert: str | None
-    cacertdir: str | None
-    cert: str | None
-    key: str | None
-    key_askpass: bool
-    sni: str | None
-    insecure: bool
-    cluster: bool
-    only_node: bool
-    replicas: str | None
-    zone: str | None
-    protocol: str | None
-    sentinel_user: str | None
-    sentinel_askpass: bool
-    sentinel_tls: bool
-    password_command: str | None
-    credential_provider: str | None
-    via: tuple[str, ...]
-    address_map: tuple[str, ...]
-    proxy: str | None
-    timeout_s: float | None
-
-    def __repr__(self) -> str:
-        return "<connection options>"
-
-    def target(self, environment: Mapping[str, str] = os.environ) -> Target:
-        """Return the server to connect to; prompts for the password with --askpass.
-
-        Raises `TargetError` and `click.UsageError`.
-        """
-        found = self._server(environment)
-        if found.socket_path is not None and Path(found.socket_path).is_file():
-            happened = f"{found.label} is a file, not a socket that a server listens on."
-            remedy = "rtui open shows reports, and samples that rtui health has written; rtui replay plays sessions."
-            raise TargetError("The target is no server", happened, remedy)
-        tls = {name: getattr(self, name) for name in _TLS_PARTS if getattr(self, name) is not None}
-        if self.insecure:
-            tls["insecure"] = True
-        if tls or self.tls:
-            if found.socket_path is not None:
-                raise click.UsageError("A unix socket has no TLS.")
-            found = replace(found, tls=replace(found.tls or Tls(), **tls))
-        changes: dict[str, Any] = {
-            name: getattr(self, name) for name in ("db", "user", "replicas", "zone") if getattr(self, name) is not None
-        }
-        if self.cluster and self.only_node:
-            raise click.UsageError("Give -c for the whole cluster or --only-node for one node of it.")
-        if self.cluster or self.only_node:
-            changes |= {"cluster": self.cluster, "only_node": self.only_node}
-        if self.protocol is not None:
-            changes["protocol"] = int(self.protocol)
-        if self.askpass:
-            changes["password"] = _asked("--askpass", "Password", PASSWORD_VARIABLE)
-        elif self.password is not None:
-            changes["password"] = Secret(self.password)
-        elif found.password is None and environment.get(PASSWORD_VARIABLE):
-            changes["password"] = Secret(environment[PASSWORD_VARIABLE])
-        changes |= {"login": self._login(found), "way": self._way(found)}
-        found = replace(found, sentinels=self._sentinels(found, environment), **changes)
-        key_password = self._key_password(found.tls, environment)
-        return found if key_password is None else found.with_key_password(key_password)
-
-    def _key_password(self, tls: Tls | None, environment: Mapping[str, str]) -> Secret | None:
-        """Return the passphrase of the client key, as far as one is given."""
-        if self.key_askpass:
-            if tls is None or tls.cert is None:
-                raise click.UsageError("Without --cert and --key there is no key whose passphrase could be asked for.")
-            return _asked("--key-askpass", "Passphrase of the key", KEY_PASSWORD_VARIABLE)
-        if tls is None or tls.key_password is not None:
-            return None if tls is None else tls.key_password
-        given = environment.get(KEY_PASSWORD_VARIABLE)
-        return Secret(given) if given else None
-
-    def _login(self, found: Target) -> Login | None:
-        """Return what makes passwords, in place of the profile's."""
-        if self.password_command is not None and self.credential_provider is not None:
-            raise click.UsageError("Give --password-command or --credential-provider.")
-        if self.password_command is not None:
-            return Login(command=Secret(self.password_command))
-        return found.login if self.credential_provider is None else Login(provider=self.credential_provider)
-
-    def _way(self, found: Target) -> Way:
-        """Return the way to the server, in place of the profile's."""
-        way = found.way
-        if found.socket_path is not None and (self.via or self.address_map or self.proxy):
-            raise click.UsageError("A unix socket has no way that leads to it.")
-        if self.via and self.proxy:
-            raise click.UsageError("Give --via or --proxy: ssh's own ProxyCommand takes a proxy, too.")
-        if self.via or self.proxy:
-            way = replace(
-                way, via=tuple(map(checked_host, self.via)), proxy=checked_proxy(self.proxy) if self.proxy else None
-            )
-        if self.timeout_s is not None:
-            way = replace(way, timeouts=Timeouts.within(self.timeout_s))
-        return replace(way, addresses=AddressMap(self.address_map)) if self.address_map else way
-
-    def _sentinels(self, found: Target, environment: Mapping[str, str]) -> Sentinels | None:
-        """Return the Sentinels with what is said of them; they take the certificates of the servers."""
-        sentinels, changes = found.sentinels, dict[str, Any]()
-        if self.sentinel_user is not None:
-            changes["user"] = self.sentinel_user
-        if self.sentinel_askpass:
-            changes["password"] = _asked("--sentinel-askpass", "Password of the Sentinels", SENTINEL_PASSWORD_VARIABLE)
-        elif environment.get(SENTINEL_PASSWORD_VARIABLE) and sentinels is not None and sentinels.password is None:
-            changes["password"] = Secret(environment[SENTINEL_PASSWORD_VARIABLE])
-        if self.sentinel_tls:
-            changes["tls"] = replace(found.tls or Tls(), sni=None)
-        if changes and sentinels is None:
-            raise click.UsageError("Without sentinel://host,host/service there are no Sentinels.")
-        return None if sentinels is None else replace(sentinels, **changes)
-
-    def require_no_server(self) -> None:
-        """Raise a usage error where something says which server, or how to connect: with --demo it would be ignored."""
-        check_place(self.place)
-        given = next((one.name for one in fields(self) if getattr(self, one.name) not in (None, False, ())), None)
-        if given is not None:
-            named = f"--{_OPTION_OF.get(given, given).replace('_', '-')}"
-            what = {"place": "A TARGET", "protocol": f"-{self.protocol}"}.get(given, named)
-            raise click.UsageError(f"{what} does not go with --demo, which brings a server of its own.")
-
-    def names_server(self, environment: Mapping[str, str] = os.environ) -> bool:
-        """Return whether the command line or the environment says which server it is."""
-        named = (self.url, self.profile, self.host, self.port, self.socket)
-        return bool(self.place or environment.get(URL_VARIABLE)) or any(one is not None for one in named)
-
-    def _server(self, environment: Mapping[str, str]) -> Target:
-        check_place(self.place)
-        by_parts = any(part is not None for part in (self.host, self.port, self.socket))
-        ways = [bool(self.place), self.url is not None, by_parts, self.profile is not None]
-        if sum(ways) > 1:
-            raise click.UsageError("Name the server once: by TARGET, by -u, by -h, -p and -s, or by --profile.")
-        if self.place:
-            return parse_target(self.place[0])
-        if self.url is not None:
-            if not self.url:
-                raise click.UsageError("--url is empty: is a variable not set?")
-            return parse_target(self.url)
-        if self.profile is not None:
-            from rtui.server.user.known_servers import Profiles  # noqa: PLC0415 - only those who use profiles wait for it
-
-            return Profiles().target(self.profile)
-        if self.socket is not None:
-            if self.host is not None or self.port is not None:
-                raise click.UsageError("Give either -s or -h and -p.")
-            return Target(socket_path=str(Path(self.socket).absolute()))
-        if self.host is not None:
-            check_host(self.host)
-        default = Target()
-        url = environment.get(URL_VARIABLE)
-        if by_parts or not url:
-            return Target(host=self.host or default.host, port=self.port or default.port)
-        try:
-            return parse_target(url)
-        except TargetError as error:
-            raise TargetError(f"{URL_VARIABLE} can't be read", error.happened, error.remedy) from None
-
-
-_OPTION_OF: Final = {"password": "pass", "address_map": "map", "timeout_s": "timeout"}
-"""Options of the connection that are not named like their parameters."""
-
-
-def _asked(option: str, what: str, variable: str) -> Secret:
-    """Ask for a secret on the terminal; `variable` of the environment may hold it instead."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", getpass.GetPassWarning)
-        try:
-            return Secret(click.prompt(what, hide_input=True, err=True, default="", show_default=False))
-        except getpass.GetPassWarning:  # nothing was asked: what is typed could be seen
-            raise click.UsageError(f"{option}: there is no terminal to ask on; use {variable} or a profile.") from None
-
-
-def grouped(*declared: Decorator) -> Decorator:
-    """Return a decorator that gives a command several options, the first one first."""
-
-    def decorated(function: Callable[..., Any]) -> Callable[..., Any]:
-        for option in reversed(declared):
-            function = option(function)
-        return function
-
-    return decorated
-
-
-_connection_options: Final = grouped(
-    click.option("-h", "--host", metavar="HOST", help="Host name or address (127.0.0.1)."),
-    click.option("-p", "--port", type=WholeNumber(1, MAX_PORT), metavar="PORT", help="Port (6379)."),
-    click.option("-s", "--socket", metavar="PATH", help="Unix socket, instead of host and port."),
-    click.option("-n", "--db", type=WholeNumber(0, MAX_DB), metavar="DB", help="Database number (0)."),
-    click.option("-u", "--url", metavar="URL", help="The server as a URL, like TARGET."),
-    click.option("--profile", metavar="NAME", help="The server of this name in the profile file."),
-    click.option("--user", metavar="NAME", help="User, with a password from one of the places below."),
-    click.option(
-        "-a", "--pass", "password", metavar="PASSWORD", help="Password; others can read it in the process list."
-    ),
-    click.option("--askpass", is_flag=True, help="Ask for the password on the terminal."),
-    click.option("--tls", is_flag=True, help="Use TLS; the other TLS options imply it."),
-    click.option("--cacert", metavar="FILE", help="Authority that signed the server's certificate (the system's)."),
-    click.option("--cacertdir", metavar="DIR", help="Folder of such authorities."),
-    click.option("--cert", metavar="FILE", help="Client certificate."),
-    click.option("--key", metavar="FILE", help="Its private key, if it is not in the same file."),
-    click.option("--key-askpass", is_flag=True, help="Ask for the passphrase of the key on the terminal."),
-    click.option("--sni", metavar="NAME", help="Server name to ask for and to check the certificate against."),
-    click.option("--insecure", is_flag=True, help="Accept any certificate."),
-    click.option(
-        "-c",
-        "--cluster",
-        is_flag=True,
-        help="Fail unless it is a cluster. (One is found by itself, with all its nodes.)",
-    ),
-    click.option(
-        "--replicas",
-        type=click.Choice(get_args(ReplicaPolicy)),
-        help="Ask replicas that are in sync where many keys are asked for: prefer them, only them, never. (prefer)",
-    ),
-    click.option("--zone", metavar="NAME", help="Availability zone of this machine: replicas in it are asked first."),
-    click.option("--only-node", is_flag=True, help="Of a cluster, look at this node only."),
-    click.option("--sentinel-user", metavar="NAME", help="User of the Sentinels in sentinel://host,host/service."),
-    click.option("--sentinel-askpass", is_flag=True, help="Ask for the password of the Sentinels."),
-    click.option("--sentinel-tls", is_flag=True, help="Use TLS with the Sentinels, too."),
-    click.option(
-        "--password-command",
-        metavar="COMMAND",
-        help="Shell command that prints the password, run again before it expires or when it is refused.",
-    ),
-    click.option(
-        "--credential-provider",
-        metavar="MODULE:FACTORY",
-        help="Makes a credential provider of redis-py's kind, such as redis-entraid's.",
-    ),
-    click.option(
-        "--via",
-        multiple=True,
-        metavar="HOST",
-        help="Connect through this SSH host, by your own ssh and its configuration; several are passed in turn.",
-    ),
-    click.option(
-        "--map",
-        "address_map",
-        multiple=True,
-        metavar="HOST:PORT=HOST:PORT",
-        help="Where servers are reached that say they are elsewhere: '10.0.0.*:6379=localhost:70xx'.",
-    ),
-    click.option("--proxy", metavar="URL", help="SOCKS proxy: socks5://user:password@host:port."),
-    click.option(
-        "--timeout",
-        "timeout_s",
-        metavar="S",
-        type=Number(min=0, min_open=True),
-        help=f"Give up when nothing was answered for so long ({_USUAL.lost_s:g}); browsing and --watch go on "
-        f"trying. A first connection is given up after {_USUAL.direct_s:g} s, and one that owes an answer is made "
-        f"anew after {_USUAL.reply_s:g} s, or both after S if that is less.",
-    ),
-    click.option("-2", "protocol", flag_value="2", help="Speak protocol 2 (the default)."),
-    click.option("-3", "protocol", flag_value="3", help="Speak protocol 3 where the server knows it."),
-)
-
-
-TARGET: Final = "[TARGET]"
-
-
-def connection_options(function: Callable[..., Any], *, arguments: str | None = TARGET) -> Callable[..., Any]:
-    """Decorate a command: it gets the options as one `ConnectionOptions`, named `connection`.
-
-    Without `arguments` the server is named by options only, as where the arguments are keys.
-    """
-    names = [field.name for field in fields(ConnectionOptions)]
-
-    @functools.wraps(function)
-    def collected(**parameters: Any) -> Any:
-        parameters.setdefault("place", ())
-        options = ConnectionOptions(**{name: parameters.pop(name) for name in names})
-        if parameters.get("demo") and arguments == TARGET:
-            options.require_no_server()
-        return function(connection=options, **parameters)
-
-    decorated = _connection_options(collected)
-    return decorated if arguments is None else click.argument("place", metavar=arguments, nargs=-1)(decorated)
 
 
 def _bytes(ctx: click.Context, param: click.Parameter, value: str | None) -> bytes | None:
@@ -538,14 +157,22 @@ output_option: Final = click.option(
 )
 """Decorate a command: it gets `output`, the name of a file or `-`."""
 
-log_option: Final = click.option(
-    "--log",
-    "log_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Write every command that is sent to this file, as lines of JSON.",
+
+def format_option(formats: Sequence[str], help: str = "As what (by the suffix of -o, else text).") -> Decorator:
+    """Decorate a command: it gets `form`, one of the formats, or None."""
+    return click.option("--format", "form", type=click.Choice(formats), help=help)
+
+
+def _file_option(name: str, help: str) -> Decorator:
+    """Decorate a command: it gets the path of a file or None, as `log_file` for `log`."""
+    kind = click.Path(path_type=Path)
+    return click.option(f"--{name}", f"{name}_file", metavar="FILE", type=kind, help=help)
+
+
+log_option: Final = _file_option("log", "Write every command that is sent to this file, as lines of JSON.")
+record_option: Final = _file_option(
+    "record", "Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz."
 )
-"""Decorate a command: it gets `log_file`, a path or None."""
 
 registry_options: Final = grouped(
     click.option(
@@ -580,31 +207,44 @@ keep_option: Final = click.option(
 )
 """Decorate a command: it gets `keep`."""
 
-record_option: Final = click.option(
-    "--record",
-    "record_file",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="Record a session of one server for `rtui replay`: replies, keys and times, gzipped if FILE ends in .gz.",
-)
-"""Decorate a command: it gets `record_file`, a path or None."""
 
-demo_options: Final = grouped(
-    click.option(
-        "--demo-keys",
-        metavar="N",
-        type=WholeNumber(1, MAX_DEMO_KEYS),
-        default=DEFAULT_DEMO_KEYS,
-        help="How many (50,000).",
-    ),
-    click.option(
-        "--demo-day",
-        type=click.Choice(get_args(DemoDay)),
-        default="bad",
-        help="bad is a day with all that rtui finds wrong, good one with nothing of it (bad).",
-    ),
-)
-"""Decorate a command: it gets `demo_keys` and `demo_day`, as `demo_server` takes them."""
+def demo_options(help: str) -> Decorator:
+    """Decorate a command: it gets `demo`, `demo_keys` and `demo_day`, for `demo_choice`."""
+    return grouped(
+        click.option("--demo", is_flag=True, help=help),
+        click.option(
+            "--demo-keys",
+            metavar="N",
+            type=WholeNumber(1, MAX_DEMO_KEYS),
+            default=DEFAULT_DEMO_KEYS,
+            help="How many (50,000).",
+        ),
+        click.option(
+            "--demo-day",
+            type=click.Choice(get_args(DemoDay)),
+            default="bad",
+            help="bad is a day with all that rtui finds wrong, good one with nothing of it (bad).",
+        ),
+    )
+
+
+def demo_choice(given: dict[str, Any]) -> tuple[int, DemoDay] | None:
+    """Take what `demo_options` gave out of the options: the number of sample keys and the day; None for no demo."""
+    is_demo, *choice = (given.pop(name) for name in ("demo", "demo_keys", "demo_day"))
+    return (choice[0], choice[1]) if is_demo else None
+
+
+@contextmanager
+def asked_server(target: Target, demo: tuple[int, DemoDay] | None) -> Iterator[Target]:
+    """Give the server to ask: `target`, or for a demo the embedded one, which then has all its sample keys."""
+    if demo is None:
+        yield target
+        return
+    from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
+
+    with demo_server(*demo) as server:
+        server.wait_loaded()
+        yield server.target
 
 
 def terminal_options() -> dict[str, Any]:

@@ -6,13 +6,14 @@ import errno
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from io import BufferedWriter, FileIO, TextIOWrapper
 from pathlib import Path
 from select import select
+from shutil import get_terminal_size
 from signal import SIGINT
-from typing import TYPE_CHECKING, BinaryIO, Final, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, TextIO
 
 import click
 
@@ -21,6 +22,12 @@ from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
+
+FORMATS_BY_SUFFIX: Final = {
+    ".txt": "text", ".json": "json", ".jsonl": "jsonl", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html",
+    ".htm": "html", ".toml": "toml", ".prom": "prom", ".sarif": "sarif", ".xml": "junit",
+}  # fmt: skip
+"""The formats that the names of files say; each command knows some of them."""
 
 STANDARD_STREAM: Final = "-"
 """The name that means standard input, or standard output."""
@@ -109,6 +116,11 @@ def _text(raw: FileIO, before: TextIO | None) -> TextIOWrapper:
     return TextIOWrapper(BufferedWriter(raw), encoding or "utf-8", "backslashreplace", line_buffering=raw.isatty())
 
 
+def writes_unicode() -> bool:
+    """Whether standard output takes more than ASCII."""
+    return (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
+
+
 class Output:
     """A file or standard output, to write one text to in UTF-8."""
 
@@ -118,10 +130,10 @@ class Output:
         self.is_written = False
         """Whether something has been written."""
 
-    @property
-    def suffix(self) -> str:
-        """The suffix of the name in lower case; empty for standard output."""
-        return "" if self._path is None else self._path.suffix.lower()
+    def form(self, given: str | None, formats: Sequence[str], otherwise: str = "text") -> str:
+        """Return the format: `given`, else by the suffix of the name, else `otherwise`; text for standard output."""
+        found = "text" if self._path is None else FORMATS_BY_SUFFIX.get(self._path.suffix.lower(), otherwise)
+        return given or (found if found in formats else otherwise)
 
     @property
     def is_standard(self) -> bool:
@@ -132,6 +144,13 @@ class Output:
     def is_terminal(self) -> bool:
         """Whether this is standard output on a terminal."""
         return self._path is None and sys.stdout.isatty()
+
+    @property
+    def text_options(self) -> dict[str, Any]:
+        """The width of text and whether it is in ASCII, as its writers take them: on a terminal as that draws them."""
+        if not self.is_terminal:
+            return {}
+        return {"width": get_terminal_size().columns, "ascii_only": not writes_unicode()}
 
     def check(self) -> None:
         """Check that the file can be written, before hours of work. Raises OutputError."""

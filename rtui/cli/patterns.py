@@ -5,34 +5,33 @@ from __future__ import annotations
 import json
 import signal
 import sys
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rtui.cli.arguments import WholeNumber
+from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.options import (
-    ConnectionOptions,
+    asked_server,
     budget_option,
-    connection_options,
+    demo_choice,
     demo_options,
+    format_option,
     log_option,
     output_option,
     scope_options,
 )
+from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.server.wire.errors import RtuiError
+from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.cli.output import Output
     from rtui.registry.registry import Registry
-    from rtui.server.options import DemoDay
-    from rtui.server.wire.target import Target
 
 FORMATS: Final = ("text", "toml", "json")
 """The formats of patterns."""
-
-_SUFFIXES: Final = {".toml": "toml", ".json": "json"}
 
 _EPILOG: Final = """\
 The draft has a table for each pattern: types, times to live and sizes as they were seen, with room to grow, and
@@ -58,7 +57,7 @@ Exit codes
 @click.command("patterns", epilog=_EPILOG)
 @connection_options
 @scope_options
-@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
+@format_option(FORMATS)
 @output_option
 @click.option(
     "--names",
@@ -71,9 +70,7 @@ Exit codes
 @click.option("--report", "report_name", metavar="FILE", help="Take them from this report in JSON: no server is asked.")
 @budget_option
 @log_option
-@click.option("--demo", is_flag=True, help="Those of sample keyspaces on an embedded server.")
-@demo_options
-@click.help_option("--help")
+@demo_options("Those of sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
@@ -81,20 +78,16 @@ def command(
     *,
     most_names: int,
     report_name: str | None,
-    demo: bool,
-    demo_keys: int,
-    demo_day: DemoDay,
     **asked: Any,
 ) -> None:
     """Learn which patterns the keys have, what they are like, and write the draft of a registry.
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
-    from rtui.cli.report_file import read_report  # noqa: PLC0415
+    from rtui.cli.files import read_report  # noqa: PLC0415 - the help must not wait for it
 
-    file = Output(output)
-    form = form or _SUFFIXES.get(file.suffix, "text")
+    file, demo = Output(output), demo_choice(asked)
+    form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form if file.is_standard else "", "patterns"):
         if report_name is not None:
@@ -102,27 +95,19 @@ def command(
                 raise click.UsageError("Give either a report or a server.")
             _write(read_report(report_name), file, form, most_names)
             return
-        if not demo:
-            sys.exit(_learn(connection.target(), asked, file, form, most_names))
-        from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
-
-        with demo_server(demo_keys, day=demo_day) as server:
-            server.wait_loaded()
-            sys.exit(_learn(server.target, asked, file, form, most_names))
+        with asked_server(Target() if demo else connection.target(), demo) as target:
+            sys.exit(_learn(target, asked, file, form, most_names))
 
 
 def _learn(target: Target, asked: dict[str, Any], file: Output, form: str, most_names: int) -> int:
     """Inspect all keys, write their patterns, and return the exit code."""
     from rtui.analysis.columns import parse_columns  # noqa: PLC0415
-    from rtui.cli.command_log import command_log  # noqa: PLC0415
-    from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
-    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
 
     asked |= {"pace": Pace(asked["pace"]), "registry": _naming_rules(asked["separators"])}
-    log_file = asked.pop("log_file")
-    with command_log(log_file) as log:
+    with command_log(asked.pop("log_file")) as log:
         options = AnalysisOptions(**asked, columns=parse_columns("type,ttl,memory"))
         result = analyse(target, options, log=log)
     if result.failure is not None:
@@ -156,10 +141,7 @@ def _write(report: Report, file: Output, form: str, most_names: int) -> None:
     elif form == "json":
         file.write(forms.write_patterns_json(head, learnt))
     else:
-        is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-        width = get_terminal_size().columns if file.is_terminal else None
-        table = forms.patterns_table(head, learnt)
-        file.write(table_text(table, width=width, ascii_only=file.is_terminal and not is_unicode))
+        file.write(table_text(forms.patterns_table(head, learnt), **{"width": None, **file.text_options}))
 
 
 def _errors(report: Report) -> list[str]:

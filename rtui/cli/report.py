@@ -5,20 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from pathlib import Path
-from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from rtui.cli.arguments import WholeNumber
+from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.cli.main import DEBUG_VARIABLE
 from rtui.cli.options import (
-    ConnectionOptions,
+    asked_server,
     budget_option,
     columns_option,
-    connection_options,
+    demo_choice,
     demo_options,
+    format_option,
     keep_option,
     log_option,
     output_option,
@@ -27,18 +27,16 @@ from rtui.cli.options import (
     scope_options,
     take_separators,
 )
+from rtui.cli.output import Output, failures_in
 from rtui.server.user.ending_signals import EndedBySignal, exit_status
+from rtui.server.wire.errors import RtuiError
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.cli.output import Output
-    from rtui.server.options import DemoDay
 
 FORMATS: Final = ("text", "json", "md", "csv", "html")
 """The formats of a report."""
-
-_SUFFIXES: Final = {".json": "json", ".md": "md", ".markdown": "md", ".csv": "csv", ".html": "html", ".htm": "html"}
 
 _EPILOG: Final = """\
 \b
@@ -79,7 +77,7 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @connection_options
 @scope_options
 @registry_options
-@click.option("--format", "form", type=click.Choice(FORMATS), help="As what (by the suffix of -o, else text).")
+@format_option(FORMATS)
 @output_option
 @columns_option
 @click.option("--depth", metavar="N", type=WholeNumber(1, 64), help="Levels of namespaces (all).")
@@ -102,71 +100,52 @@ def _preset(ctx: click.Context, param: click.Parameter, value: str) -> str:
 @budget_option
 @keep_option
 @log_option
-@click.option("--demo", is_flag=True, help="Report on sample keyspaces on an embedded server.")
-@demo_options
-@click.help_option("--help")
+@demo_options("Report on sample keyspaces on an embedded server.")
 def command(
     connection: ConnectionOptions,
     form: str | None,
     output: str,
     *,
     keep: bool,
-    demo: bool,
-    demo_keys: int,
-    demo_day: DemoDay,
     **asked: Any,
 ) -> None:
     """Inspect every key once and report on memory, big and hot keys, expiry, slots and types.
 
     TARGET as for browsing: host[:port], a URL, or the path of a unix socket.
     """
-    from rtui.cli.output import Output, failures_in  # noqa: PLC0415 - the help must not wait for it
-
-    file = Output(output)
-    form = form or _SUFFIXES.get(file.suffix, "text")
+    file, demo = Output(output), demo_choice(asked)
+    form = file.form(form, FORMATS)
     file.check()
     with failures_in(file, form if file.is_standard else "", "report"):
         choice, target = registry_choice(asked), Target() if demo else connection.target()
         registry = asked["registry"] = choice.load(target)
         take_separators(asked, registry)
-        if not demo:
-            sys.exit(_report(target, asked, file, form, keep=keep))
-        from rtui.demo.load import demo_server  # noqa: PLC0415 - only the demo needs it
-
-        with demo_server(demo_keys, day=demo_day) as server:
-            server.wait_loaded()
-            sys.exit(_report(server.target, asked, file, form))
+        with asked_server(target, demo) as server:
+            sys.exit(_report(server, asked, file, form, keep=keep and demo is None))
 
 
-def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool = False) -> int:
+def _report(target: Target, asked: dict[str, Any], file: Output, form: str, *, keep: bool) -> int:
     """Analyse, write the report, print what it lacks on standard error, and return the exit code.
 
     Text for a terminal has its width, and is in ASCII if that can't do more.
     """
     from rtui.analysis.formats import FORMS, write_text  # noqa: PLC0415
     from rtui.analysis.report.document import ColumnState, CoverageKind  # noqa: PLC0415
-    from rtui.cli.command_log import command_log  # noqa: PLC0415
-    from rtui.cli.report_run import analyse  # noqa: PLC0415 - the help must not wait for it
+    from rtui.cli.run import analyse, command_log  # noqa: PLC0415 - the help must not wait for it
     from rtui.server.options import AnalysisOptions  # noqa: PLC0415
     from rtui.server.scan.pace import Pace  # noqa: PLC0415
-    from rtui.server.wire.errors import RtuiError  # noqa: PLC0415
     from rtui.server.wire.supervised_tasks import LOG  # noqa: PLC0415
 
     if os.environ.get(DEBUG_VARIABLE):
         LOG.addHandler(logging.StreamHandler())
     asked["pace"] = Pace(asked["pace"])
-    log_file: Path | None = asked.pop("log_file")
-    with command_log(log_file) as log:
+    with command_log(asked.pop("log_file")) as log:
         result = analyse(target, AnalysisOptions(**asked), log=log)
     report = result.report
     if report is not None and report.head.coverage.keys and keep:
         _keep(report, target)
     if report is not None and (report.head.coverage.keys or result.failure is None):
-        if form == "text" and file.is_terminal:
-            is_unicode = sys.stdout.encoding.lower().replace("-", "") == "utf8"
-            file.write(write_text(report, width=get_terminal_size().columns, ascii_only=not is_unicode))
-        else:
-            file.write(FORMS[form](report))
+        file.write(write_text(report, **file.text_options) if form == "text" else FORMS[form](report))
         coverage = report.head.coverage
         if coverage.kind is CoverageKind.PARTIAL or coverage.reason:
             click.echo(f"rtui: the report is partial: {coverage.reason or 'not every key was inspected'}", err=True)

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from rtui.cli.options import ConnectionOptions, connection_options, separator_option
-from rtui.cli.output import STANDARD_STREAM, Output, failures_in
+from rtui.cli.connection import ConnectionOptions, connection_options
+from rtui.cli.options import separator_option
+from rtui.cli.output import STANDARD_STREAM, Output, failures_in, writes_unicode
 from rtui.keyspace.slots import SLOTS, SlotExplanation, explain
 from rtui.keyspace.text.display import Display, EscapeSyntaxError, SafeText, quoted, unescape
 from rtui.keyspace.text.segments import Separators
@@ -42,7 +43,6 @@ class Owner:
 @separator_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object, in ASCII.")
 @click.option("--quoted", "escaped", is_flag=True, help=r"Resolve \xNN, \n, \" and the like in every KEY.")
-@click.help_option("--help")
 def command(
     keys: tuple[str, ...],
     connection: ConnectionOptions,
@@ -73,7 +73,7 @@ def command(
         document = {"keys": records, "same_slot": len(slots) == 1, "common_tag": _tag_record(common)}
         click.echo(json.dumps(document, indent=2))
     else:
-        display = Display(ascii_only=(sys.stdout.encoding or "").lower().replace("-", "") != "utf8")
+        display = Display(ascii_only=not writes_unicode())
         paragraphs = [_paragraph(name, one, owners, display) for name, one in zip(names, explained, strict=True)]
         if len(names) > 1:
             paragraphs.append(_together(slots, owners))

@@ -582,7 +582,7 @@ WRITER = """
 import signal
 from rtui.analysis.query.query import Query
 from rtui.analysis.report.document import KeyRecord
-from rtui.cli.find_output import FoundKeys
+from rtui.cli.find_run import FoundKeys
 from rtui.cli.output import STANDARD_STREAM, Output, open_standard_streams
 open_standard_streams()
 signal.signal(signal.SIGINT, lambda *_: None)

@@ -12,7 +12,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from rtui.cli.options import ConnectionOptions, connection_options
+from rtui.cli.connection import ConnectionOptions, connection_options
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Login, Sentinels, Target, Tls

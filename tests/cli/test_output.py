@@ -165,7 +165,9 @@ def test_a_kill_in_the_middle_leaves_the_old_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "suffix"), [("-", ""), ("a.json", ".json"), ("A.HTML", ".html"), ("a/b.c/report", ""), (".json", "")]
+    ("name", "form"),
+    [("-", "text"), ("a.json", "json"), ("A.HTML", "html"), ("a/b.c/report", "csv"), (".json", "csv"), ("a.md", "csv")],
 )
-def test_suffixes(name: str, suffix: str) -> None:
-    assert Output(name).suffix == suffix
+def test_the_format_follows_from_the_name_as_far_as_a_command_has_it(name: str, form: str) -> None:
+    assert Output(name).form(None, ("text", "json", "html"), "csv") == form
+    assert Output(name).form("json", ("text", "json"), "csv") == "json"

@@ -20,9 +20,9 @@ import pytest
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats.json import read_json
 from rtui.analysis.report.document import CoverageKind, Report
-from rtui.cli import report_run
+from rtui.cli import run as work
 from rtui.cli.main import run
-from rtui.cli.report_run import ENDING, run_analysis
+from rtui.cli.run import ENDING, run_analysis
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -238,7 +238,7 @@ def test_a_server_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
 def test_a_place_that_can_not_be_written_is_told_before_the_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(report_run, "analyse", lambda *given: pytest.fail("it began to work"))
+    monkeypatch.setattr(work, "analyse", lambda *given: pytest.fail("it began to work"))
     assert run(["report", "-o", str(tmp_path)]) == ExitCode.OUTPUT
     assert "It is a folder" in capsys.readouterr().err
 
@@ -298,7 +298,7 @@ class Made:
 
 
 def ends_with(made: Made, server: Server, out: Path, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr(report_run, "AnalysisRun", made)
+    monkeypatch.setattr(work, "AnalysisRun", made)
     return run(["report", server.url, "-o", str(out), "--format", "json"])
 
 
@@ -356,7 +356,7 @@ async def test_a_connection_that_stays_lost_is_given_up(valkey: Server) -> None:
         ended = await ending
     assert ended.failure is not None
     assert "did not come back within 0.2 s" in ended.failure
-    assert not ended.is_interrupted
+    assert ended.ended_by is None
     assert ended.report is None or ended.report.head.coverage.kind is CoverageKind.PARTIAL
 
 

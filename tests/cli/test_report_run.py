@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rtui.cli.report_run import ENDING, ProgressBar, figures_text, state_text
+from rtui.cli.run import ENDING, ProgressBar, figures_text, state_text
 from rtui.keyspace.text.display import SafeText
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
@@ -60,7 +60,7 @@ def test_without_a_terminal_nothing_is_drawn(capsys: pytest.CaptureFixture[str])
 
 PROGRAM = """
 import sys
-from rtui.cli.report_run import ProgressBar
+from rtui.cli.run import ProgressBar
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost
 from tests.cli.test_report_run import RUNNING

@@ -12,7 +12,7 @@ import pytest
 from rtui.analysis.columns import EVERYTHING, Columns, parse_columns
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.document import ColumnState, CoverageKind, Report
-from rtui.cli.report_run import run_analysis
+from rtui.cli.run import run_analysis
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession

@@ -144,7 +144,7 @@ def _record(columns: Sequence[Column], row: Sequence[Cell]) -> dict[str, Any]:
     record: dict[str, Any] = {}
     for cell, column in zip(row, columns, strict=True):
         name = field_name(column)
-        record[name] = _utf8(cell) if isinstance(cell, bytes) else cell_value(cell)
+        record[name] = utf8_text(cell) if isinstance(cell, bytes) else cell_value(cell)
         if column.unit is Unit.NAME or isinstance(cell, bytes):
             record[f"{name}_quoted"] = quoted(cell) if isinstance(cell, bytes) else None
     return record
@@ -157,13 +157,14 @@ def cell_value(cell: Cell) -> Any:
     if isinstance(cell, AtLeast):
         return {"value": cell.value, "at_least": True}
     if isinstance(cell, tuple):
-        return {_utf8(name) or quoted(name): cell_value(figure) for name, figure in cell}
+        return {utf8_text(name) or quoted(name): cell_value(figure) for name, figure in cell}
     if isinstance(cell, Unknown):
         return None
     return "never" if isinstance(cell, NoTtl) else cell
 
 
-def _utf8(name: bytes) -> str | None:
+def utf8_text(name: bytes) -> str | None:
+    """Return bytes as text; None if they are not UTF-8."""
     try:
         return name.decode()
     except UnicodeDecodeError:

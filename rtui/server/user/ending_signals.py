@@ -29,6 +29,7 @@ class EndedBySignal(KeyboardInterrupt):
 
     def __init__(self, number: int) -> None:
         super().__init__(number)
+        self.signal = signal.Signals(number)
         self.exit_status = exit_status(number)
 
 

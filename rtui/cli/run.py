@@ -1,29 +1,34 @@
-"""Runs the analysis of `rtui report`: its progress bar, what Ctrl-C does, and how long a lost connection is awaited."""
+"""Work on a server for subcommands: connecting, signals, lost connections, the progress bar; analyses, references."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
 import sys
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Final, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeAlias
 
 import click
 
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.report.document import Report
+from rtui.analysis.report.members import ReferenceChecks
 from rtui.keyspace.text.display import SafeText, display_text
+from rtui.registry.registry import Registry
+from rtui.registry.rules import Severity
+from rtui.server.analysis.references import ReferenceCheck, ReferenceOptions
 from rtui.server.analysis.run import AnalysisRun, analysis_bill
 from rtui.server.analysis.table_import import import_ahead
 from rtui.server.deployment.nodes import Deployment
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import Cost, Progress, ScanState
-from rtui.server.user.ending_signals import hang_up, heeded, raise_at_once
+from rtui.server.user.ending_signals import EndedBySignal, hang_up, heeded, raise_at_once
 from rtui.server.wire.command_log import CommandLog
 from rtui.server.wire.connection import Connection, Lost
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind
@@ -59,31 +64,66 @@ class Result:
     ended_by: signal.Signals | None = None
     """The signal by which the user ended it."""
 
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether the user ended it."""
-        return self.ended_by is not None
+
+@contextmanager
+def command_log(path: Path | None) -> Iterator[CommandLog]:
+    """Give a log for a connection, whose entries are written to a file if there is one.
+
+    Why they can't be is said once on standard error, at the end; nothing else depends on it.
+    """
+    log = CommandLog()
+    if path is None:
+        yield log
+        return
+    from rtui.server.user.log_file import CommandLogFile  # noqa: PLC0415 - few want it
+
+    file = CommandLogFile(log, path)
+    try:
+        yield log
+    finally:
+        file.close()
+        if log.failure is not None:
+            click.echo(f"rtui: {log.failure}", err=True)
+
+
+@asynccontextmanager
+async def connected(
+    target: Target, log: CommandLog | None, bar: ProgressBar | None = None
+) -> AsyncIterator[tuple[Deployment, Interrupts]]:
+    """Connect for a block, which the first signal cancels unless `Interrupts.stop` is replaced in it; shows the `bar`.
+
+    Raises ConnectFailure, EndedBySignal where a signal has cancelled the block, and KeyboardInterrupt after the second
+    Ctrl-C.
+    """
+    task = asyncio.current_task()
+    assert task is not None  # noqa: S101 - a coroutine runs in one
+    deployment = Deployment(target, log)
+    say_why_it_waits(deployment.home, partial(click.echo, err=True) if bar is None else bar.say)
+    with Interrupts(task.cancel) as interrupts, bar or nullcontext():
+        try:
+            await deployment.open()
+            yield deployment, interrupts
+        except asyncio.CancelledError:
+            if interrupts.sent is None:
+                raise
+            task.uncancel()
+            raise EndedBySignal(interrupts.sent) from None
+        finally:
+            await deployment.close()
 
 
 def analyse(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
-    """Connect, analyse and disconnect; what is sent is kept in `log`.
-
-    Raises ConnectFailure, and KeyboardInterrupt after the second Ctrl-C.
-    """
+    """Connect, analyse and disconnect; what is sent is kept in `log`. Raises as `connected`."""
     return asyncio.run(run_analysis(target, options, log=log))
 
 
 async def run_analysis(target: Target, options: AnalysisOptions, *, log: CommandLog | None = None) -> Result:
     """Do what `analyse` does within a running event loop."""
-    task = asyncio.current_task()
-    assert task is not None  # noqa: S101 - a coroutine runs in one
-    deployment = Deployment(target, log)
-    connection = deployment.home
-    with Interrupts(task.cancel) as interrupts, ProgressBar() as bar:
-        say_why_it_waits(connection, bar.say)
-        asyncio.get_running_loop().run_in_executor(None, import_ahead)
-        try:
-            await deployment.open()
+    asyncio.get_running_loop().run_in_executor(None, import_ahead)
+    bar = ProgressBar()
+    try:
+        async with connected(target, log, bar) as (deployment, interrupts):
+            connection = deployment.home
             deployment.require_replicas()
             analysis = AnalysisRun(connection, options, deployment=deployment)
             bill = analysis_bill(connection, options)
@@ -91,27 +131,59 @@ async def run_analysis(target: Target, options: AnalysisOptions, *, log: Command
                 click.echo(f"rtui: {bill}.", err=True)
             interrupts.stop = partial(analysis.control.stop, SafeText("it was interrupted"))
             watch = ConnectionWatch(connection, analysis.control.stop)
-            running = asyncio.create_task(analysis.run(reports_meanwhile=False), name="rtui analysis")
-            try:
-                while bar.is_shown and not running.done():
+            async with running(analysis.run(reports_meanwhile=False), "rtui analysis") as task:
+                while bar.is_shown and not task.done():
                     progress, cost, pace = analysis.progress, analysis.cost, analysis.control.pace
-                    bar.show(progress, cost, pace, is_ending=interrupts.is_interrupted)
-                    await asyncio.wait([running], timeout=REDRAW_S)
-                await running
-            finally:
-                running.cancel()
-                await asyncio.gather(running, return_exceptions=True)
-        except asyncio.CancelledError:
-            if not interrupts.is_interrupted:
-                raise
-            task.uncancel()
-            return Result(ended_by=interrupts.sent)
-        finally:
-            await deployment.close()
+                    bar.show(progress, cost, pace, is_ending=interrupts.sent is not None)
+                    await asyncio.wait([task], timeout=REDRAW_S)
+    except EndedBySignal as ended:
+        return Result(ended_by=ended.signal)
     failure = watch.failure
     if analysis.progress.state is ScanState.FAILED:
         failure = analysis.progress.reason or SafeText("The server gave no reason.")
     return Result(analysis.report, failure, interrupts.sent)
+
+
+@asynccontextmanager
+async def running(work: Coroutine[Any, Any, Any], name: str) -> AsyncIterator[asyncio.Task[Any]]:
+    """Run work beside a block and wait for its end; a block that fails cancels it."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield task
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+Follow: TypeAlias = Callable[["Target", "CommandLog | None"], ReferenceChecks]
+"""Follows references on a server and keeps what is sent in a log; raises as `connected`."""
+
+
+def follow_references(registry: Registry, pace: Pace, match: bytes | None, *, are_all: bool) -> Follow | None:
+    """Return what follows the references of a registry; None where it declares none, or their rules are off."""
+    rules = registry.rules
+    is_off = all(rules.severity(rule) is Severity.OFF for rule in ("reference-dangling", "reference-twin"))
+    if is_off or not any(entry.references for entry in registry.entries):
+        return None
+    wanted = rules.parameter("reference-dangling", "keys")
+    options = ReferenceOptions(None if are_all or isinstance(wanted, tuple) else int(wanted), match, pace)
+    return lambda target, log: asyncio.run(_follow(registry, options, target, log))
+
+
+async def _follow(
+    registry: Registry, options: ReferenceOptions, target: Target, log: CommandLog | None
+) -> ReferenceChecks:
+    async with connected(target, log) as (deployment, interrupts):
+        deployment.require_replicas()
+        check = ReferenceCheck(deployment, registry, options)
+        ConnectionWatch(deployment.home, check.control.stop)
+        interrupts.stop = partial(check.control.stop, SafeText("it was interrupted"))
+        await check.run()
+        if interrupts.sent is not None:
+            click.echo("rtui: interrupted: nothing is judged", err=True)
+            raise EndedBySignal(interrupts.sent)
+    return check.found
 
 
 class Interrupts:
@@ -126,11 +198,6 @@ class Interrupts:
         """Requests an orderly end; may be replaced."""
         self.sent: signal.Signals | None = None
         """The first signal."""
-
-    @property
-    def is_interrupted(self) -> bool:
-        """Whether there was a signal."""
-        return self.sent is not None
 
     def __enter__(self) -> Self:
         self._loop, self._handled = asyncio.get_running_loop(), heeded()
