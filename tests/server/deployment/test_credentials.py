@@ -219,7 +219,7 @@ def test_a_provider_that_fails_says_why_and_rtui_ends(tmp_path: Path, body: str,
     (tmp_path / "company.py").write_text(
         "import time\n"
         "from rtui.server.deployment import credentials\n"
-        "credentials.COMMAND_S = 1\n"
+        f"credentials.COMMAND_S = {1 if 'sleep' in body else 30}\n"
         "class Provider:\n"
         "    def get_credentials(self):\n"
         f"        {body}\n"
