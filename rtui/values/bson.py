@@ -9,10 +9,9 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from rtui.values.formats import CERTAIN, Format
 from rtui.values.limits import Budget, Cut, Invalid
 from rtui.values.plain import date_text
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 MAX_NAME_BYTES: Final = 1_024
@@ -47,7 +46,7 @@ class BsonReader(Reader):
     _stop = 0
 
     def _name(self) -> str:
-        """Read a text that ends with a zero byte."""
+        """Read a zero-terminated UTF-8 name of at most MAX_NAME_BYTES; raises Invalid for other bytes."""
         end = self.data.find(b"\0", self.at, self.at + MAX_NAME_BYTES)
         if end < 0:
             if self.end - self.at < MAX_NAME_BYTES:
@@ -148,7 +147,7 @@ _ELEMENTS: Final[dict[int, Callable[[BsonReader], object]]] = {
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise a document by its length, which is that of the value, and by its elements."""
+    """Recognise a document by its length field, which is the length of the value, and by its elements."""
     if len(source.data) < 5:
         return None
     size = int.from_bytes(source.data[:4], "little")
@@ -168,4 +167,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("BSON", _sniff, _read),)
-"""The decoder of this module."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Reader, Source, is_record, read_tree
+from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Reader, Source, is_record, read_tree
 from rtui.values.tree import Kind, Step
 
 SELF_DESCRIBED: Final = b"\xd9\xd9\xf7"
-"""Tag 55799, which says that what follows is CBOR."""
+"""Tag 55799, which marks a value as CBOR."""
 
 _UNSIGNED, _NEGATIVE, _BYTES, _TEXT, _LIST, _MAP, _TAG, _SIMPLE = range(8)
 _INDEFINITE: Final = 31
@@ -33,7 +32,7 @@ _TAGS: Final = {
 
 
 class CborReader(Reader):
-    """Reads one CBOR item; tags become the type of what they stand before."""
+    """Reads one CBOR item; tags become the type name of the tagged item."""
 
     def read(self) -> None:
         """Read the item at the cursor."""
@@ -64,7 +63,7 @@ class CborReader(Reader):
         return self.integer(1 << (info - 24))
 
     def _items(self, kind: Kind, info: int, type_name: str) -> None:
-        """Read a list or a map; one of indefinite length ends with a break."""
+        """Read a list or a map; an indefinite-length one ends with a break byte."""
         count = None if info == _INDEFINITE else self._argument(info)
         node = self.add(kind, "", type_name, total=count)
         self.enter(node)
@@ -84,7 +83,7 @@ class CborReader(Reader):
         return False
 
     def _string(self, major: int, info: int, type_name: str) -> None:
-        """Read bytes or text; a string of indefinite length is a list of its pieces."""
+        """Read bytes or text; a string of indefinite length becomes a list of its chunks."""
         if info != _INDEFINITE:
             self.add_string(self._argument(info), is_text=major == _TEXT, type_name=type_name)
             return
@@ -111,7 +110,7 @@ class CborReader(Reader):
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise maps and lists that are not empty, and these and text with a tag; maps named by text are likely."""
+    """Recognise non-empty maps and lists, and tagged ones or tagged text; maps with text keys are likely."""
     if source.data.startswith(SELF_DESCRIBED):
         return CERTAIN
     major, is_empty = source.data[0] >> 5, not source.data[0] & 0x1F
@@ -129,4 +128,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("CBOR", _sniff, _read),)
-"""The decoder of this module."""

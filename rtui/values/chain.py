@@ -1,10 +1,10 @@
-"""Chooses decoders by what the bytes are, one after another, until a tree, text or plain bytes are left.
+"""Chooses decoders by the bytes, one after another, until a tree, text or plain bytes are left.
 
-For `H4sIAA…` that goes like this. base64 fits its alphabet, but so do words: it counts only since what comes out of it
-is recognised. That begins as gzip does; what comes out of that is a JSON object, so the chain is base64 › gzip › JSON.
-At each layer every decoder is asked how sure it is; one with a mark that nothing else has wins at once, else the surest
-one, the earlier one of two that are equally sure. Decoders that need proof are asked only when no other one is sure,
-and text and hex are what is left.
+For `H4sIAA…` that goes as follows. base64 fits its alphabet, but so do words: it counts only because its output is
+recognised. That begins as gzip does; the output of gzip is a JSON object, so the chain is base64 › gzip › JSON. At each
+layer every decoder is asked for its confidence; one with a mark that no other format has wins at once, else the surest
+one, the earlier of two that are equally sure. Decoders that need proof are asked only if no other one is sure, and text
+and hex are the fallbacks.
 """
 
 from __future__ import annotations
@@ -33,12 +33,11 @@ from rtui.values import (
     signed,
     snappy,
 )
-from rtui.values.formats import CERTAIN, LIKELY, OFFERED, Format
 from rtui.values.limits import DEFAULT, Budget, Exceeded, Limits, MissingLibrary, Stopped
-from rtui.values.plain import HEX, TEXT
+from rtui.values.plain import HEX, NUMBER, TEXT, UUID_FORMAT, date_hints
 from rtui.values.plugins import plugin_formats
-from rtui.values.prefixed import PREFIXES, after, offsets
-from rtui.values.source import Source
+from rtui.values.prefixed import PREFIXES, after, marked_offsets
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, Format, Source
 from rtui.values.tree import SEPARATOR, Decoded, Form, Kind, Node, Step
 
 BUILT_IN: Final = (
@@ -62,16 +61,16 @@ BUILT_IN: Final = (
     *protobuf.FORMATS,
     *charsets.FORMATS,
 )
-"""All decoders but the two that are left in the end, in the order in which they are asked."""
+"""All decoders in the order in which they are asked, without the fallbacks TEXT and HEX."""
 
 INSTALL: Final = "install redis-rtui[decode] to read it"
 
 MIN_PROOF_BYTES: Final = 6
-"""How long what comes out of a decoder without a mark has to be to prove that it was right."""
+"""The shortest output that proves a decoder without a mark right."""
 
 
 class UnknownDecoderError(ValueError):
-    """No decoder has the name that was chosen; the message quotes it."""
+    """No decoder has the chosen name; the message quotes it."""
 
 
 def formats() -> tuple[Format, ...]:
@@ -80,34 +79,34 @@ def formats() -> tuple[Format, ...]:
 
 
 def decoder_names() -> tuple[str, ...]:
-    """Return the names that `choose` understands."""
+    """Return the names that `choose` accepts."""
     return tuple(dict.fromkeys(one.name for one in (*formats(), *PREFIXES)))
 
 
 def decode(data: bytes, *, limits: Limits = DEFAULT, choose: str | None = None, is_whole: bool = True) -> Decoded:
-    """Return what a value means, by the decoders that fit it or that were chosen.
+    """Decode a value with the decoders that fit it or that were chosen.
 
-    `choose` names the first decoder, or several separated by ` › `; what comes after them is recognised again.
-    `is_whole` says that `data` is all of the value, not only its beginning. Never raises for any bytes; raises
-    UnknownDecoderError for a name that no decoder has.
+    `choose` names the first decoder, or several separated by ` › `; their output is recognised again. `is_whole` says
+    that `data` is the complete value, not only its beginning. Never raises for any bytes; raises UnknownDecoderError
+    for an unknown decoder name.
     """
-    wanted = [_named(name) for name in choose.split(SEPARATOR)] if choose else []
+    wanted = [_find_format(name) for name in choose.split(SEPARATOR)] if choose else []
     return _Chain(Source(data, is_whole), Budget.starting(limits)).follow(wanted)
 
 
 class Choices(NamedTuple):
-    """What `choose` may be for a value."""
+    """The decoder names to choose from for one value."""
 
     fitting: tuple[str, ...]
-    """What was found, its layers, what else recognises the bytes, text and hex, the best first."""
+    """The chain that was found, its prefixes, other decoders that recognise the bytes, text and hex; the best first."""
     others: tuple[str, ...]
-    """All other decoders by name; most of them fail, which `Decoded.has_failed` tells."""
+    """All other decoders by name; most of them fail, see `Decoded.has_failed`."""
 
 
 def choices(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None) -> Choices:
-    """Return all decoders for these bytes, those that fit first.
+    """Return all decoders for these bytes, fitting ones first.
 
-    `found` is what `decode` has returned for them without a choice; where it is given they are not decoded again.
+    `found`: the result of `decode` without a choice, if it is at hand; saves decoding the bytes again.
     """
     fitting = alternatives(data, limits=limits, is_whole=is_whole, found=found)
     source = Source(data, is_whole)
@@ -119,7 +118,7 @@ def choices(data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, fou
 def alternatives(
     data: bytes, *, limits: Limits = DEFAULT, is_whole: bool = True, found: Decoded | None = None
 ) -> tuple[str, ...]:
-    """Return the decoders that fit, as `Choices.fitting`."""
+    """Return the fitting decoders, as in `Choices.fitting`."""
     found = found or decode(data, limits=limits, is_whole=is_whole)
     names = [found.title]
     for length in range(len(found.chain) - 1, 0, -1):
@@ -132,7 +131,7 @@ def alternatives(
     return tuple(dict.fromkeys((*names, HEX.name)))
 
 
-def _named(name: str) -> Format:
+def _find_format(name: str) -> Format:
     found = next((one for one in (*formats(), *PREFIXES) if one.name.casefold() == name.casefold()), None)
     if found is None:
         raise UnknownDecoderError(f"there is no decoder {name!r}")
@@ -141,7 +140,7 @@ def _named(name: str) -> Format:
 
 @dataclass(slots=True)
 class _Chain:
-    """The decoders that were applied to a value so far, and what came out."""
+    """The decoders applied to a value so far, and the bytes that the last one gave."""
 
     source: Source
     budget: Budget
@@ -150,7 +149,7 @@ class _Chain:
     failed: set[str] = field(default_factory=set)
 
     def follow(self, wanted: list[Format]) -> Decoded:
-        """Apply the wanted decoders, then those that fit, until nothing is left to decode."""
+        """Apply the wanted decoders, then fitting ones, until a tree is reached or nothing is left to decode."""
         while True:
             chosen = wanted.pop(0) if wanted else None
             if chosen is None and len(self.names) >= self.budget.limits.layers:
@@ -164,16 +163,16 @@ class _Chain:
                 self.failed.add(fitting.name)
                 if chosen is not None or isinstance(stopped, MissingLibrary):
                     self.names.append(fitting.name)
-                    return self._ended(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX), has_failed=True)
+                    return self._decoded(Step(Node(Kind.BYTES, self.source.data), form=Form.HEX), has_failed=True)
                 continue
             self.names.append(fitting.name)
             self.notes += step.notes
             if isinstance(step.content, Node):
-                return self._ended(step)
+                return self._decoded(step)
             self.source = Source(step.content, self.source.is_whole and not step.truncated)
             self.failed.clear()
 
-    def _ended(self, step: Step, *, has_failed: bool = False) -> Decoded:
+    def _decoded(self, step: Step, *, has_failed: bool = False) -> Decoded:
         root = step.content if isinstance(step.content, Node) else Node(Kind.BYTES, step.content)
         truncated = step.truncated or not self.source.is_whole
         names, notes = tuple(self.names), tuple(self.notes)
@@ -182,7 +181,7 @@ class _Chain:
 
 
 def _failure(fitting: Format, stopped: Stopped) -> str:
-    """Say why a decoder has made nothing of the bytes."""
+    """Return the note about a decoder that failed."""
     match stopped:
         case MissingLibrary():
             return f"{fitting.name}: {INSTALL}"
@@ -192,12 +191,12 @@ def _failure(fitting: Format, stopped: Stopped) -> str:
 
 
 def recognise(source: Source, budget: Budget, without: set[str], notes: list[str]) -> Format:
-    """Return the decoder that fits best; text or hex where none does.
+    """Return the best fitting decoder; text or hex if none fits.
 
-    Those `without` are not asked; `notes` gets what is to be said of plugins that fail.
+    Decoders named in `without` are skipped; messages of failing plugins are appended to `notes`.
     """
     fitting = (one for sure, one in _candidates(source, budget, notes) if sure > OFFERED and one.name not in without)
-    best = next(fitting, None) or _behind_prefix(source, budget, without)
+    best = next(fitting, None) or _skip_prefix(source, budget, without)
     if best is not None:
         return best
     for one in formats():
@@ -206,9 +205,9 @@ def recognise(source: Source, budget: Budget, without: set[str], notes: list[str
     return TEXT if source.is_text and TEXT.name not in without else HEX
 
 
-def _behind_prefix(source: Source, budget: Budget, without: set[str]) -> Format | None:
-    """Return the decoder that leaves out the bytes before something that has a mark and can be read."""
-    for at in offsets(source):
+def _skip_prefix(source: Source, budget: Budget, without: set[str]) -> Format | None:
+    """Return the decoder that skips a short prefix before a format with a mark, or None."""
+    for at in marked_offsets(source):
         skip, behind = after(at), Source(source.data[at:], source.is_whole)
         sure, fitting = next(iter(_candidates(behind, budget)), (0.0, HEX))
         if skip.name in without or sure < LIKELY:
@@ -225,7 +224,7 @@ def _behind_prefix(source: Source, budget: Budget, without: set[str]) -> Format 
 
 
 def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) -> list[tuple[float, Format]]:
-    """Return the decoders that recognise the bytes without a proof, the surest first."""
+    """Return the decoders that recognise the bytes without a proof, with their confidence, the surest first."""
     if not source.data:
         return []
     found: list[tuple[float, Format]] = []
@@ -247,7 +246,7 @@ def _candidates(source: Source, budget: Budget, notes: list[str] | None = None) 
 
 
 def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
-    """Tell whether what a decoder makes of the bytes is itself recognised, as text or as something else."""
+    """Whether the decoder's output is itself recognised, as text or by another decoder."""
     if fitting.sniff(source, budget) is None:
         return False
     probe = budget.probe()
@@ -261,3 +260,74 @@ def _is_proved(fitting: Format, source: Source, budget: Budget) -> bool:
         return False
     inner = Source(step.content, not step.truncated)
     return inner.is_text or any(confidence >= LIKELY for confidence, _ in _candidates(inner, probe))
+
+
+ROW: Final = Limits(output_bytes=1 << 16, layers=4, depth=32, elements=500, seconds=0.01)
+"""The limits for summing up one row, so that a page of a hundred takes a second at most."""
+
+MAX_CHARACTERS: Final = 400
+"""The longest text in a summary."""
+
+_PLAIN: Final = frozenset({TEXT.name, HEX.name, NUMBER.name, UUID_FORMAT.name})
+_READABLE_AS_STORED: Final = frozenset(one.name for one in (*nearly_json.FORMATS, *php.FORMATS))
+"""Formats that people can read as stored."""
+
+_JSON: Final = frozenset(one.name for one in nearly_json.FORMATS)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A value in a few words; all fields are raw, for `display_text`."""
+
+    decoders: str
+    """The chain without text, number and hex at its end: `gzip › JSON`; empty for a number that may be a date."""
+    value: str
+    """A number as it is, a text in double quotes, `{12}` for a map of 12 members, `[3]` for a list, with `≥` if cut."""
+    type_name: str = ""
+    """The type or class that the format names: `java.lang.Long`."""
+    date: str = ""
+    """The date that a number may be."""
+
+    @property
+    def text(self) -> str:
+        """The summary in one line: `gzip › JSON {12}`, `1536236969740 › 2018-09-06 12:29:29.740 UTC`."""
+        words = " ".join(part for part in (self.decoders, self.type_name, self.value) if part)
+        return f"{words}{SEPARATOR}{self.date}" if self.date else words
+
+
+def summarise(data: bytes, *, choose: str | None = None) -> Summary | None:
+    """Return the value in one line, within the limits of a row; None if its bytes say as much themselves.
+
+    `choose` is as in `decode`, and raises UnknownDecoderError as there.
+    """
+    return summary(decode(data, limits=ROW, choose=choose))
+
+
+def summary(found: Decoded) -> Summary | None:
+    """Return a decoded value in one line; None if its bytes say as much themselves, or could not be decoded."""
+    root, last = found.root, found.chain[-1]
+    decoders = found.chain[:-1] if last in _PLAIN else found.chain
+    date = _date(root)
+    is_stored = len(found.chain) == 1 and last in _READABLE_AS_STORED and (root.children or last in _JSON)
+    if found.has_failed or is_stored or not (decoders or date):
+        return None
+    return Summary(SEPARATOR.join(decoders), _value(root), root.type_name, date)
+
+
+def _date(root: Node) -> str:
+    if root.kind is not Kind.NUMBER:
+        return ""
+    return next((hint.partition(": ")[2] for hint in date_hints(str(root.value))), "")
+
+
+def _value(root: Node) -> str:
+    """Return a short text for the root: a count of children, a number of bytes, or the beginning of a text."""
+    if root.kind in (Kind.MAP, Kind.LIST):
+        count = f"{root.total if root.total is not None else len(root.children):,}"
+        count = f"≥ {count}" if root.is_cut and root.total is None else count
+        return f"{{{count}}}" if root.kind is Kind.MAP else f"[{count}]"
+    if isinstance(root.value, bytes):
+        return f"{len(root.value):,} bytes"
+    cut = root.value[:MAX_CHARACTERS]
+    shown = f"{cut}…" if root.is_cut or len(cut) < len(root.value) else cut
+    return f'"{shown}"' if root.kind is Kind.TEXT else shown

@@ -1,4 +1,4 @@
-"""Text in other encodings than UTF-8, which only a person can tell: read so by choice, never by itself.
+"""Text in encodings other than UTF-8: decoded by choice only, since no rule tells them apart.
 
 UTF-16 with its byte order mark is the exception.
 """
@@ -8,9 +8,8 @@ from __future__ import annotations
 import codecs
 from typing import Final
 
-from rtui.values.formats import LIKELY, Format, by_hand
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Source, limited_step
+from rtui.values.source import LIKELY, Format, Source, by_hand, limited_step
 from rtui.values.tree import Step
 
 CHARSETS: Final = {
@@ -20,13 +19,13 @@ CHARSETS: Final = {
     "KOI8-R": "koi8-r", "Windows-1253": "cp1253", "Windows-1254": "cp1254", "Windows-1255": "cp1255",
     "Windows-1256": "cp1256", "IBM437": "cp437", "TIS-620": "cp874",
 }  # fmt: skip
-"""The names that are offered, and those that Python has for them."""
+"""The encodings by the names that are offered, with Python's codec names."""
 
 _MARKS: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def _text(data: bytes, charset: str, *, is_whole: bool) -> str:
-    """Return text; raises Invalid where a byte means nothing in the encoding."""
+    """Return the text; raises Invalid if a byte is undefined in the encoding."""
     decoder = codecs.getincrementaldecoder(charset)()
     try:
         return decoder.decode(data, is_whole)
@@ -77,4 +76,3 @@ FORMATS: Final = (
     Format("UTF-16", _sniff_marked, _read_marked),
     *(_format(name, charset) for name, charset in CHARSETS.items()),
 )
-"""The decoders of this module."""

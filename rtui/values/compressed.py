@@ -15,28 +15,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from rtui.values.formats import CERTAIN, LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, MissingLibrary
-from rtui.values.source import Source
+from rtui.values.source import CERTAIN, LIKELY, POSSIBLE, Format, Source
 from rtui.values.tree import Form, Kind, Node, Step
 
 _BZIP2: Final = re.compile(rb"BZh[1-9](?:1AY&SY|\x17rE8P\x90)")
-"""The header of a stream, and that of its first block or its end; `BZh` alone may be a word."""
+"""The header of a stream with that of its first block or of its end; `BZh` alone may be a word."""
 
 _LZMA: Final = re.compile(rb"\x5d\0[\0-\xff]{3}(?:\xff{8}|[\0-\xff]{5}\0{3})")
-"""The usual settings, the size of the dictionary, and that of the content, where it is known."""
+"""The usual properties byte, the dictionary size, and the uncompressed size if it is known."""
 
 INPUT_STEP: Final = 8 * 1024
-"""How much is handed to a library at once; damage behind that costs nothing of what came before."""
+"""Bytes handed to a library at once: damage loses the output of one step at most."""
 
 MIN_CUT_BYTES: Final = 64
-"""How much has to come out of the beginning of a deflate stream for it to be recognised."""
+"""The output that is needed to recognise the beginning of a deflate stream."""
 
 LZMA_MEMORY_BYTES: Final = 128 << 20
 
 
 class Decompressor(Protocol):
-    """What bz2, lzma, zstd and LZ4 have in common."""
+    """The common interface of the decompressors of bz2, lzma, zstd and LZ4."""
 
     @property
     def eof(self) -> bool:
@@ -44,18 +43,18 @@ class Decompressor(Protocol):
 
     @property
     def needs_input(self) -> bool:
-        """Whether all that can be handed out has been."""
+        """Whether all buffered output was returned."""
 
     @property
     def unused_data(self) -> bytes | None:
-        """What follows the end of the stream."""
+        """The bytes behind the end of the stream."""
 
     def decompress(self, data: bytes, max_length: int) -> bytes:
-        """Take more input and hand out at most so many bytes."""
+        """Feed more input; return at most `max_length` bytes of output."""
 
 
 class _Zlib:
-    """zlib's object in the shape of the others."""
+    """zlib's decompressor behind the common interface."""
 
     def __init__(self, window_bits: int) -> None:
         self._inner = zlib.decompressobj(window_bits)
@@ -81,7 +80,7 @@ class _Zlib:
 
 
 class _Brotli:
-    """brotli's object in the shape of the others; streams do not follow one another in it."""
+    """brotli's decompressor behind the common interface; a brotli value is a single stream."""
 
     unused_data = b""
 
@@ -135,19 +134,19 @@ class _Damaged(Exception):  # noqa: N818 - it ends a loop
 
 @dataclass(slots=True)
 class _Unpacking:
-    """Bytes that are being decompressed, and what came out of them so far."""
+    """A decompression in progress, with its output so far."""
 
     name: str
     magic: bytes
-    """What a further stream behind the first one begins with; empty where none may follow."""
+    """The first bytes of a further stream behind the first; empty if only one stream is read."""
     make: Callable[[], Decompressor]
     budget: Budget
     out: bytearray = field(default_factory=bytearray)
 
     def run(self, data: bytes) -> int:
-        """Decompress all; return how many bytes follow the last stream.
+        """Decompress all streams; return the number of bytes behind the last.
 
-        Raises Cut where the stream has no end, Exceeded at a limit, _Damaged at an error.
+        Raises Cut if the stream has no end, Exceeded at a limit, _Damaged at an error.
         """
         limit = self.budget.limits.output_bytes
         stream, pending, at = self.make(), b"", 0
@@ -179,7 +178,7 @@ class _Unpacking:
 def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: Source, budget: Budget) -> Step:
     """Decompress up to the budget's output; streams with this magic that follow one another are joined.
 
-    Raises Invalid when not one byte can be had of a damaged stream, MissingLibrary without the library.
+    Raises Invalid if a damaged stream gives no output at all, MissingLibrary without the library.
     """
     unpacking = _Unpacking(name, magic, make, budget)
     truncated, limited = True, False
@@ -203,7 +202,7 @@ def unpacked(name: str, magic: bytes, make: Callable[[], Decompressor], source: 
 
 
 def _magic_format(name: str, magic: bytes, make: Callable[[], Decompressor]) -> Format:
-    """Return the decoder of streams that begin with a mark of their own."""
+    """Return the decoder of a format that is recognised by its magic bytes."""
 
     def sniff(source: Source, _budget: Budget) -> float | None:
         return CERTAIN if source.data.startswith(magic) else None
@@ -215,7 +214,7 @@ def _magic_format(name: str, magic: bytes, make: Callable[[], Decompressor]) -> 
 
 
 def _sniff_zlib(source: Source, budget: Budget) -> float | None:
-    """Recognise a zlib header, whose 16 bits are a multiple of 31, with a stream behind it that can be decompressed."""
+    """Recognise a zlib header, whose 16 bits are a multiple of 31, before a stream that can be decompressed."""
     head = source.data[:2]
     if len(source.data) < 8 or head[0] != 0x78 or int.from_bytes(head, "big") % 31:
         return None
@@ -223,7 +222,7 @@ def _sniff_zlib(source: Source, budget: Budget) -> float | None:
 
 
 def _likely(read: Callable[[Source, Budget], Step], source: Source, budget: Budget) -> float | None:
-    """Recognise a stream by its header, of which something can be decompressed without damage."""
+    """Recognise a stream, by its header already, if its beginning can be decompressed without damage."""
     try:
         step = read(source, budget.probe())
     except Invalid:
@@ -242,7 +241,7 @@ def read_deflate(source: Source, budget: Budget) -> Step:
 
 
 def _sniff_deflate(source: Source, budget: Budget) -> float | None:
-    """Take what can be decompressed without damage and ends where its stream does; what comes out has to prove it."""
+    """Accept a stream that decompresses without damage and ends with the value; its output has to prove it."""
     if len(source.data) < 8 or source.is_text or source.data[0] & 6 == 6:
         return None
     try:
@@ -259,7 +258,7 @@ def _sniff_lzma(source: Source, budget: Budget) -> float | None:
 
 
 def _read_lzma(source: Source, budget: Budget) -> Step:
-    """Decompress a stream of LZMA in its format before xz, which lzma.FORMAT_ALONE and `xz --format=lzma` write."""
+    """Decompress the LZMA format before xz: lzma.FORMAT_ALONE, `xz --format=lzma`."""
     return unpacked(
         "lzma", b"", lambda: lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=LZMA_MEMORY_BYTES), source, budget
     )
@@ -271,7 +270,7 @@ def _read_bzip2(source: Source, budget: Budget) -> Step:
 
 
 def _sniff_brotli(source: Source, _budget: Budget) -> float | None:
-    """Take anything that is no text for brotli, which has no mark: what comes out of it has to prove it."""
+    """Accept any binary bytes, since brotli has no magic; the output has to prove it."""
     return POSSIBLE if len(source.data) >= 8 and not source.is_text else None
 
 
@@ -291,4 +290,3 @@ FORMATS: Final = (
     Format("deflate", _sniff_deflate, read_deflate, needs_proof=True),
     Format("brotli", _sniff_brotli, _read_brotli, needs_proof=True),
 )
-"""The decoders of this module."""

@@ -7,11 +7,10 @@ import binascii
 import re
 from typing import Final
 
-from rtui.values.formats import CERTAIN, POSSIBLE, Format, by_hand
 from rtui.values.json_text import JsonReader
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import date_hints
-from rtui.values.source import Source, read_tree, recognises
+from rtui.values.source import CERTAIN, POSSIBLE, Format, Source, by_hand, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 _BASE64: Final = re.compile(rb"[A-Za-z0-9+/\r\n]++(={0,2}+)[\r\n]*+")
@@ -19,11 +18,11 @@ _URL_SAFE: Final = re.compile(rb"[A-Za-z0-9_-]++(={0,2}+)")
 _BREAKS: Final = b"\r\n"
 MIN_PADDED: Final = 8
 MIN_UNPADDED: Final = 16
-"""Shorter text is not taken for base64 by itself: it would often be a word."""
+"""The shortest text without padding that is taken for base64; shorter text is often a word."""
 
 
 def _alphabet(source: Source) -> re.Match[bytes] | None:
-    """Match one of the two alphabets; padding may be missing, but where it stands it has to be right."""
+    """Match the whole value against the two alphabets; padding may be missing, but has to be right if present."""
     data = source.data
     match = _BASE64.fullmatch(data) or _URL_SAFE.fullmatch(data)
     if match is None:
@@ -76,8 +75,8 @@ _DATES: Final = frozenset({"exp", "iat", "nbf", "auth_time", "updated_at"})
 UNVERIFIED: Final = "the signature is not verified: anyone may have written this"
 
 
-def _part(part: bytes, *, is_whole: bool) -> Source:
-    """Return one part of a token, decoded; raises Invalid where it is not base64."""
+def _decode_part(part: bytes, *, is_whole: bool) -> Source:
+    """Return one decoded part of a token; raises Invalid if it is not base64."""
     text = part if is_whole else part[: len(part) // 4 * 4]
     try:
         return Source(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4)), is_whole)
@@ -86,12 +85,12 @@ def _part(part: bytes, *, is_whole: bool) -> Source:
 
 
 def _sniff_jwt(source: Source, budget: Budget) -> float | None:
-    """Recognise a token by its first part: a JSON object that names an algorithm."""
+    """Recognise a token by its first part: a JSON object with an algorithm."""
     match = _JWT.fullmatch(source.data)
     if match is None:
         return None
     try:
-        header = _part(match[1], is_whole=True)
+        header = _decode_part(match[1], is_whole=True)
         is_json = header.data.startswith(b"{") and recognises(JsonReader(header, budget.probe()), header)
     except Invalid:
         return None
@@ -99,7 +98,7 @@ def _sniff_jwt(source: Source, budget: Budget) -> float | None:
 
 
 def _read_jwt(source: Source, budget: Budget) -> Step:
-    """Show header and claims of a token; of an encrypted one, which has five parts, the header."""
+    """Return the header and claims of a token; an encrypted one (five parts) shows its header only."""
     match = _JWT.fullmatch(source.data)
     if match is None:
         raise Invalid("has three parts of base64")
@@ -109,7 +108,7 @@ def _read_jwt(source: Source, budget: Budget) -> Step:
     parts = (("header", match[1]),) if is_encrypted else (("header", match[1]), ("claims", match[2]))
     for title, part in parts:
         is_whole = source.is_whole or match.end(2 if title == "claims" else 1) < len(source.data)
-        inner = _part(part, is_whole=is_whole)
+        inner = _decode_part(part, is_whole=is_whole)
         try:
             step = read_tree(JsonReader(inner, budget), inner)
             child = step.content if isinstance(step.content, Node) else Node(Kind.NOTE)
@@ -120,14 +119,14 @@ def _read_jwt(source: Source, budget: Budget) -> Step:
     if is_encrypted:
         notes.append("the claims are encrypted")
     elif match[3]:
-        signature = _part(match[3], is_whole=source.is_whole)
+        signature = _decode_part(match[3], is_whole=source.is_whole)
         root.children.append(Node(Kind.BYTES, signature.data, "not verified", Node(Kind.TEXT, "signature")))
     notes += _date_notes(root)
     return Step(root, tuple(notes), not source.is_whole)
 
 
 def _date_notes(root: Node) -> list[str]:
-    """Return the claims that are dates as such."""
+    """Return notes with the dates in the claims."""
     claims = next((node for node in root.children if node.name and node.name.value == "claims"), root)
     return [
         f"{node.name.value!s} {hint}"
@@ -142,4 +141,3 @@ FORMATS: Final = (
     Format("base64", _sniff_base64, _read_base64, needs_proof=True),
     Format("hex digits", by_hand, _read_digits),
 )
-"""The decoders of this module."""

@@ -16,25 +16,25 @@ MAX_LONGITUDE: Final = 180.0
 MAX_LATITUDE: Final = 85.05112878
 
 MIN_SCORE: Final = 1 << 42
-"""Below it lies a part of the Antarctic, and milliseconds since 1970 until the year 2109."""
+"""The smallest likely score: lower ones are a part of the Antarctic, or milliseconds since 1970 until the year 2109."""
 
 RECENT_MICROSECONDS: Final = (1_420_070_400_000_000, 2_051_222_400_000_000)
-"""The years 2015 to 2034 as microseconds since 1970, which as scores are places on both sides of the North Atlantic."""
+"""The years 2015 to 2034 in microseconds since 1970, which are places on both sides of the North Atlantic as scores."""
 
 _SPREAD: Final = (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x00FF00FF00FF00FF, 0x0000FFFF0000FFFF)
 
 
 class Likeness(Enum):
-    """Whether scores are those of a geo key."""
+    """How likely the scores of a sorted set are to be geo hashes."""
 
     NO = "no"
     POSSIBLE = "possible"
-    """They may as well be times in microseconds."""
+    """The scores may also be times in microseconds."""
     LIKELY = "likely"
 
 
 def longitude_latitude(score: float) -> tuple[float, float] | None:
-    """Return the place of a score in degrees, as GEOPOS does; None for what is no score of a geo key."""
+    """Return the position of a score in degrees, as GEOPOS does; None if it is not a score of a geo key."""
     if not 0 <= score < 4 << 2 * STEPS or score != int(score):
         return None
     longitude, latitude = _every_other(int(score) >> 1), _every_other(int(score))
@@ -44,7 +44,7 @@ def longitude_latitude(score: float) -> tuple[float, float] | None:
 
 
 def _every_other(bits: int) -> int:
-    """Return the even bits of a number, put together."""
+    """Return the even bits of a number, packed together."""
     bits &= _SPREAD[0]
     for shift, mask in enumerate(_SPREAD[1:]):
         bits = (bits | bits >> (1 << shift)) & mask
@@ -52,7 +52,7 @@ def _every_other(bits: int) -> int:
 
 
 def _degrees(cell: int, most: float) -> float:
-    """Return the middle of a cell of the range from -most to most, computed in the order in which the server does."""
+    """Return the middle of a cell of the range from -most to most, computed in the same order as the server does."""
     low, width = -most, 2 * most
     first = low + (cell / (1 << STEPS)) * width
     last = low + ((cell + 1) / (1 << STEPS)) * width
@@ -60,9 +60,10 @@ def _degrees(cell: int, most: float) -> float:
 
 
 def geo_likeness(scores: Sequence[float]) -> Likeness:
-    """Tell whether the scores of a page of a sorted set look like those of a geo key.
+    """Return how likely a page of scores of a sorted set is to be of a geo key.
 
-    Those are large whole numbers below 2^52. Numbers of whole milliseconds or seconds, and larger identifiers, are not.
+    Geo scores are large whole numbers below 2^52. Numbers of whole milliseconds or seconds, and larger identifiers, are
+    not.
     """
     if not scores or not all(MIN_SCORE <= score < 1 << 2 * STEPS and score == int(score) for score in scores):
         return Likeness.NO

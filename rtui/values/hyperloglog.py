@@ -28,7 +28,7 @@ _ALPHA: Final = 0.721347520444481703680
 
 
 def estimate(data: bytes) -> int | None:
-    """Return how many different elements were added; None where this is not a whole HyperLogLog."""
+    """Return PFCOUNT's estimate of the number of distinct elements; None if `data` is not a complete HyperLogLog."""
     if not data.startswith(MAGIC) or len(data) < HEADER_BYTES or data[5:8] != b"\0\0\0":
         return None
     if data[4] == 0:
@@ -41,7 +41,7 @@ def estimate(data: bytes) -> int | None:
 
 
 def _dense(data: bytes) -> Counter[int]:
-    """Count the values of registers of 6 bits: four of them lie in three bytes."""
+    """Count the registers of each value in the dense encoding, in which four registers of 6 bits share three bytes."""
     first, second, third = (data[HEADER_BYTES + at :: 3] for at in range(3))
     values = Counter(byte & 0x3F for byte in first)
     values.update(byte >> 2 for byte in third)
@@ -51,7 +51,7 @@ def _dense(data: bytes) -> Counter[int]:
 
 
 def _sparse(data: bytes) -> Counter[int] | None:
-    """Count the values of registers that are written as runs; None where a run is cut."""
+    """Count the registers of each value in the sparse encoding; None if the last run is cut."""
     values: Counter[int] = Counter()
     at = HEADER_BYTES
     while at < len(data):

@@ -1,7 +1,7 @@
-"""What PHP's igbinary writes: the same structures as serialize(), each text once, behind a mark of four bytes.
+"""PHP's igbinary format: the structures of serialize(), each text stored once, behind a mark of four bytes.
 
-Texts and names of classes are numbered as they appear and referred to by these numbers, as are arrays and objects; what
-refers to those is named. See igbinary.c in the sources of igbinary.
+Texts and class names are numbered as they appear and referred to by number, as are arrays and objects; a reference to
+an array or object is shown as a note. See igbinary.c in the sources of igbinary.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rtui.values.formats import CERTAIN, Format
 from rtui.values.limits import Budget, Invalid
 from rtui.values.php import as_list
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 MARKS: Final = (b"\x00\x00\x00\x01", b"\x00\x00\x00\x02")
@@ -20,7 +19,7 @@ _CONSTANTS: Final = {0x00: "null", 0x04: "false", 0x05: "true"}
 _LONGS: Final = {
     0x06: (1, 1), 0x07: (1, -1), 0x08: (2, 1), 0x09: (2, -1), 0x0A: (4, 1), 0x0B: (4, -1), 0x20: (8, 1), 0x21: (8, -1),
 }  # fmt: skip
-"""Of how many bytes an integer is, and its sign."""
+"""The size of an integer in bytes, and its sign."""
 
 _EMPTY_TEXT, _DOUBLE, _REFERENCE, _ENUM_CASE = 0x0D, 0x0C, 0x25, 0x27
 _TEXT_IDS: Final = {0x0E: 1, 0x0F: 2, 0x10: 4}
@@ -33,7 +32,7 @@ _SAME: Final = {0x01: 1, 0x02: 2, 0x03: 4, 0x22: 1, 0x23: 2, 0x24: 4}
 
 
 class IgbinaryReader(Reader):
-    """Reads one value behind the mark."""
+    """Reads the value behind the mark."""
 
     def __init__(self, source: Source, budget: Budget) -> None:
         super().__init__(source, budget, len(MARKS[0]))
@@ -83,7 +82,7 @@ class IgbinaryReader(Reader):
             self.add(Kind.BYTES, text, type_name)
 
     def _object(self, kind: int) -> None:
-        """Read an object: its class, then its members, a case of an enumeration, or what the class writes itself."""
+        """Read an object: its class, then its members, an enumeration case, or data in the class's own format."""
         if kind in _CLASSES:
             name = self.take(self.integer(_CLASSES[kind]))
             self._texts.append(name)
@@ -134,4 +133,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("igbinary", _sniff, _read),)
-"""The decoder of this module."""

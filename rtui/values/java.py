@@ -1,8 +1,8 @@
-"""What Java's ObjectOutputStream writes, as its structure: classes are named, no object is made.
+"""Java's ObjectOutputStream format as a structure: classes are named, no object is created.
 
-The grammar is that of the Java Object Serialization Specification, chapter 6. Descriptions of classes and objects are
-numbered as they appear, and referred to by these numbers; only descriptions are looked up here, an object that is
-referred to is named by its number.
+The grammar is that of the Java Object Serialization Specification, chapter 6. Class descriptions and objects get
+handles as they appear, and are referred to by handle. Only descriptions are looked up here; a reference to an object is
+shown as a note. Objects of some classes of Java's own library become plain values: boxed numbers, dates, collections.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass, field
 from typing import Final
+from uuid import UUID
 
-from rtui.values.formats import CERTAIN, Format
-from rtui.values.java_classes import settle
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Reader, Source, read_tree
+from rtui.values.plain import date_text
+from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree
 from rtui.values.tree import Kind, Node, Step
 
 MAGIC: Final = b"\xac\xed\x00\x05"
 _FIRST_HANDLE: Final = 0x7E0000
-_WRITES_ITSELF, _SERIALIZABLE, _EXTERNALIZABLE, _IN_BLOCKS = 1, 2, 4, 8
+_WRITE_METHOD, _SERIALIZABLE, _EXTERNALIZABLE, _BLOCK_DATA = 1, 2, 4, 8
 (
     _NULL,
     _REFERENCE,
@@ -45,7 +45,7 @@ class _Description:
     name: str
     flags: int = 0
     fields: list[tuple[str, str]] = field(default_factory=list)
-    """The type codes and names of its fields."""
+    """The type code and name of each field."""
     parent: _Description | None = None
 
 
@@ -55,10 +55,10 @@ class JavaReader(Reader):
     def __init__(self, source: Source, budget: Budget) -> None:
         super().__init__(source, budget, len(MAGIC))
         self._handles: list[_Description | None] = []
-        """What was numbered so far: descriptions of classes, None for anything else."""
+        """The handles assigned so far: class descriptions, None for all else."""
 
     def read(self) -> None:
-        """Read all contents; more than one become a list."""
+        """Read all contents; several become a list."""
         node = self.add(Kind.LIST, "", "stream")
         self.enter(node)
         while self.at < self.end:
@@ -68,7 +68,7 @@ class JavaReader(Reader):
             self.root = node.children[0]
 
     def _content(self) -> None:
-        """Read one thing: an object, a text, a block of bytes."""
+        """Read one content element: an object, a string, a block of bytes."""
         code = self.byte()
         match code:
             case 0x70:
@@ -82,13 +82,13 @@ class JavaReader(Reader):
             case 0x73:
                 self._object()
             case 0x74 | 0x7C:
-                self._number_it()
+                self._add_handle()
                 self._text(2 if code == _STRING else 8)
             case 0x75:
                 self._array()
             case 0x76:
                 found = self._description()
-                self._number_it()
+                self._add_handle()
                 self.add(Kind.NOTE, found.name if found else "null", "class")
             case 0x77 | 0x7A:
                 self.add_string(self.integer(1 if code == _BLOCK else 4), is_text=False, type_name="block")
@@ -99,7 +99,7 @@ class JavaReader(Reader):
             case _:
                 raise Invalid(f"has no contents that begin with {code:02x}")
 
-    def _number_it(self, description: _Description | None = None) -> None:
+    def _add_handle(self, description: _Description | None = None) -> None:
         self.budget.spend()
         self._handles.append(description)
 
@@ -107,14 +107,14 @@ class JavaReader(Reader):
         self.add(Kind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}")
 
     def _utf(self) -> str:
-        """Read a short text in Java's UTF-8, which may hold surrogates."""
+        """Read a string with a two-byte length in Java's modified UTF-8, which may hold surrogates."""
         return self.take(self.integer(2)).decode("utf-8", "surrogateescape")
 
     def _text(self, size_bytes: int) -> None:
         self.add_string(self.integer(size_bytes))
 
     def _description(self) -> _Description | None:
-        """Read the description of a class, or the number of an earlier one."""
+        """Read a class description, or the handle of an earlier one."""
         code = self.byte()
         if code == _NULL:
             return None
@@ -130,7 +130,7 @@ class JavaReader(Reader):
             raise Invalid(f"has {code:02x} where the description of a class should be")
         found = _Description(self._utf())
         self.take(8)
-        self._number_it(found)
+        self._add_handle(found)
         found.flags = self.byte()
         for _ in range(self.integer(2)):
             self.budget.spend()
@@ -145,7 +145,7 @@ class JavaReader(Reader):
         return found
 
     def _parent(self) -> _Description | None:
-        """Read the description of the class above; nesting counts as depth."""
+        """Read the description of the superclass; nesting counts as depth."""
         self.enter(Node(Kind.LIST))
         found = self._description()
         self._open.pop()
@@ -154,7 +154,7 @@ class JavaReader(Reader):
     def _proxy(self) -> _Description:
         names = []
         found = _Description("proxy", _SERIALIZABLE)
-        self._number_it(found)
+        self._add_handle(found)
         for _ in range(self.integer(4)):
             self.budget.spend()
             names.append(self._utf())
@@ -164,10 +164,10 @@ class JavaReader(Reader):
         return found
 
     def _skip_type(self) -> None:
-        """Read the class of a field, which is a text object of its own."""
+        """Read the class of a field, which is a string object with a handle of its own."""
         code = self.byte()
         if code == _STRING:
-            self._number_it()
+            self._add_handle()
             self._utf()
         elif code == _REFERENCE:
             self.take(4)
@@ -175,7 +175,7 @@ class JavaReader(Reader):
             raise Invalid("has a field whose class is no text")
 
     def _annotation(self, name: str) -> None:
-        """Read what a class has added to its description or object; shown only where there is something."""
+        """Read the data that a class has written itself behind its description or fields; shown unless empty."""
         if self.byte() == _END_OF_BLOCKS:
             return
         self.at -= 1
@@ -193,7 +193,7 @@ class JavaReader(Reader):
         self.enter(holder)
         description = self._description()
         self._open.pop()
-        self._number_it()
+        self._add_handle()
         self.name = name
         node = self.add(Kind.MAP, "", description.name if description else "")
         self.enter(node)
@@ -204,17 +204,17 @@ class JavaReader(Reader):
         for one in reversed(line):
             self._fields(one)
         self.leave()
-        settle(node)
+        _simplify(node)
 
     def _fields(self, description: _Description) -> None:
-        """Read the values of the fields that one class of an object has, and what that class has written itself."""
-        if description.flags & _EXTERNALIZABLE and not description.flags & _IN_BLOCKS:
+        """Read the fields that one class of an object declares, and the data that the class has written itself."""
+        if description.flags & _EXTERNALIZABLE and not description.flags & _BLOCK_DATA:
             raise Invalid(f"has an object whose notation only {description.name} knows")
         if description.flags & _SERIALIZABLE:
             for kind, name in description.fields:
                 self.name = Node(Kind.TEXT, name)
                 self._value(kind)
-        if description.flags & (_WRITES_ITSELF | _EXTERNALIZABLE):
+        if description.flags & (_WRITE_METHOD | _EXTERNALIZABLE):
             self._annotation(description.name)
 
     def _value(self, kind: str) -> None:
@@ -234,7 +234,7 @@ class JavaReader(Reader):
         self.enter(holder)
         description = self._description()
         self._open.pop()
-        self._number_it()
+        self._add_handle()
         self.name = name
         count = self.integer(4)
         kind = description.name[1:2] if description else ""
@@ -250,14 +250,14 @@ class JavaReader(Reader):
     def _enum(self) -> None:
         name, self.name = self.name, None
         description = self._description()
-        self._number_it()
+        self._add_handle()
         code = self.byte()
         self.name = name
         type_name = f"enum {description.name}" if description else "enum"
         if code == _REFERENCE:
             self.add(Kind.NOTE, f"the same as object {self.integer(4) - _FIRST_HANDLE}", type_name)
         elif code == _STRING:
-            self._number_it()
+            self._add_handle()
             self.add_string(self.integer(2), type_name=type_name)
         else:
             raise Invalid("has an enum without a name")
@@ -274,4 +274,108 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("Java serialisation", _sniff, _read),)
-"""The decoder of this module."""
+
+
+_BOXED: Final = frozenset(
+    f"java.lang.{name}" for name in ("Long", "Integer", "Short", "Byte", "Double", "Float", "Boolean", "Character")
+)
+_WRITTEN: Final = "written by "
+_LISTS: Final = frozenset(
+    f"java.util.{name}" for name in ("ArrayList", "LinkedList", "HashSet", "ArrayDeque", "Vector", "PriorityQueue")
+)
+_MAPS: Final = frozenset(f"java.util.{name}" for name in ("HashMap", "TreeMap", "Hashtable", "IdentityHashMap"))
+_MAX_MAGNITUDE: Final = 64
+_INSTANT, _DATE, _DATE_TIME = 2, 3, 5
+
+
+def _simplify(node: Node) -> None:
+    """Replace a completely read object by the plain value it stands for, if its class is known."""
+    fields = {str(child.name.value): child for child in node.children if child.name is not None}
+    written = {child.type_name.removeprefix(_WRITTEN): child for child in node.children if child.name is None}
+    try:
+        if node.type_name in _BOXED:
+            _become(node, fields["value"].kind, fields["value"].value)
+        elif node.type_name == "java.util.UUID":
+            high, low = (int(str(fields[name].value)) & (1 << 64) - 1 for name in ("mostSigBits", "leastSigBits"))
+            _become(node, Kind.TEXT, str(UUID(int=high << 64 | low)))
+        elif node.type_name == "java.math.BigInteger":
+            _become(node, Kind.NUMBER, str(_big(fields)))
+        elif node.type_name == "java.math.BigDecimal":
+            _become(node, Kind.NUMBER, _decimal(str(fields["intVal"].value), int(str(fields["scale"].value))))
+        elif "java.util.Date" in written:
+            (milliseconds,) = struct.unpack(">q", written["java.util.Date"].children[0].raw)
+            _become(node, Kind.TEXT, date_text(milliseconds / 1_000))
+        elif node.type_name == "java.time.Ser":
+            name, text = _time(written["java.time.Ser"].children[0].raw)
+            _become(node, Kind.TEXT, text)
+            node.type_name = name
+        else:
+            _simplify_collection(node, written)
+    except (KeyError, ValueError, IndexError, struct.error):
+        return
+
+
+def _become(node: Node, kind: Kind, value: str | bytes) -> None:
+    node.kind, node.value, node.children, node.total = kind, value, [], None
+
+
+def _simplify_collection(node: Node, written: dict[str, Node]) -> None:
+    """Show the elements or members that a collection has written behind its header block."""
+    for name, inside in written.items():
+        if name in _LISTS:
+            kept = (
+                inside.children
+                if not inside.children or inside.children[0].type_name != "block"
+                else inside.children[1:]
+            )
+            node.kind, node.children = Kind.LIST, kept
+        elif name in _MAPS and len(inside.children) % 2:
+            members = []
+            for key, value in zip(inside.children[1::2], inside.children[2::2], strict=True):
+                value.name = key
+                members.append(value)
+            node.children = members
+
+
+def _big(fields: dict[str, Node]) -> int:
+    magnitude = fields["magnitude"].raw
+    if len(magnitude) > _MAX_MAGNITUDE:
+        raise ValueError
+    return int(str(fields["signum"].value)) * int.from_bytes(magnitude)
+
+
+def _decimal(digits: str, scale: int) -> str:
+    """Return an integer with its decimal point moved left by `scale` digits."""
+    number = int(digits)
+    if not 0 <= scale <= _MAX_MAGNITUDE:
+        return f"{number}E{-scale}"
+    whole, part = divmod(abs(number), 10**scale)
+    return f"{'-' if number < 0 else ''}{whole}" + (f".{part:0{scale}}" if scale else "")
+
+
+def _time(data: bytes) -> tuple[str, str]:
+    """Return class name and text of java.time's compact form of an instant, a date, or a date with time."""
+    if data[0] == _INSTANT:
+        seconds, nanoseconds = struct.unpack(">qi", data[1:])
+        return "java.time.Instant", date_text(seconds + nanoseconds / 1e9)
+    if data[0] not in (_DATE, _DATE_TIME):
+        raise ValueError
+    year, month, day = struct.unpack_from(">ibb", data, 1)
+    date = f"{year:04}-{month:02}-{day:02}"
+    return (
+        ("java.time.LocalDate", date) if data[0] == _DATE else ("java.time.LocalDateTime", f"{date} {_clock(data[7:])}")
+    )
+
+
+def _clock(data: bytes) -> str:
+    """Return the time of day; the last part that is not zero is stored inverted, and nothing follows it."""
+    parts = []
+    for at in range(3):
+        (part,) = struct.unpack_from(">b", data, at)
+        parts.append(~part if part < 0 else part)
+        if part < 0:
+            break
+    else:
+        (nanoseconds,) = struct.unpack_from(">i", data, 3)
+        return ":".join(f"{part:02}" for part in parts) + f".{nanoseconds:09}"
+    return ":".join(f"{part:02}" for part in (*parts, 0, 0)[:3])

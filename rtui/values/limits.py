@@ -1,4 +1,4 @@
-"""What decoding a value may take, and how a decoder learns that it has to stop."""
+"""Limits of decoding, and the exceptions that end a decoder."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much one value may become; each bound holds whatever the bytes are."""
+    """Limits of decoding one value, which hold whatever the bytes are."""
 
     output_bytes: int = 1 << 20
-    """What one layer may decompress to; the rest is left undone."""
+    """The most bytes that one layer may decompress to; the rest is dropped."""
     layers: int = 8
-    """How many decoders may follow one another, as in base64 › gzip › JSON."""
+    """The most decoders in a row, as in base64 › gzip › JSON."""
     depth: int = 64
-    """How deeply maps and lists may be nested. At most 100, since some readers recurse."""
+    """The deepest nesting of maps and lists. At most 100, since some readers recurse."""
     elements: int = 5_000
-    """How many nodes a tree may have."""
+    """The most nodes in a tree."""
     seconds: float = 0.25
-    """The processor time of the thread after which every decoder stops at its next step."""
+    """The processor time of the thread, in seconds, after which every decoder stops at its next step."""
 
 
 DEFAULT: Final = Limits()
 
 PROBE_ELEMENTS: Final = 256
-"""How many elements of a value without a mark of its own are read to recognise it."""
+"""The elements read to recognise a value without a mark of its own."""
 
 _CLOCK_EVERY: Final = 64
 
@@ -40,7 +40,7 @@ class Cut(Stopped):
 
 
 class Invalid(Stopped):
-    """The bytes are not what the decoder reads; the message is the end of a sentence that begins with its name."""
+    """The bytes are not of the decoder's format; the message is a predicate: "has no type 07"."""
 
 
 class Exceeded(Stopped):
@@ -53,7 +53,7 @@ class MissingLibrary(Stopped):
 
 @dataclass(slots=True)
 class Budget:
-    """What is left of the limits while one value is decoded."""
+    """The remainder of the limits while one value is decoded."""
 
     limits: Limits
     deadline: float
@@ -61,17 +61,17 @@ class Budget:
 
     @classmethod
     def starting(cls, limits: Limits) -> Budget:
-        """Return a full budget whose time begins now; it is used in this thread."""
+        """Return a full budget for the current thread; its time begins now."""
         return cls(limits, time.thread_time() + limits.seconds)
 
     def probe(self) -> Budget:
-        """Return a small budget with the same deadline, to recognise what the bytes are."""
+        """Return a small budget with the same deadline, for recognising a format."""
         few = min(PROBE_ELEMENTS, self.limits.elements)
         limits = Limits(min(4096, self.limits.output_bytes), self.limits.layers, self.limits.depth, few)
         return Budget(limits, self.deadline)
 
     def spend(self) -> None:
-        """Count one element; raises Exceeded when there are too many, or when time is up."""
+        """Count one element; raises Exceeded if there are too many, or time is up."""
         self.elements += 1
         if self.elements > self.limits.elements:
             raise Exceeded(f"only the first {self.limits.elements:,} elements are shown")
@@ -79,6 +79,6 @@ class Budget:
             self.check_time()
 
     def check_time(self) -> None:
-        """Raise Exceeded when time is up."""
+        """Raise Exceeded if time is up."""
         if time.thread_time() > self.deadline:
             raise Exceeded(f"decoding was stopped after {self.limits.seconds:g} s")

@@ -1,7 +1,7 @@
 """MessagePack (github.com/msgpack/msgpack/blob/master/spec.md).
 
-It is recognised where a map or a list of which something is in it, or a text, takes up the bytes from the first to
-the last. Records of msgpackr, whose names stand only before the first of them, are maps.
+Recognised if a non-empty map or list, or a text, fills the bytes from first to last. Records of msgpackr, whose field
+names are stored only with the first of them, become maps.
 """
 
 from __future__ import annotations
@@ -9,10 +9,9 @@ from __future__ import annotations
 import struct
 from typing import Final, Literal
 
-from rtui.values.formats import LIKELY, POSSIBLE, Format
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import date_text
-from rtui.values.source import MIN_RECORD_BYTES, Reader, Source, is_record, read_tree
+from rtui.values.source import LIKELY, MIN_RECORD_BYTES, POSSIBLE, Format, Reader, Source, is_record, read_tree
 from rtui.values.tree import Kind, Node, Step
 
 _SIGNED: Final = {0xD0: 1, 0xD1: 2, 0xD2: 4, 0xD3: 8}
@@ -27,7 +26,7 @@ _MAPS: Final = {0xDE: 2, 0xDF: 4}
 _CONSTANTS: Final = {0xC0: "null", 0xC2: "false", 0xC3: "true"}
 _TIMESTAMP: Final = -1
 _RECORD: Final = 0x72
-"""The extension of msgpackr that says the names of a record."""
+"""The extension type with which msgpackr declares the field names of a record."""
 
 _RECORD_HEAD: Final = bytes((0xD4, _RECORD))
 
@@ -38,7 +37,7 @@ class MsgpackReader(Reader):
     def __init__(self, source: Source, budget: Budget) -> None:
         super().__init__(source, budget)
         self._records: dict[int, list[Node]] = {}
-        """The names of each kind of record, by the byte that begins one."""
+        """The field names of each kind of record, by the tag byte of its records."""
 
     def read(self) -> None:
         """Read the value at the cursor."""
@@ -55,7 +54,7 @@ class MsgpackReader(Reader):
             self._tagged(tag)
 
     def _tagged(self, tag: int) -> None:
-        """Read a value whose length, or which itself, follows its first byte."""
+        """Read a value whose length, or content, follows its tag byte."""
         if tag in _CONSTANTS:
             self.add(Kind.CONSTANT, _CONSTANTS[tag])
         elif tag in _TEXTS:
@@ -91,7 +90,7 @@ class MsgpackReader(Reader):
         self.leave()
 
     def _extension(self, size: int) -> None:
-        """Read an extension: a timestamp as a date, any other as bytes with its number."""
+        """Read an extension: a timestamp as a date, any other as bytes with its type number."""
         code = self.integer(1, signed=True)
         if code == _RECORD and size == 1:
             self._first_record(self.byte())
@@ -106,7 +105,7 @@ class MsgpackReader(Reader):
         self.add(Kind.TEXT, date_text(number + nanoseconds / 1e9), "timestamp")
 
     def _first_record(self, kind: int) -> None:
-        """Read the names of a kind of record, and the first of this kind."""
+        """Read the declaration of a record kind, and its first record."""
         if not 0x40 <= kind < 0x80:
             raise Invalid(f"has no record that begins with {kind:02x}")
         name, holder = self.name, self.add(Kind.LIST)
@@ -132,9 +131,10 @@ class MsgpackReader(Reader):
 
 
 def _is_text(source: Source) -> bool:
-    """Tell whether the bytes are one text with its length before it.
+    """Whether the bytes are one text behind its length.
 
-    Between 128 and 191 bytes that length is UTF-8 too, of an Arabic letter; one alone before other letters is none.
+    A length of 128 to 191 bytes is also UTF-8, of an Arabic letter: a value that is text as a whole is not a msgpack
+    text then.
     """
     header = _text_header(source.data)
     if not header or not source.is_whole:
@@ -146,7 +146,7 @@ def _is_text(source: Source) -> bool:
 
 
 def _text_header(data: bytes) -> int:
-    """Return how many bytes stand before a text that is as long as they say; 0 where none does."""
+    """Return the size of the header of a text that fills the value, or 0."""
     size = _TEXTS.get(data[0], 0)
     is_short = 0xA0 < data[0] < 0xC0
     count = data[0] & 0x1F if is_short else int.from_bytes(data[1 : 1 + size], "big")
@@ -154,7 +154,7 @@ def _text_header(data: bytes) -> int:
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise maps, lists and text; a map whose names are all text is likely, anything else only possible."""
+    """Recognise maps, lists and text; a map with only text keys is likely, anything else only possible."""
     head = source.data[0]
     if _is_text(source):
         return LIKELY if source.is_text else POSSIBLE
@@ -172,4 +172,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("msgpack", _sniff, _read),)
-"""The decoder of this module."""

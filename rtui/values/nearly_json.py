@@ -1,7 +1,7 @@
-"""JSON, and what is nearly JSON, with what is not JSON in a note: as real libraries write it, and people type it.
+"""JSON, and text that is nearly JSON, as real libraries write it and people type it; deviations become a note.
 
 fastjson writes `0L`, Python's json `NaN`, its repr 'single quotes' and `None`, .NET a byte order mark, C programs a NUL
-at the end. Values stay as they are written. Also several JSON values, one a line.
+at the end. Values stay as written. Also several JSON values, one a line.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from rtui.values.formats import LIKELY, POSSIBLE, Format
 from rtui.values.json_text import NUMBER, JsonReader, read_json, sniff_json
 from rtui.values.limits import Budget, Cut, Invalid, Stopped
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import LIKELY, POSSIBLE, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Step
 
 MAX_ODDITIES: Final = 5
-"""How many places that are not JSON are named."""
+"""The most deviations from JSON whose position is given."""
 
 _OPENING: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*[{\[]")
 _SUFFIXED: Final = re.compile(NUMBER.pattern + r"[LlDdFf](?![\w.])")
@@ -38,14 +37,14 @@ _LETTERS: Final = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "\n": 
 
 
 class NearlyJsonReader(JsonReader):
-    """Reads JSON and what is often written in its place; its cursor counts characters."""
+    """Reads JSON and common deviations from it; its cursor counts characters."""
 
     def __init__(self, source: Source, budget: Budget) -> None:
         data = source.data.removeprefix(codecs.BOM_UTF8)
         whole = data.rstrip(b"\0") if source.is_whole else data
         super().__init__(Source(whole, source.is_whole), budget)
         self.oddities: dict[str, int] = {}
-        """What is not JSON, with the place where it is first, and how often it is."""
+        """The deviations from JSON, each with its first position, and how often each occurs."""
         self._before = len(source.data) - len(data)
         if self._before:
             self.oddities["a byte order mark at byte 0"] = 1
@@ -63,23 +62,23 @@ class NearlyJsonReader(JsonReader):
 
     @property
     def note(self) -> str:
-        """What is not JSON, as a sentence."""
+        """The deviations from JSON as a sentence."""
         parts = (f"{what} ({count:,} times)" if count > 1 else what for what, count in self.oddities.items())
         return f"not JSON: {', '.join(parts)}"
 
     def _value(self) -> None:
-        if self._skip() == "'":
+        if self._skip_space() == "'":
             self._string()
         else:
             super()._value()
 
     def _container(self, kind: Kind) -> None:
-        """Read a map or a list from its bracket to the closing one, before which a comma may stand."""
+        """Read an object or array from its opening to its closing bracket; a trailing comma is allowed."""
         node = self.add(kind)
         self.enter(node)
         self.at += 1
         closing = "}" if kind is Kind.MAP else "]"
-        while (character := self._skip()) != closing:
+        while (character := self._skip_space()) != closing:
             if not character:
                 raise Cut
             if node.children:
@@ -87,7 +86,7 @@ class NearlyJsonReader(JsonReader):
                     raise Invalid(f"has {character!r} where a comma or {closing} should be")
                 comma = self.at
                 self.at += 1
-                if self._skip() == closing:
+                if self._skip_space() == closing:
                     self._note("a comma before the end", comma)
                     continue
             if kind is Kind.MAP:
@@ -97,18 +96,18 @@ class NearlyJsonReader(JsonReader):
         self.leave()
 
     def _member_name(self) -> None:
-        if self._skip() != "'":
+        if self._skip_space() != "'":
             super()._member_name()
             return
         self._string()
         self.take_as_name()
-        colon = self._skip()
+        colon = self._skip_space()
         if colon != ":":
             raise Invalid(f"has {colon!r} where a colon should be") if colon else Cut
         self.at += 1
 
     def _string(self) -> None:
-        """Read a text between quotes of either kind; control characters in it need no escape."""
+        """Read a string in quotes of either kind; control characters in it need no escape."""
         quote = self._text[self.at]
         match = _STRINGS[quote].match(self._text, self.at)
         control = match and _CONTROL.search(match[0])
@@ -148,7 +147,7 @@ def _unescaped(escape: re.Match[str]) -> str:
 
 
 class LinesReader(JsonReader):
-    """Reads JSON values that stand on lines of their own."""
+    """Reads JSON values, one a line."""
 
     def read(self) -> None:
         """Read all values into a list."""
@@ -156,7 +155,7 @@ class LinesReader(JsonReader):
         self.enter(node)
         while True:
             before = self.at
-            if not self._skip():
+            if not self._skip_space():
                 break
             if node.children and "\n" not in self._text[before : self.at]:
                 raise Invalid("has two values on one line")
@@ -165,16 +164,16 @@ class LinesReader(JsonReader):
 
 
 def _sniff_with(
-    make: Callable[[Source, Budget], Reader], is_it: Callable[[Reader], bool], sure: float
+    make: Callable[[Source, Budget], Reader], accepts: Callable[[Reader], bool], confidence: float
 ) -> Callable[[Source, Budget], float | None]:
-    """Return how a reader recognises text that begins as JSON does."""
+    """Return a `sniff` function for text with an opening bracket that the reader reads and `accepts`."""
 
     def sniff(source: Source, budget: Budget) -> float | None:
         if not _OPENING.match(source.data):
             return None
         try:
             reader = make(source, budget.probe())
-            return sure if recognises(reader, Source(source.data, source.is_whole)) and is_it(reader) else None
+            return confidence if recognises(reader, Source(source.data, source.is_whole)) and accepts(reader) else None
         except Invalid:
             return None
 
@@ -196,7 +195,7 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 def _read_json(source: Source, budget: Budget) -> Step:
-    """Read JSON, and what is not JSON behind its first kilobytes as what it nearly is."""
+    """Read JSON; if damage turns up behind the sniffed bytes, read it as nearly JSON."""
     before = budget.elements
     step = read_json(source, budget)
     if not any(note.startswith("damaged") for note in step.notes):
@@ -218,4 +217,3 @@ FORMATS: Final = (
     Format("JSON lines", _sniff_with(LinesReader, _has_lines, LIKELY), _read_lines),
     Format("JSON, nearly", _sniff_with(NearlyJsonReader, _is_odd, POSSIBLE), _read),
 )
-"""The decoders of this module."""

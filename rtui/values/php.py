@@ -1,6 +1,6 @@
-"""What PHP's serialize() writes, as its structure: classes are named, no object is made.
+"""PHP's serialize() format as a structure: classes are named, no object is created.
 
-The notation is that of php_var_unserializer.re in PHP's source: `a:1:{s:4:"name";i:7;}`.
+The grammar is that of php_var_unserializer.re in PHP's source: `a:1:{s:4:"name";i:7;}`.
 """
 
 from __future__ import annotations
@@ -8,9 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, Format
 from rtui.values.limits import Budget, Cut, Invalid
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import CERTAIN, LIKELY, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 _START: Final = re.compile(rb'a:\d+:\{|[OC]:\d+:"|s:\d+:"|E:\d+:"|i:-?\d+;$|b:[01];$|d:[-+.\dEINAF]+;$|N;$')
@@ -61,7 +60,7 @@ class PhpReader(Reader):
         self.at += len(text)
 
     def _until(self, end: bytes) -> bytes:
-        """Return what stands before this character, and go behind it."""
+        """Return the bytes before the delimiter `end`, and move the cursor behind it."""
         stop = self.data.find(end, self.at, self.at + _MAX_NUMBER)
         if stop < 0:
             if self.end - self.at < _MAX_NUMBER:
@@ -98,7 +97,7 @@ class PhpReader(Reader):
         self._expect(b'";')
 
     def _class(self) -> str:
-        """Read the name of a class with its length."""
+        """Read a class name with its length."""
         self._expect(b":")
         size = self._count()
         self._expect(b'"')
@@ -118,7 +117,7 @@ class PhpReader(Reader):
         self._members(self.add(Kind.MAP, "", f"object {name}", total=count), count)
 
     def _members(self, node: Node, count: int) -> None:
-        """Read names and values; a PHP array with the indexes 0, 1, 2 … is a list."""
+        """Read names and values; a PHP array with the indexes 0, 1, 2 … becomes a list."""
         self.enter(node)
         self._expect(b"{")
         for _ in range(count):
@@ -132,7 +131,7 @@ class PhpReader(Reader):
         as_list(node)
 
     def _custom(self) -> None:
-        """Read what a class has written in a notation of its own."""
+        """Read an object in the class's own format."""
         name = self._class()
         self._expect(b":")
         size = self._count()
@@ -141,7 +140,7 @@ class PhpReader(Reader):
         self._expect(b"}")
 
     def _case(self) -> None:
-        """Read a case of an enumeration, `Class:Case`."""
+        """Read an enumeration case, `Class:Case`."""
         name = self._class()
         self._expect(b";")
         self.add(Kind.TEXT, name, "enum")
@@ -157,10 +156,10 @@ def as_list(node: Node) -> None:
 
 
 class SessionReader(PhpReader):
-    """Reads the variables of a session, as `name|` and a value: what session.serialize_handler = php writes."""
+    """Reads session variables as `name|value`: the format of session.serialize_handler = php."""
 
     def read(self) -> None:
-        """Read all variables; one that is not set has an exclamation mark before its name, and no value."""
+        """Read all variables; an unset one has an exclamation mark before its name, and no value."""
         node = self.add(Kind.MAP)
         self.enter(node)
         while self.at < self.end:
@@ -173,7 +172,7 @@ class SessionReader(PhpReader):
         self.leave()
 
     def _variable(self) -> tuple[bytes, bool]:
-        """Read a name; return it, and whether a value follows."""
+        """Read a variable's name; return it, and whether a value follows."""
         stop = self.data.find(b"|", self.at, self.at + _MAX_NAME)
         if stop < 0:
             if self.end - self.at < _MAX_NAME:
@@ -185,7 +184,7 @@ class SessionReader(PhpReader):
 
 
 class BinarySessionReader(SessionReader):
-    """Reads the variables of a session whose names follow their length in a byte: the handler php_binary."""
+    """Reads session variables whose name follows its length in a byte: the php_binary handler."""
 
     def _variable(self) -> tuple[bytes, bool]:
         size = self.byte()
@@ -193,7 +192,7 @@ class BinarySessionReader(SessionReader):
 
 
 def _sniff_session(source: Source, budget: Budget) -> float | None:
-    """Recognise a name and a value; several of them are next to certain."""
+    """Recognise a session by its first name and value."""
     for reader, start in ((SessionReader, _SESSION), (BinarySessionReader, _BINARY_SESSION)):
         match = start.match(source.data)
         if match and (reader is SessionReader or source.data[0] == len(match[1])):
@@ -218,4 +217,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("PHP serialize", _sniff, _read), Format("PHP session", _sniff_session, _read_session))
-"""The decoders of this module."""

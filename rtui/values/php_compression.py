@@ -1,9 +1,9 @@
-"""What PHP programs compress with, and the marks that Magento puts before it.
+"""Compression in PHP programs, and the marks that Magento puts before compressed values.
 
-LZF and LZ4 blocks have no mark. Both are rows of literal bytes and of repetitions of earlier ones, so many bytes can be
-read as either: they count where what comes out is recognised, or where Magento's mark says so. Its cache writes two
-letters, a colon and 1f 8b before the compressed bytes (Cm_Cache_Backend_Redis), its sessions two letters between colons
-(Cm_RedisSession). Before an LZ4 block stands its length in four bytes, in values of phpredis behind a checksum.
+LZF and LZ4 blocks have no mark. Both are sequences of literal bytes and of copies of earlier ones, so many bytes can be
+read as either: they count only if the output is recognised, or Magento's mark names them. Its cache writes two letters,
+a colon and 1f 8b before the compressed bytes (Cm_Cache_Backend_Redis), its sessions two letters between colons
+(Cm_RedisSession). Before an LZ4 block stands its length in four bytes; phpredis puts a checksum before that.
 """
 
 from __future__ import annotations
@@ -12,16 +12,15 @@ import re
 from importlib.util import find_spec
 from typing import Final
 
-from rtui.values.formats import CERTAIN, POSSIBLE, Format
 from rtui.values.limits import Budget, Invalid, MissingLibrary
-from rtui.values.source import Source, limited_step
+from rtui.values.source import CERTAIN, POSSIBLE, Format, Source, limited_step
 from rtui.values.tree import Step
 
 _MAGENTO: Final = re.compile(rb"(?::(?:gz|sn|lz|l4|zs):|(?:gz|zc|sn|lz|l4|zs):(?=\x1f\x8b))(?:\x1f\x8b(?!\x08))?")
 _MIN_BYTES: Final = 8
 _SHORT, _LONG = 32, 7
 _MAX_RATIO: Final = 255
-"""How many times its length a block of LZ4 may give."""
+"""The largest ratio of output to input of an LZ4 block."""
 
 
 def _sniff_magento(source: Source, _budget: Budget) -> float | None:
@@ -36,7 +35,7 @@ def _read_magento(source: Source, _budget: Budget) -> Step:
 
 
 def _lzf(data: bytes, limit: int, budget: Budget, *, is_whole: bool) -> bytearray:
-    """Decompress LZF up to about `limit` bytes; raises Invalid where it repeats what never was, or ends early."""
+    """Decompress LZF up to about `limit` bytes; raises Invalid for a copy from before the start, or an early end."""
     out = bytearray()
     at = steps = 0
     while at < len(data) and len(out) <= limit:
@@ -65,7 +64,7 @@ def _lzf(data: bytes, limit: int, budget: Budget, *, is_whole: bool) -> bytearra
 
 
 def _sniff_lzf(source: Source, _budget: Budget) -> float | None:
-    """Take bytes that may begin with literal ones, of which there are 32 at most."""
+    """Accept binary bytes that may begin with a run of literals, of which there are 32 at most."""
     return POSSIBLE if len(source.data) >= _MIN_BYTES and source.data[0] < _SHORT and not source.is_text else None
 
 
@@ -75,7 +74,7 @@ def _read_lzf(source: Source, budget: Budget) -> Step:
 
 
 def _declared(data: bytes) -> tuple[int, int] | None:
-    """Return the length that stands before a block, and where the block begins."""
+    """Return the declared length of a block, and the offset of the block; None if no plausible length is found."""
     for at in (0, 1):
         size = int.from_bytes(data[at : at + 4], "little")
         if 0 < size <= _MAX_RATIO * len(data):
@@ -89,7 +88,7 @@ def _sniff_block(source: Source, _budget: Budget) -> float | None:
 
 
 def _read_block(source: Source, budget: Budget) -> Step:
-    """Decompress a whole block, which the library reads as a whole; it has to give the length that it declares."""
+    """Decompress a complete block with the library; raises Invalid if it does not give the declared length."""
     declared, limit = _declared(source.data), budget.limits.output_bytes
     if declared is None:
         raise Invalid("begins with the length of what is in it")
@@ -111,4 +110,3 @@ FORMATS: Final = (
     Format("LZ4 block", _sniff_block, _read_block, needs_proof=True),
     Format("LZF", _sniff_lzf, _read_lzf, needs_proof=True),
 )
-"""The decoders of this module."""

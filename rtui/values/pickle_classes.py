@@ -1,4 +1,4 @@
-"""Classes of Python's standard library whose pickled arguments say what their objects are."""
+"""Classes of Python's standard library whose objects follow from their pickled arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DECIMAL: Final = re.compile(r"-?(?:[0-9]+(?:\.[0-9]*)?(?:E[+-]?[0-9]+)?|s?NaN[0
 
 
 def known_object(maker: str, arguments: list[Node]) -> Node | None:
-    """Return an object as a plain value; None for other classes, and for arguments that theirs can't have."""
+    """Return an object as a plain value; None for other classes, and for arguments that do not fit the class."""
     made = _MAKERS.get(maker)
     if made is None:
         return None
@@ -42,7 +42,7 @@ def _complex(name: str, arguments: list[Node]) -> Node:
 
 
 def _bytes(name: str, arguments: list[Node]) -> Node | None:
-    """Return bytes that were written as text of characters up to ff, or as they are."""
+    """Return a bytes object, which protocols before 3 write as Latin-1 text."""
     type_name = name if name == "bytearray" else ""
     if not arguments:
         return Node(Kind.BYTES, b"", type_name)
@@ -51,7 +51,7 @@ def _bytes(name: str, arguments: list[Node]) -> Node | None:
 
 
 def _list(name: str, arguments: list[Node]) -> Node | None:
-    """Return a set or the like, which is made of one list at most."""
+    """Return a set, deque, tuple or the like, which takes a list at most."""
     if len(arguments) > 2 or (arguments and arguments[0].kind is not Kind.LIST):
         return None
     children = arguments[0].children if arguments else []
@@ -60,7 +60,7 @@ def _list(name: str, arguments: list[Node]) -> Node | None:
 
 
 def _map(name: str, arguments: list[Node]) -> Node | None:
-    """Return a dict of another class, which is made of nothing, a dict, or a list of pairs."""
+    """Return a mapping, which takes nothing, a dict, or a list of pairs."""
     found = Node(Kind.MAP, "", "" if name == "dict" else name)
     first = arguments[0] if arguments and name != "defaultdict" else None
     if first is None:
@@ -83,19 +83,19 @@ def _date(name: str, arguments: list[Node]) -> Node:
 
 def _time(name: str, arguments: list[Node]) -> Node:
     hour, minute, second, *rest = arguments[0].raw
-    made = time(hour & 0x7F, minute, second, int.from_bytes(_three(rest), "big"))
+    made = time(hour & 0x7F, minute, second, int.from_bytes(_microsecond_bytes(rest), "big"))
     return Node(Kind.TEXT, made.isoformat() + _zone(arguments), name)
 
 
 def _datetime(name: str, arguments: list[Node]) -> Node:
-    """Return a moment; the highest bit of its month says that it is the second one with this hour on that day."""
+    """Return a datetime; the highest bit of the month byte is `fold`, the repeated hour at the end of summer time."""
     high, low, month, day, hour, minute, second, *rest = arguments[0].raw
-    microsecond = int.from_bytes(_three(rest), "big")
+    microsecond = int.from_bytes(_microsecond_bytes(rest), "big")
     made = datetime(high << 8 | low, month & 0x7F, day, hour, minute, second, microsecond)
     return Node(Kind.TEXT, made.isoformat(" ") + _zone(arguments), name)
 
 
-def _three(rest: list[int]) -> bytes:
+def _microsecond_bytes(rest: list[int]) -> bytes:
     if len(rest) != 3:
         raise ValueError
     return bytes(rest)
@@ -118,13 +118,13 @@ def _timezone(name: str, arguments: list[Node]) -> Node | None:
     if len(arguments) > 1:
         return _text(name, arguments[1:])
     offset = str(arguments[0].value)
-    sign, offset = ("-", _negated(offset)) if offset.startswith("-") else ("+", offset)
+    sign, offset = ("-", _absolute(offset)) if offset.startswith("-") else ("+", offset)
     hours, minutes = offset.split(":")[:2]
     return Node(Kind.TEXT, "UTC" if offset == "0:00:00" else f"{sign}{int(hours):02}:{minutes}", name)
 
 
-def _negated(offset: str) -> str:
-    """Return the amount of a negative time, which Python writes as `-1 day, 23:00:00`."""
+def _absolute(offset: str) -> str:
+    """Return the absolute value of a negative timedelta, which Python writes as `-1 day, 23:00:00`."""
     hours, minutes, seconds = (int(float(part)) for part in offset.partition(", ")[2].split(":"))
     return str(timedelta(days=1) - timedelta(hours=hours, minutes=minutes, seconds=seconds))
 
@@ -162,12 +162,12 @@ _TYPES: Final = frozenset(f"builtins.{name}" for name in ("object", "int", "floa
 
 
 def is_known(name: str) -> bool:
-    """Tell whether a name that a pickle would import is a class that can do nothing but hold a value."""
+    """Whether a name that a pickle imports is a class that only holds a value, so that loading it does nothing else."""
     return name in _MAKERS or name in _TYPES or name == "uuid.UUID"
 
 
 def uuid_text(members: list[Node]) -> str | None:
-    """Return the UUID whose pickled state these are; None where they are none."""
+    """Return the UUID with this pickled state, or None if it is not the state of a UUID."""
     found = next((one.value for one in members if one.name is not None and one.name.value == "int"), "")
     try:
         return str(UUID(int=int(str(found))))

@@ -1,7 +1,7 @@
-"""The instructions of a pickle with their operands; `pickletools` knows their names, and what they take and leave.
+"""The instructions of a pickle with their operands; `pickletools` knows their names and stack effects.
 
-Operands are read here, since `pickletools.genops` gives nothing of an operand that the end of the bytes cuts, and no
-text of protocol 0 that Python 2 has written in other than ASCII.
+Operands are read here, since `pickletools.genops` gives nothing of an operand that is cut, and rejects non-ASCII text
+of protocol 0, as Python 2 wrote it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _COUNTED: Final = {
     "string4": 4, "bytes4": 4, "unicodestring4": 4, "long4": 4,
     "bytes8": 8, "bytearray8": 8, "unicodestring8": 8,
 }  # fmt: skip
-"""Operands that follow their length, and of how many bytes that is."""
+"""Operands behind their length, and the size of that length in bytes."""
 
 _DIGITS: Final = re.compile(rb"[+-]?[0-9]+L?")
 _FLOAT: Final = re.compile(rb"[+-]?(?:[0-9.]+(?:[eE][+-]?[0-9]+)?|inf|nan)")
@@ -38,13 +38,13 @@ class Instruction(NamedTuple):
     operand: bool | int | float | str | bytes | None
     """Numbers of protocol 0 are the text of their digits; a class is `module name`."""
     end: int
-    """Where the next one begins."""
+    """The offset of the next instruction."""
     is_cut: bool = False
-    """Whether it is the last one there is, with the beginning of its text or bytes."""
+    """Whether the bytes end within the operand, which is the beginning of its text or bytes then."""
 
 
 def instructions(data: bytes) -> Iterator[Instruction]:
-    """Yield instructions up to STOP; raises Cut where the bytes end before, Invalid for what is no instruction."""
+    """Yield the instructions up to STOP; raises Cut if the bytes end before it, Invalid for an unknown instruction."""
     at = 0
     while at < len(data):
         opcode = _OPCODES.get(data[at])
@@ -102,7 +102,7 @@ def _counted(opcode: pickletools.OpcodeInfo, kind: str, data: bytes, at: int) ->
 
 
 def _from_text(name: str, kind: str, line: bytes) -> bool | int | str | bytes:
-    """Return the operand that a line holds, or two lines with a space between them."""
+    """Return the operand of one line, or of two lines joined by a space."""
     try:
         match kind:
             case "decimalnl_short" | "decimalnl_long" | "floatnl":
@@ -120,7 +120,7 @@ def _from_text(name: str, kind: str, line: bytes) -> bool | int | str | bytes:
 
 
 def _number(name: str, line: bytes) -> bool | int | str:
-    """Return a number as it is written, or as an index of the memo."""
+    """Return a number as it is written, or as an integer if it is an index of the memo."""
     if name == "INT" and line in _BOOLEANS:
         return _BOOLEANS[line]
     if not (_FLOAT if name == "FLOAT" else _DIGITS).fullmatch(line):

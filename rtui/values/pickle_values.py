@@ -1,11 +1,11 @@
-"""The value that a pickle stands for, built without an import or a call.
+r"""The value that a pickle stands for, built without an import or a call.
 
-A pickle is a program for a machine with a stack and a memo. Here that machine handles descriptions only: an
-instruction that would import a class leaves its name, one that would call it leaves the name with the arguments. What
-some classes of the standard library are follows from the arguments alone: a datetime is ten bytes.
+A pickle is a program for a machine with a stack and a memo. Here that machine handles descriptions only: an instruction
+that would import a class leaves its name, one that would call it leaves the name with the arguments. For some classes
+of the standard library the arguments alone give the value: a datetime is ten bytes.
 
-In `}q\\0X\\1\\0\\0\\0aK\\1s.` these are: push an empty dict, keep it in the memo as 0, push "a", push 1, set the
-member, stop. If a pickle ends early, what is on the stack is put where it was to go.
+In `}q\0X\1\0\0\0aK\1s.` these are: push an empty dict, keep it in the memo as 0, push "a", push 1, set the member,
+stop. If a pickle ends early, the values on the stack are put where they were to go.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ _OLD_NAMES: Final = {"__builtin__": "builtins", "copy_reg": "copyreg"}
 
 @dataclass(slots=True, eq=False)
 class Item:
-    """A value on the stack; the same one may be in several places, and within itself."""
+    """A value on the stack; one may be in several places, and within itself."""
 
     kind: Kind
     value: str | bytes = ""
     type_name: str = ""
     members: list[tuple[Item | None, Item]] = field(default_factory=list)
-    """Names and values of a map; elements have no name."""
+    """Names and values of a map; elements of a list have the name None."""
     maker: str = ""
-    """The class of an object, or what would be called to make it."""
+    """The class of an object, or the function that loading would call to make it."""
     is_called: bool = False
-    """Whether it is not made as an object of the class that `maker` names."""
+    """Whether the object is made by a call, not as an instance of the class `maker`."""
     arguments: list[Item] = field(default_factory=list)
     state: list[Item] = field(default_factory=list)
     is_cut: bool = False
@@ -57,23 +57,23 @@ _MARK: Final = Item(Kind.NOTE)
 
 
 class Machine:
-    """Follows the instructions of a pickle."""
+    """Executes the instructions of a pickle on descriptions of values."""
 
     def __init__(self, data: bytes, budget: Budget) -> None:
         self.data = data
         self.budget = budget
         self.end = 0
-        """Where the last instruction ends, once STOP was read."""
+        """The offset behind STOP, once that was read."""
         self.called: dict[str, bool] = {}
-        """The names that loading it would import, and whether it would call each."""
+        """The names that loading would import, and whether it would call each."""
         self.count = 0
-        """How many instructions were followed."""
+        """The number of instructions executed."""
         self._stack: list[Item] = []
         self._memo: dict[int, Item] = {}
-        self._left = 2 * budget.limits.elements
+        self._pushes_left = 2 * budget.limits.elements
 
     def run(self) -> Item:
-        """Return the value; raises Cut, Invalid or Exceeded, behind which `unfinished` is what there is of it."""
+        """Return the value; after Cut, Invalid or Exceeded `unfinished` returns the part that was built."""
         for one in instructions(self.data):
             if self.count % _CLOCK_EVERY == 0:
                 self.budget.check_time()
@@ -81,26 +81,26 @@ class Machine:
             if one.opcode.name == "STOP":
                 self.end = one.end
                 break
-            self._follow(one)
+            self._execute(one)
         return self._pop()
 
     def unfinished(self) -> Item | None:
-        """Return what the stack holds as one value: each last thing is put into what stands before it."""
+        """Return the stack as one value: each last value is put into the one before it."""
         while _MARK in self._stack:
-            rest = self._to_mark()
+            rest = self._pop_to_mark()
             below = self._stack[-1] if self._stack else _MARK
             if below.kind is not Kind.MAP or len(rest) % 2:
-                rest = _with_ends_inside(rest)
+                rest = _nest_last(rest)
             if _is_open(below):
-                _put(below, rest)
+                _add_unfinished(below, rest)
             elif rest:
                 self._stack.append(_sequence(rest, Kind.LIST, ""))
                 self._stack[-1].is_cut = True
-        return _folded(self._stack) if self._stack else None
+        return _merge_stack(self._stack) if self._stack else None
 
     def _push(self, item: Item) -> None:
-        self._left -= 1
-        if self._left < 0:
+        self._pushes_left -= 1
+        if self._pushes_left < 0:
             raise Exceeded(f"only the first {self.budget.limits.elements:,} elements are shown")
         self._stack.append(item)
 
@@ -114,8 +114,8 @@ class Machine:
         self._stack.append(item)
         return item
 
-    def _to_mark(self) -> list[Item]:
-        """Take all values behind the last mark, and the mark."""
+    def _pop_to_mark(self) -> list[Item]:
+        """Pop the last mark, and return the values behind it."""
         found: list[Item] = []
         while self._stack:
             item = self._stack.pop()
@@ -125,7 +125,7 @@ class Machine:
         self._stack = found[::-1]
         raise Invalid("takes the values behind a mark that it never set")
 
-    def _follow(self, one: Instruction) -> None:
+    def _execute(self, one: Instruction) -> None:
         name, operand = one.opcode.name, one.operand
         if name in _CONSTANTS:
             self._push(Item(Kind.CONSTANT, _CONSTANTS[name]))
@@ -135,12 +135,12 @@ class Machine:
             parts = [self._pop() for _ in range(_TUPLES[name])]
             self._push(_sequence(parts[::-1], Kind.LIST, "tuple"))
         elif name in _FROM_MARK:
-            self._push(_sequence(self._to_mark(), *_FROM_MARK[name]))
+            self._push(_sequence(self._pop_to_mark(), *_FROM_MARK[name]))
         elif not self._memorise(name, operand) and not self._add(name) and not self._make(name, operand):
             self._push(_scalar(one))
 
     def _memorise(self, name: str, operand: object) -> bool:
-        """Follow an instruction about the memo or the stack as such."""
+        """Execute an instruction about the memo or the stack as such; False if it is another one."""
         match name:
             case "PROTO" | "FRAME" | "READONLY_BUFFER":
                 pass
@@ -151,7 +151,7 @@ class Machine:
                     raise Invalid("takes a value from an empty stack")
                 self._stack.pop()
             case "POP_MARK":
-                self._to_mark()
+                self._pop_to_mark()
             case "DUP":
                 self._push(self._top())
             case "MEMOIZE":
@@ -168,19 +168,19 @@ class Machine:
         return True
 
     def _add(self, name: str) -> bool:
-        """Follow an instruction that puts values into another one."""
+        """Execute an instruction that adds values to another one; False if it does something else."""
         match name:
             case "APPEND":
                 item = self._pop()
                 self._top().members.append((None, item))
             case "APPENDS" | "ADDITEMS":
-                items = self._to_mark()
+                items = self._pop_to_mark()
                 self._top().members.extend((None, item) for item in items)
             case "SETITEM":
                 value, key = self._pop(), self._pop()
                 self._top().members.append((key, value))
             case "SETITEMS":
-                items = self._to_mark()
+                items = self._pop_to_mark()
                 self._top().members.extend(_pairs(items))
             case "BUILD":
                 state = self._pop()
@@ -190,7 +190,7 @@ class Machine:
         return True
 
     def _make(self, name: str, operand: object) -> bool:
-        """Follow an instruction that would import or call something: keep what, and with which arguments."""
+        """Record an instruction that would import or call, with its arguments; False if it is another one."""
         match name:
             case "GLOBAL":
                 self._push(self._imported(str(operand).replace(" ", ".", 1)))
@@ -202,10 +202,10 @@ class Machine:
             case "BINPERSID":
                 self._push(Item(Kind.LIST, maker="persistent id", is_called=True, arguments=[self._pop()]))
             case "INST":
-                arguments = self._to_mark()
+                arguments = self._pop_to_mark()
                 self._push(self._object(self._imported(str(operand).replace(" ", ".", 1)), arguments))
             case "OBJ":
-                maker, *arguments = self._to_mark() or [_MARK]
+                maker, *arguments = self._pop_to_mark() or [_MARK]
                 self._push(self._object(maker, arguments))
             case "NEWOBJ":
                 arguments = _elements(self._pop())
@@ -227,13 +227,13 @@ class Machine:
         return Item(Kind.CONSTANT, name, "class or function")
 
     def _object(self, maker: Item, arguments: list[Item]) -> Item:
-        """Return an object of a class, made of arguments."""
+        """Return an object of a class with its arguments."""
         name = maker.value if isinstance(maker.value, str) and maker.value else "(unknown)"
         self.called[name] = True
         return Item(Kind.MAP, maker=name, arguments=arguments)
 
     def _call(self, maker: Item, arguments: list[Item]) -> Item:
-        """Return what a call would make; what `copyreg` would call makes an object of the class that it is given."""
+        """Return the result of a call; a call of `copyreg` makes an object of the class in its arguments."""
         if maker.value in ("copyreg._reconstructor", "copyreg.__newobj__", "copyreg.__newobj_ex__") and arguments:
             self.called.pop(str(maker.value), None)
             if maker.value == "copyreg.__newobj__":
@@ -258,12 +258,11 @@ def _index(operand: object) -> int:
 
 
 def _elements(item: Item) -> list[Item]:
-    """Return the values in a tuple."""
     return [value for _, value in item.members]
 
 
 def _pairs(items: list[Item]) -> list[tuple[Item | None, Item]]:
-    """Return names with their values, which follow one another; a last name without a value is left out."""
+    """Pair alternating names and values; a last name without a value is dropped."""
     return list(zip(items[::2], items[1::2], strict=False))
 
 
@@ -272,19 +271,19 @@ def _sequence(items: list[Item], kind: Kind, type_name: str) -> Item:
 
 
 def _is_open(item: Item) -> bool:
-    """Tell whether what follows a value is added to it: to a list, set or dict, not to a tuple or most objects."""
+    """Whether later values are added to this one: to a list, set or dict, not to a tuple or most objects."""
     is_fixed = item.type_name in ("tuple", "frozenset") or (item.maker and item.maker not in _MAPS)
     return item.kind in (Kind.LIST, Kind.MAP) and not is_fixed
 
 
-def _put(holder: Item, items: list[Item]) -> None:
-    """Put values into what is not complete; a name without its value is left out."""
+def _add_unfinished(holder: Item, items: list[Item]) -> None:
+    """Add values to an unfinished container; a name without its value is dropped."""
     holder.members += _pairs(items) if holder.kind is Kind.MAP else [(None, item) for item in items]
     holder.is_cut = True
 
 
-def _folded(stack: list[Item]) -> Item:
-    """Return the first of values that wait for an instruction each, with the others in it."""
+def _merge_stack(stack: list[Item]) -> Item:
+    """Merge values that each wait for an instruction into the first of them."""
     waiting: deque[Item] = deque()
     for item in reversed(stack):
         if not waiting or not (item.maker or _is_open(item)):
@@ -294,18 +293,18 @@ def _folded(stack: list[Item]) -> Item:
             item.state.append(waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, ""))
             item.is_cut = True
         else:
-            _put(item, [*waiting])
+            _add_unfinished(item, [*waiting])
         waiting = deque([item])
     first = waiting[0] if len(waiting) == 1 else _sequence([*waiting], Kind.LIST, "")
     first.is_cut = first.is_cut or first.kind in (Kind.LIST, Kind.MAP)
     return first
 
 
-def _with_ends_inside(items: list[Item]) -> list[Item]:
-    """Return the values behind a mark, the last ones inside of an empty container that stands before them.
+def _nest_last(items: list[Item]) -> list[Item]:
+    """Return the values behind a mark, the last ones nested in an empty container before them.
 
-    Whether that was to get them by an instruction of its own, or was complete and empty, is not to be known; of names
-    and values that are in pairs the latter is shown.
+    Whether that container was to get them by a later instruction, or was complete and empty, cannot be known; for
+    alternating names and values it is taken as complete.
     """
     at = len(items) - 1
     while (at := at - 1) >= 0 and len(items) - at <= 3:
@@ -313,7 +312,7 @@ def _with_ends_inside(items: list[Item]) -> list[Item]:
         if item.maker and not item.state and len(rest) == 1 and rest[0].kind is Kind.MAP and not rest[0].maker:
             item.state, item.is_cut = rest, True
         elif _is_open(item) and not item.members and len(rest) <= (2 if item.kind is Kind.MAP else 1):
-            _put(item, rest)
+            _add_unfinished(item, rest)
         else:
             continue
         del items[at + 1 :]
@@ -344,7 +343,7 @@ def _scalar(one: Instruction) -> Item:
 
 
 def _text_of_python_2(piece: bytes) -> Item:
-    """Return what was both text and bytes in Python 2."""
+    """Return a Python 2 `str`, which may be text or bytes."""
     try:
         return Item(Kind.TEXT, piece.decode())
     except UnicodeDecodeError:

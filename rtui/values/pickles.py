@@ -1,7 +1,7 @@
-"""Python pickles: the value that one stands for, and as a second choice the list of its instructions.
+"""Python pickles: the value that one stands for, and as a second choice its disassembly.
 
-A pickle is a program, and loading one runs what it says. So neither runs anything: the value is built of descriptions,
-in which a class or a call is a name with its arguments, and a note says what loading would import and call.
+A pickle is a program, and loading one runs it. Both decoders run nothing: the value is built of descriptions, in which
+a class or a call is a name with its arguments, and a note says what loading would import and call.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ import re
 from contextlib import suppress
 from typing import Final
 
-from rtui.values.formats import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Exceeded, Invalid, Stopped
 from rtui.values.pickle_classes import is_known, known_object, uuid_text
 from rtui.values.pickle_instructions import Instruction, instructions
 from rtui.values.pickle_values import MAX_INTEGER_BITS, Item, Machine
-from rtui.values.source import Source
+from rtui.values.source import CERTAIN, LIKELY, OFFERED, POSSIBLE, Format, Source
 from rtui.values.tree import Form, Kind, Node, Step
 
 _MARKED: Final = re.compile(rb"\x80[\x02-\x05]")
@@ -25,17 +24,17 @@ _UNMARKED: Final = re.compile(
     rb"|[IF][-+.\d]{1,40}\n\.$|L-?\d+L?\n\.$",
     re.DOTALL,
 )
-"""How values of protocol 0 and 1 begin; they have no mark, so they count only from their first to their last byte."""
+"""The beginning of values of protocols 0 and 1, which have no mark and count only if they fill the bytes."""
 
 MIN_CUT: Final = 3
-"""How many instructions a value that is cut has to have at its beginning."""
+"""The instructions needed to recognise a pickle that is cut."""
 
 MIN_DAMAGED: Final = 8
-"""How many instructions have to stand before damage, or before the bytes of arrays that joblib writes between them."""
+"""The instructions needed before damage, or before the raw arrays that joblib writes between instructions."""
 
 MAX_GLOBALS: Final = 20
 MAX_REPEATED: Final = 256
-"""How many characters a text may have that is shown again wherever the memo repeats it."""
+"""The longest text, in characters, that is repeated at each reference from the memo."""
 
 _MAX_PLACE_NAME: Final = 40
 _DISASSEMBLED: Final = "a pickle is a program: this is its disassembly, nothing of it was run"
@@ -45,7 +44,7 @@ _NOT_RUN: Final = "nothing of it was run"
 
 
 class _Tree:
-    """Makes nodes of the values of a machine. What stands in several places is shown once, then referred to."""
+    """Builds nodes from the values of a machine. A value in several places is shown once, then referred to."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -53,10 +52,10 @@ class _Tree:
         """The limit that was reached, as a sentence."""
         self._places: dict[int, str] = {}
         self._scalars: dict[int, Node] = {}
-        """Objects that are shown as one short value."""
+        """Objects that are shown as one short value, by id of their item."""
 
     def node(self, item: Item, place: str = "", depth: int = 0) -> Node:
-        """Return a value with what is in it; `place` is where it stands, as `["name"][0]`."""
+        """Return a value with its contents as a node; `place` is its path, as `["name"][0]`."""
         if (scalar := self._scalars.get(id(item))) is not None:
             return Node(scalar.kind, scalar.value, scalar.type_name, is_cut=scalar.is_cut)
         known = self._places.get(id(item))
@@ -76,7 +75,7 @@ class _Tree:
         return node
 
     def _fill(self, node: Node, members: list[tuple[Item | None, Item]], place: str, depth: int) -> None:
-        """Add members to a node, until a limit is reached."""
+        """Add members to a node until a limit is reached."""
         for at, (key, item) in enumerate(members):
             try:
                 self.budget.spend()
@@ -86,13 +85,13 @@ class _Tree:
                 node.is_cut = True
                 return
             name = None if key is None else self._name(key, depth)
-            child = self.node(item, place + _step(at, name), depth + 1)
+            child = self.node(item, place + _subscript(at, name), depth + 1)
             child.name = name
             node.children.append(child)
         node.is_cut = node.is_cut or bool(self.stopped)
 
     def _name(self, key: Item, depth: int) -> Node:
-        """Return the name of a member: one that consists of several values in one line."""
+        """Return the name of a member; a name made of several values becomes one line."""
         made = self.node(key, " a name", depth + 1) if key.maker or key.members else Node(key.kind, key.value)
         if made.kind not in (Kind.LIST, Kind.MAP):
             return made
@@ -130,8 +129,8 @@ class _Tree:
         return node
 
 
-def _step(at: int, name: Node | None) -> str:
-    """Return how a member is reached from its holder, as `["name"]` or `[0]`."""
+def _subscript(at: int, name: Node | None) -> str:
+    """Return the subscript of a member in its holder, as `["name"]` or `[0]`."""
     if name is None:
         return f"[{at}]"
     text = str(name.value)
@@ -140,7 +139,7 @@ def _step(at: int, name: Node | None) -> str:
 
 
 def _state_members(state: Item) -> list[tuple[Item | None, Item]]:
-    """Return the attributes that are the state of an object: those of a dict, or of two, of which one may be None."""
+    """Return the attributes in the state of an object: a dict, or a tuple of dicts of which one may be None."""
     parts = [value for _, value in state.members] if state.type_name == "tuple" else [state]
     if all((one.kind is Kind.MAP and not one.maker) or one.value == "null" for one in parts):
         return [member for one in parts for member in one.members]
@@ -148,7 +147,7 @@ def _state_members(state: Item) -> list[tuple[Item | None, Item]]:
 
 
 class _Disassembly:
-    """The instructions of a pickle."""
+    """The disassembly of a pickle as a tree."""
 
     def __init__(self, source: Source, budget: Budget) -> None:
         self.source = source
@@ -163,7 +162,7 @@ class _Disassembly:
             self._add(one)
 
     def _add(self, one: Instruction) -> None:
-        """Add an instruction; those behind a MARK stand below it until one takes them."""
+        """Add an instruction; instructions behind a MARK are nested below it until one consumes the mark."""
         takes_mark = pickletools.markobject in one.opcode.stack_before
         if takes_mark and len(self._path) > 1:
             self._path.pop()
@@ -176,7 +175,7 @@ class _Disassembly:
 
 
 def _operand(one: Instruction) -> Node:
-    """Return the operand of an instruction."""
+    """Return the operand of an instruction as a node."""
     match one.operand:
         case None:
             return Node(Kind.NOTE)
@@ -193,7 +192,7 @@ def _operand(one: Instruction) -> Node:
 
 
 def _sniff(source: Source, budget: Budget) -> float | None:
-    """Recognise the protocol's mark with instructions behind it; protocols 0 and 1 by how most values begin."""
+    """Recognise the protocol mark with instructions behind it; protocols 0 and 1 by usual first instructions."""
     is_marked = _MARKED.match(source.data) is not None
     if not is_marked and not _UNMARKED.match(source.data):
         return None
@@ -219,8 +218,8 @@ def _sniff_instructions(source: Source, budget: Budget) -> float | None:
     return None if _sniff(source, budget) is None else OFFERED
 
 
-def _would_do(machine: Machine, *, without_known: bool) -> tuple[str, ...]:
-    """Say what loading a pickle would do."""
+def _load_notes(machine: Machine, *, without_known: bool) -> tuple[str, ...]:
+    """Return a note about what loading the pickle would import and call; empty if nothing."""
     names = [name for name in machine.called if not (without_known and is_known(name))]
     if not names:
         return ()
@@ -230,7 +229,7 @@ def _would_do(machine: Machine, *, without_known: bool) -> tuple[str, ...]:
 
 
 def _read(source: Source, budget: Budget) -> Step:
-    """Build the value; of a pickle that is cut or damaged what is there of it."""
+    """Build the value; a cut or damaged pickle as far as it goes."""
     machine = Machine(source.data, budget)
     notes: tuple[str, ...] = ()
     truncated = not source.is_whole
@@ -253,7 +252,7 @@ def _read(source: Source, budget: Budget) -> Step:
     tree = _Tree(budget)
     root = tree.node(value)
     notes = (tree.stopped, *notes) if tree.stopped and tree.stopped not in notes else notes
-    would = _would_do(machine, without_known=True)
+    would = _load_notes(machine, without_known=True)
     return Step(root, (*((_NOT_RUN, *would) if would else ()), *notes), truncated or bool(tree.stopped))
 
 
@@ -275,11 +274,12 @@ def _read_instructions(source: Source, budget: Budget) -> Step:
     machine = Machine(source.data, budget)
     with suppress(Stopped):
         machine.run()
-    return Step(found.root, (_DISASSEMBLED, *_would_do(machine, without_known=False), *notes), truncated, Form.LISTING)
+    return Step(
+        found.root, (_DISASSEMBLED, *_load_notes(machine, without_known=False), *notes), truncated, Form.LISTING
+    )
 
 
 FORMATS: Final = (
     Format("pickle instructions", _sniff_instructions, _read_instructions),
     Format("pickle", _sniff, _read),
 )
-"""The decoders of this module."""

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from rtui.values.formats import CERTAIN, Format
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Source
+from rtui.values.source import CERTAIN, Format, Source
 from rtui.values.tree import Kind, Node, Step
 
 _BMP_HEADERS: Final = frozenset({12, 40, 52, 56, 64, 108, 124})
@@ -15,7 +14,7 @@ _PNG_COLOURS: Final = {0: "grey", 2: "RGB", 3: "palette", 4: "grey with alpha", 
 _JPEG_WITHOUT_SIZE: Final = frozenset({0xC4, 0xC8, 0xCC})
 MAX_JPEG_SEGMENTS: Final = 1_000
 MAX_HEADER_BYTES: Final = 256 * 1024
-"""How far into a picture its size is looked for: JPEG has it behind previews and colour profiles."""
+"""The first bytes of a picture that are searched for its size, which JPEG has behind previews and colour profiles."""
 
 _Facts = dict[str, int | str]
 
@@ -62,7 +61,7 @@ def _webp(data: bytes) -> _Facts | None:
 
 
 def _jpeg(data: bytes) -> _Facts | None:
-    """Go from segment to segment until the one that begins the picture has its size."""
+    """Walk the segments up to the frame header, which has the size."""
     at = 2
     for _ in range(MAX_JPEG_SEGMENTS):
         while data[at : at + 2] == b"\xff\xff":
@@ -81,7 +80,7 @@ def _is_bmp(data: bytes) -> bool:
 
 
 def _picture(name: str, is_own: Callable[[bytes], bool], facts: Callable[[bytes], _Facts | None]) -> Format:
-    """Return the decoder of one kind of pictures."""
+    """Return the decoder of one picture format."""
 
     def read(source: Source, _budget: Budget) -> Step:
         if not is_own(source.data):
@@ -104,4 +103,3 @@ FORMATS: Final = (
     _picture("WebP", lambda data: data.startswith(b"RIFF") and data[8:12] == b"WEBP", _webp),
     _picture("BMP", _is_bmp, _bmp),
 )
-"""The decoders of this module."""

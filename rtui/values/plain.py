@@ -1,4 +1,4 @@
-"""Values that are what they seem: text, numbers that may be dates, UUIDs, and bytes as they are."""
+"""Plain values: text, numbers that may be dates, UUIDs, and bytes shown in hex."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
-from rtui.values.formats import LIKELY, POSSIBLE, Format, by_hand
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Source
+from rtui.values.source import LIKELY, POSSIBLE, Format, Source, by_hand
 from rtui.values.tree import Form, Kind, Node, Step
 
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,40}(?:\.[0-9]{1,40})?(?:[eE][+-]?[0-9]{1,3})?")
@@ -17,7 +16,7 @@ _UUID: Final = re.compile(rb"[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
 
 FIRST_DATE: Final = datetime(2000, 1, 1, tzinfo=UTC)
 LAST_DATE: Final = datetime(2100, 1, 1, tzinfo=UTC)
-"""A number is said to be a date where that lies between these two."""
+"""Numbers are shown as dates between FIRST_DATE and this."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _UUID_EPOCH: Final = datetime(1582, 10, 15, tzinfo=UTC)
@@ -25,7 +24,7 @@ _UNITS: Final = (("seconds", 1), ("milliseconds", 1_000))
 
 
 def date_hints(number: str) -> tuple[str, ...]:
-    """Return what a number would be as a date, one sentence for each unit in which that is plausible."""
+    """Return a number read as a date, one sentence for each unit that gives a plausible date."""
     try:
         value = float(number)
     except ValueError:
@@ -39,7 +38,7 @@ def date_hints(number: str) -> tuple[str, ...]:
 
 
 def date_text(seconds: float) -> str:
-    """Return a time in seconds since 1970 as a date in UTC; the number where no calendar has it."""
+    """Return seconds since 1970 as a date in UTC; the number itself if it is beyond the calendar."""
     try:
         moment = _EPOCH + timedelta(seconds=seconds)
     except (OverflowError, ValueError):
@@ -73,7 +72,7 @@ def _read_uuid(source: Source, _budget: Budget) -> Step:
 
 
 def _described(uuid: UUID) -> Step:
-    """Return a UUID with its version, and the time that versions 1, 6 and 7 contain."""
+    """Return a UUID with its version, and the time in versions 1, 6 and 7."""
     ticks = uuid.int >> 64
     seconds: float | None = None
     match uuid.version:
@@ -90,7 +89,7 @@ def _described(uuid: UUID) -> Step:
 
 
 def _since_1582(ticks: int) -> float:
-    """Return 100-nanosecond steps since the Gregorian calendar began as seconds since 1970."""
+    """Convert 100-nanosecond ticks since the start of the Gregorian calendar to seconds since 1970."""
     return ticks / 10_000_000 + (_UUID_EPOCH - _EPOCH).total_seconds()
 
 
@@ -99,7 +98,7 @@ def _sniff_text(source: Source, _budget: Budget) -> float | None:
 
 
 def _read_text(source: Source, _budget: Budget) -> Step:
-    """Show UTF-8; where bytes are none, they are kept as escapes."""
+    """Return UTF-8 text; invalid bytes are kept as surrogate escapes."""
     text = source.text if source.is_text else source.data.decode("utf-8", "surrogateescape")
     return Step(Node(Kind.TEXT, text), truncated=not source.is_whole, form=Form.TEXT)
 
@@ -112,8 +111,8 @@ UUID_FORMAT: Final = Format("UUID", _sniff_uuid, _read_uuid)
 NUMBER: Final = Format("number", _sniff_number, _read_number)
 
 FORMATS: Final = (UUID_FORMAT, NUMBER)
-"""What is recognised by its shape."""
+"""The formats that are recognised by their shape."""
 
 TEXT: Final = Format("text", _sniff_text, _read_text)
 HEX: Final = Format("hex", by_hand, _read_hex)
-"""What is left where nothing else fits."""
+"""The fallbacks if nothing else fits."""

@@ -1,12 +1,12 @@
-"""Decoders of the user's own, found by the entry point group `rtui.decoders`.
+"""The user's own decoders, found by the entry point group `rtui.decoders`.
 
 A package offers one in its pyproject.toml:
 
     [project.entry-points."rtui.decoders"]
     orders = "our_package.decoders:OrderDecoder"
 
-The object, or what calling the class gives, has the shape of `Decoder`. What it raises costs only itself: the value is
-shown as if it were not there, and a note names it. Its output is held to the limits; how long it takes is up to it.
+The object, or the result of calling the class, implements `Decoder`. An exception costs only the decoder: the value is
+shown as if it were not installed, and a note names it. Its output is held to the limits, its time is not.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Final, Protocol, runtime_checkable
 
-from rtui.values.formats import Format
 from rtui.values.limits import Budget, Exceeded, Invalid, Limits
-from rtui.values.source import Source
+from rtui.values.source import Format, Source
 from rtui.values.tree import Form, Kind, Node, Step
 
 GROUP: Final = "rtui.decoders"
@@ -30,28 +29,28 @@ MAX_INTEGER_BITS: Final = 256
 
 @runtime_checkable
 class Decoder(Protocol):
-    """What a plugin provides."""
+    """The interface of a plugin."""
 
     name: str
-    """As it is shown, of at most 40 characters."""
+    """The name that is shown, of at most 40 characters."""
 
     def sniff(self, data: bytes) -> float | None:
-        """Return how sure it is that these are its bytes, above 0 and at most 1, or None.
+        """Return the confidence that these are its bytes, above 0 and at most 1, or None.
 
-        0.7 is what a well formed value of a format without a mark of its own gets, 1 one with a mark. `data` may be the
-        beginning of a value only.
+        0.7 is for a well-formed value of a format without a mark of its own, 1 for one with a mark. `data` may be only
+        the beginning of a value.
         """
 
     def decode(self, data: bytes, limits: Limits) -> object:
-        """Return bytes, which are decoded further, or what they mean: text, numbers, None, dicts and lists of these.
+        """Return bytes, which are decoded further, or the value: text, numbers, None, dicts and lists of these.
 
-        A `Node` or a `Step` is returned for what those can't say. Whatever it raises is shown as its failure.
+        A `Node` or a `Step` may be returned for anything else. An exception is shown as the decoder's failure.
         """
 
 
 @cache
 def plugin_formats() -> tuple[Format, ...]:
-    """Return the decoders that are installed; those that can't be loaded fail when they are chosen."""
+    """Return the installed decoders; one that can't be loaded fails when it is chosen."""
     return tuple(map(_loaded, sorted(entry_points(group=GROUP))))
 
 
@@ -74,7 +73,7 @@ def _broken(name: str, why: str) -> Format:
 
 
 def as_format(decoder: Decoder) -> Format:
-    """Return a plugin as the chain uses it: it raises nothing but what a decoder may, and obeys the limits."""
+    """Return a plugin as a format that raises only the exceptions of decoders, and obeys the limits."""
 
     def sniff(source: Source, _budget: Budget) -> float | None:
         try:
@@ -98,7 +97,7 @@ def _failed(error: Exception) -> Invalid:
 
 
 def _as_step(found: object, source: Source, budget: Budget) -> Step:
-    """Return what a plugin has returned as a step within the limits."""
+    """Return the result of a plugin as a step within the limits."""
     limit = budget.limits.output_bytes
     truncated = not source.is_whole
     notes: tuple[str, ...] = ()
@@ -123,7 +122,7 @@ def _as_step(found: object, source: Source, budget: Budget) -> Step:
 
 
 class _PlainTree:
-    """Makes nodes of plain Python values, up to the limits; what is no plain value is shown by its `repr`."""
+    """Builds nodes from plain Python values, up to the limits; other objects are shown by their `repr`."""
 
     def __init__(self, budget: Budget) -> None:
         self.budget = budget
@@ -131,7 +130,7 @@ class _PlainTree:
         """The limit that was reached, as a sentence."""
 
     def node(self, value: object, depth: int = 0) -> Node:
-        """Return one value with what is in it."""
+        """Return a value with its contents as a node."""
         match value:
             case Mapping():
                 return self._container(Kind.MAP, value.items(), depth)

@@ -1,8 +1,7 @@
-"""Values behind a few bytes of their own: versions, flags and headers that caches put before what they store.
+"""Values behind a short prefix: versions, flags and headers that caches put before the value.
 
-Rails 7.1 and dogpile.cache have headers with a mark, whose fields are said in notes. For all others, of which only
-their writer knows what they mean, decoders with a mark are tried at the first few offsets, and the bytes before are
-shown.
+Rails 7.1 and dogpile.cache have headers with a mark, whose fields are shown in notes. For all other prefixes, which
+only their writer understands, decoders with a mark are tried at the first few marked_offsets, and the prefix is shown.
 """
 
 from __future__ import annotations
@@ -11,24 +10,23 @@ import re
 import struct
 from typing import Final
 
-from rtui.values.formats import CERTAIN, Format, by_hand
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import date_text
-from rtui.values.source import Source
+from rtui.values.source import CERTAIN, Format, Source, by_hand
 from rtui.values.tree import Step
 
 MAX_PREFIX: Final = 16
-"""After how many bytes a value may begin."""
+"""The longest prefix in bytes."""
 
 MIN_BEHIND: Final = 8
-"""How many bytes have to stand behind a prefix."""
+"""The fewest bytes behind a prefix."""
 
 _MARKS: Final = re.compile(
     rb"(?=\x1f\x8b\x08|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|BZh[1-9]|\xfd7zXZ\0|\x78[\x01\x5e\x9c\xda]|\x80[\x02-\x05]"
     rb"|\x04\x08[\[{ocIe\"/:]|\xac\xed\0\x05|\xff\x06\0\0[sS]|\0\0\0[\x01\x02]\x14|Obj\x01)",
     re.DOTALL,
 )
-"""What values begin with that can be told from any other bytes."""
+"""The first bytes of formats with an unmistakable mark."""
 
 _RAILS: Final = b"\x00\x11"
 _RAILS_HEADER: Final = struct.Struct("<2xBdi")
@@ -36,8 +34,8 @@ _RAILS_TYPES: Final = {1: "Marshal or another serialiser", 2: "text", 3: "bytes"
 _COMPRESSED: Final = 0x80
 
 
-def offsets(source: Source) -> list[int]:
-    """Return where in the first bytes something with a mark may begin; nowhere in text."""
+def marked_offsets(source: Source) -> list[int]:
+    """Return the marked_offsets among the first bytes at which a format with a mark may begin; none in text."""
     if source.is_text:
         return []
     found = (match.start() for match in _MARKS.finditer(source.data[: MAX_PREFIX + 6]))
@@ -45,7 +43,7 @@ def offsets(source: Source) -> list[int]:
 
 
 def after(count: int) -> Format:
-    """Return the decoder that leaves out a number of bytes."""
+    """Return the decoder that skips `count` bytes."""
 
     def read(source: Source, _budget: Budget) -> Step:
         if len(source.data) <= count:
@@ -58,7 +56,7 @@ def after(count: int) -> Format:
 
 
 def _rails_header(data: bytes) -> tuple[int, float, int] | None:
-    """Return type, time of expiry and length of the version of a cache entry; None where this is none."""
+    """Return type, expiry time and version length of a Rails cache entry, or None."""
     if not data.startswith(_RAILS) or len(data) < _RAILS_HEADER.size:
         return None
     kind, expires, version = _RAILS_HEADER.unpack_from(data)
@@ -71,7 +69,7 @@ def _sniff_rails(source: Source, _budget: Budget) -> float | None:
 
 
 def _read_rails(source: Source, _budget: Budget) -> Step:
-    """Return what is behind the header of an entry of ActiveSupport::Cache, as Rails writes it from 7.1 on."""
+    """Return the content of an ActiveSupport::Cache entry, as Rails writes it from 7.1 on."""
     header = _rails_header(source.data)
     if header is None:
         raise Invalid("begins with 00 11 and the header of a cache entry")
@@ -92,7 +90,7 @@ def _sniff_dogpile(source: Source, _budget: Budget) -> float | None:
 
 
 def _read_dogpile(source: Source, _budget: Budget) -> Step:
-    """Return what is behind the time of creation and the version that dogpile.cache writes as JSON from 1.1 on."""
+    """Return the content behind the creation time and version that dogpile.cache writes as JSON from 1.1 on."""
     header = _DOGPILE.match(source.data)
     if header is None:
         raise Invalid('begins with {"ct": …, "v": …}|')
@@ -104,7 +102,7 @@ FORMATS: Final = (
     Format("Rails cache", _sniff_rails, _read_rails),
     Format("dogpile.cache", _sniff_dogpile, _read_dogpile),
 )
-"""The decoders of this module that recognise something."""
+"""The decoders that recognise a header."""
 
 PREFIXES: Final = tuple(after(count) for count in range(1, MAX_PREFIX + 1))
-"""Those that leave out bytes."""
+"""The decoders that skip a prefix, one for each length."""

@@ -1,13 +1,13 @@
-"""Protocol Buffers without their schema: numbered fields with what their wire types tell (protobuf.dev, Encoding).
+"""Protocol Buffers without their schema: numbered fields with the types that their wire types allow (protobuf.dev).
 
-A field that is preceded by its length may be text, bytes or a message. It is shown as text where it is text without
-control characters, as a message where it is one from its first to its last byte, else as bytes. No library shows
-messages without their schema within bounds: Google's needs the schema, others recurse without a limit.
+A field with a length may be text, bytes or a message. It is shown as text if it is text without control characters, as
+a message if it parses as one from first to last byte, else as bytes. No library shows messages without their schema
+within bounds: Google's needs the schema, others recurse without a limit.
 
-Many few bytes are a message by chance: of random ones 2 % of those of 8 to 20 bytes, 0.2 % of those of 20 to 40. So one
-is recognised where it has several fields in their order, as nearly all writers have them, or in any order if it is
-longer; one field alone, or the beginning of a message, where it contains text or further messages. What can be read as
-a message and is not recognised is still offered.
+Many short byte strings parse as a message by chance: 2 % of random ones of 8 to 20 bytes, 0.2 % of 20 to 40. So a
+message is recognised if it has several fields in ascending order, as nearly all writers write them, or in any order if
+it is longer; a single field, or the beginning of a message, if it contains text or further messages. Bytes that parse
+but are not recognised are still offered.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from __future__ import annotations
 import struct
 from typing import Final
 
-from rtui.values.formats import OFFERED, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Invalid
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import OFFERED, POSSIBLE, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 _VARINT, _FIXED64, _LENGTH, _GROUP, _GROUP_END, _FIXED32 = range(6)
@@ -29,14 +28,14 @@ ANY_ORDER_BYTES: Final = 20
 
 _MIN_TEXT: Final = 3
 _FIRST_FIELD: Final = b"\n"
-"""Text that begins so may be a message whose first field is text."""
+"""The tag of a text field 1: text that begins with a line feed may be such a message."""
 
 
 class ProtobufReader(Reader):
     """Reads the fields of one message up to the end of the bytes."""
 
     def read(self) -> None:
-        """Read the message that reaches to the end."""
+        """Read a message that extends to the end."""
         node = self.add(Kind.MAP)
         self.enter(node)
         while self.at < self.end:
@@ -91,7 +90,7 @@ class ProtobufReader(Reader):
         self.leave()
 
     def _length_delimited(self, size: int) -> None:
-        """Read text, a message or bytes; what the end cuts is read as far as it goes."""
+        """Read text, a message or bytes; a cut field as far as it goes."""
         stop = self.at + size
         is_cut = stop > self.end
         piece = self.data[self.at : stop]
@@ -101,7 +100,7 @@ class ProtobufReader(Reader):
             self.add_string(size, is_text=False)
 
     def _message(self, stop: int, *, is_cut: bool) -> bool:
-        """Try to read a message that ends at `stop`; forget it and go back where it is none."""
+        """Try to read a message that ends at `stop`; undo it and return False if the bytes are not one."""
         start, outer, name, depth = self.at, self.end, self.name, len(self._open)
         self.end = stop
         siblings = self._open[-1].children
@@ -127,7 +126,7 @@ def _short(number: float) -> str:
 
 
 def _is_words(piece: bytes) -> bool:
-    """Tell whether bytes are printable text."""
+    """Whether bytes are printable text."""
     try:
         text = piece.decode()
     except UnicodeDecodeError:
@@ -146,19 +145,19 @@ def _sniff(source: Source, budget: Budget) -> float | None:
 
 
 def _numbers(message: Node) -> list[int]:
-    """Return the numbers of the fields of a message, in the order in which they were written."""
+    """Return the field numbers of a message, in the order of the bytes."""
     return [int(str(field.name.value)) for field in message.children if field.name is not None]
 
 
 def _has_likely_fields(message: Node, size_bytes: int) -> bool:
-    """Tell whether a whole message has several fields such as programs have, in an order that is likely."""
+    """Whether a complete message has several fields with usual numbers, in a likely order."""
     numbers = _numbers(message)
     is_likely = len(numbers) > 1 and max(numbers) <= MAX_LIKELY_FIELD
     return is_likely and (size_bytes >= ANY_ORDER_BYTES or numbers == sorted(numbers))
 
 
 def _is_credible(message: Node) -> bool:
-    """Tell whether a message has fields in their order, and one that only a program is likely to have written."""
+    """Whether a message has ascending fields, at least one of them text or a credible message."""
     numbers = _numbers(message)
     if not numbers or max(numbers) > MAX_LIKELY_FIELD or numbers != sorted(numbers):
         return False
@@ -174,4 +173,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("protobuf", _sniff, _read),)
-"""The decoder of this module."""

@@ -1,16 +1,15 @@
-"""What Ruby's Marshal writes, as its structure: classes are named, no object is made.
+"""Ruby's Marshal format as a structure: classes are named, no object is created.
 
-The format is that of doc/marshal.rdoc in Ruby's source, version 4.8: a byte for the type of each value, integers of one
-to five bytes, symbols that are written once and referred to by number.
+The format is that of doc/marshal.rdoc in Ruby's source, version 4.8: a type byte for each value, integers of one to
+five bytes, symbols that are written once and referred to by number.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from rtui.values.formats import CERTAIN, Format
 from rtui.values.limits import Budget, Invalid
-from rtui.values.source import Reader, Source, read_tree, recognises
+from rtui.values.source import CERTAIN, Format, Reader, Source, read_tree, recognises
 from rtui.values.tree import Kind, Node, Step
 
 MAGIC: Final = b"\x04\x08"
@@ -55,7 +54,8 @@ class RubyReader(Reader):
                 self._wrapped(code)
 
     def _wrapped(self, code: bytes) -> None:
-        """Read what is rare, or stands around another value: its class, its variables, what it was extended with."""
+        """Read a rare type, or a wrapper around another value: its class, instance variables, a module it was extended
+        with."""
         match code:
             case b"I":
                 self._with_variables()
@@ -84,7 +84,7 @@ class RubyReader(Reader):
         return self._size()
 
     def _fixnum(self) -> int:
-        """Read an integer: 0, a small one with an offset of 5, or how many bytes follow, negated for a negative one."""
+        """Read an integer: 0, a small one offset by 5, or the (signed) count of the bytes that follow."""
         first = self.integer(1, signed=True)
         if first == 0:
             return 0
@@ -156,7 +156,7 @@ class RubyReader(Reader):
             self.read()
 
     def _with_variables(self) -> None:
-        """Read a value with instance variables; of text, that is its encoding, which becomes its type."""
+        """Read a value with instance variables; the encoding of a string, one of them, becomes its type name."""
         parent = self._open[-1] if self._open else None
         node = self.add(Kind.LIST, "", "with variables")
         self.enter(node)
@@ -202,4 +202,3 @@ def _read(source: Source, budget: Budget) -> Step:
 
 
 FORMATS: Final = (Format("Ruby Marshal", _sniff, _read),)
-"""The decoder of this module."""

@@ -1,8 +1,8 @@
-"""Values with a signature behind them, as Django, itsdangerous (Flask) and Rails sign cookies, tokens and sessions.
+"""Values followed by a signature, as Django, itsdangerous (Flask) and Rails sign cookies, tokens and sessions.
 
-Django writes `payload:time:signature`, itsdangerous `payload.time.signature`, Rails `payload--signature`; the time may
-be missing. Nothing in them is a mark, and `name:token` looks alike: without a time a payload counts only where it is
-JSON or one of the formats that these libraries sign.
+Django writes `payload:time:signature`, itsdangerous `payload.time.signature`, Rails `payload--signature`; the time is
+optional. Nothing in them is a mark, and `name:token` looks alike: without a time a payload counts only if it is JSON or
+another format that these libraries sign.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Final
 
 from rtui.values.compressed import read_zlib
 from rtui.values.encoded import UNVERIFIED
-from rtui.values.formats import LIKELY, OFFERED, Format
 from rtui.values.json_text import is_json
 from rtui.values.limits import Budget, Invalid
 from rtui.values.plain import FIRST_DATE, LAST_DATE, date_text
-from rtui.values.source import Source
+from rtui.values.source import LIKELY, OFFERED, Format, Source
 from rtui.values.tree import Step
 
 _SIGNATURE: Final = r"[A-Za-z0-9_-]{27}|[A-Za-z0-9_-]{38}|[A-Za-z0-9_-]{43}|[A-Za-z0-9_-]{64}|[A-Za-z0-9_-]{86}"
@@ -29,23 +28,23 @@ _DJANGO: Final = re.compile(rf"(?::([0-9A-Za-z]{{6}}))?:({_SIGNATURE})\Z".encode
 _ITSDANGEROUS: Final = re.compile(rf"(?:\.([A-Za-z0-9_-]{{6}}))?\.({_SIGNATURE})\Z".encode())
 _RAILS: Final = re.compile(rb"--(?:[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{128})\Z")
 _MAX_BEHIND: Final = 130
-"""How long time and signature are at most."""
+"""The greatest length of time and signature."""
 
 _HEX: Final = re.compile(rb"[0-9a-f]+|[0-9A-F]+")
 _BASE62: Final = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _BINARY: Final = re.compile(rb"\x80[\x02-\x05].|\x04\x08[\[{Ioc\"]", re.DOTALL)
-"""How what pickle and Ruby have written begins."""
+"""The first bytes of pickles and of Ruby's Marshal."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Signed:
     payload: bytes
     seconds: int | None
-    """When it was signed, since 1970."""
+    """The signing time in seconds since 1970."""
 
 
 def _parse(data: bytes) -> _Signed | None:
-    """Return the parts of a signed value; None where there is no signature of a known length."""
+    """Return payload and time of a signed value; None without a signature of a known length."""
     start = max(1, len(data) - _MAX_BEHIND)
     if match := _RAILS.search(data, start):
         return _Signed(data[: match.start()], None)
@@ -53,19 +52,19 @@ def _parse(data: bytes) -> _Signed | None:
         match = pattern.search(data, start)
         if match is None or _HEX.fullmatch(match[2]) or not _is_canonical(match[2]):
             continue
-        seconds = _seconds(match[1], is_django=pattern is _DJANGO) if match[1] else None
+        seconds = _signing_time(match[1], is_django=pattern is _DJANGO) if match[1] else None
         end = match.start() if seconds is not None else match.start(2) - 1
         return _Signed(data[:end], seconds)
     return None
 
 
 def _is_canonical(text: bytes) -> bool:
-    """Tell whether base64 is as an encoder writes it: the bits that are left over at the end are zero."""
+    """Whether base64 is as an encoder writes it, with zero bits at the end."""
     return base64.urlsafe_b64encode(base64.urlsafe_b64decode(text + b"=" * (-len(text) % 4))).rstrip(b"=") == text
 
 
-def _seconds(text: bytes, *, is_django: bool) -> int | None:
-    """Return the time of a signature: of Django in base 62, of itsdangerous in base64; None where it is no date."""
+def _signing_time(text: bytes, *, is_django: bool) -> int | None:
+    """Return the signing time, which is base 62 for Django, else base64; None if it is no plausible date."""
     seconds = 0
     if is_django:
         for digit in text:
@@ -76,7 +75,7 @@ def _seconds(text: bytes, *, is_django: bool) -> int | None:
 
 
 def _decoded(payload: bytes) -> bytes | None:
-    """Return what base64 of a payload holds, before whose zlib there is a dot; None where it is no base64."""
+    """Return the base64-decoded payload, without the dot that marks zlib; None if it is not base64."""
     text = payload.removeprefix(b".").rstrip(b"=")
     text = text.translate(bytes.maketrans(b"-_", b"+/"))
     try:
@@ -86,7 +85,7 @@ def _decoded(payload: bytes) -> bytes | None:
 
 
 def _is_signed_content(data: bytes, budget: Budget, *, is_compressed: bool = False) -> bool:
-    """Tell whether this is what is signed: JSON, also of a number, a pickle, a value of Ruby, and zlib of these."""
+    """Whether this is content that is usually signed: JSON (also a number), a pickle, a Ruby value, or zlib."""
     if is_compressed:
         try:
             step = read_zlib(Source(data), budget.probe())
@@ -97,7 +96,7 @@ def _is_signed_content(data: bytes, budget: Budget, *, is_compressed: bool = Fal
 
 
 def _sniff_base64(source: Source, budget: Budget) -> float | None:
-    """Recognise a payload of base64 by what is in it."""
+    """Recognise a base64 payload by its content."""
     found = _parse(source.data) if source.is_whole and source.data.isascii() else None
     content = _decoded(found.payload) if found else None
     if found is None or not content:
@@ -106,7 +105,7 @@ def _sniff_base64(source: Source, budget: Budget) -> float | None:
 
 
 def _sniff_plain(source: Source, budget: Budget) -> float | None:
-    """Recognise a payload that is signed as it is: by the time behind it, or as an object or a list of JSON."""
+    """Recognise a plain payload by the time behind it, or as a JSON object or array."""
     found = _parse(source.data) if source.is_whole and source.is_utf8 else None
     if found is None or _RAILS.search(source.data):
         return None
@@ -121,7 +120,7 @@ def _step(found: _Signed, content: bytes) -> Step:
 
 
 def _read_base64(source: Source, _budget: Budget) -> Step:
-    """Return what a payload of base64 holds; zlib in it is left to its own decoder."""
+    """Return the decoded base64 payload; zlib in it is left to its own decoder."""
     found = _parse(source.data)
     content = _decoded(found.payload) if found else None
     if found is None or content is None:
@@ -130,7 +129,7 @@ def _read_base64(source: Source, _budget: Budget) -> Step:
 
 
 def _read_plain(source: Source, _budget: Budget) -> Step:
-    """Return a payload as it is."""
+    """Return the payload unchanged."""
     found = _parse(source.data)
     if found is None:
         raise Invalid("has a signature at its end")
@@ -141,4 +140,3 @@ FORMATS: Final = (
     Format("signed base64", _sniff_base64, _read_base64),
     Format("signed", _sniff_plain, _read_plain),
 )
-"""The decoders of this module."""

@@ -1,18 +1,17 @@
-"""Snappy: blocks, which begin with the length of what is in them, and frames of such blocks; frames of S2.
+"""Snappy: blocks, which begin with their uncompressed length, and frames of such blocks; frames of S2.
 
-The library decompresses whole blocks. A block is a row of elements, each literal bytes or a repetition of earlier ones,
-so one that is cut, or too large, is cut after its last complete element and given the length of what is left of it. See
-format_description.txt and framing_format.txt of Snappy. S2 adds a repetition from the last distance, which the library
-does not know, so its blocks are decompressed here.
+The library decompresses complete blocks only. A block is a sequence of elements, each a run of literals or a copy of
+earlier bytes, so a cut or too large block is cut after its last complete element and gets the length of that part. See
+format_description.txt and framing_format.txt of Snappy. S2 adds a copy at the last offset, which the library does not
+support, so S2 blocks are decompressed here.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-from rtui.values.formats import CERTAIN, POSSIBLE, Format
 from rtui.values.limits import Budget, Cut, Invalid, MissingLibrary, Stopped
-from rtui.values.source import Source
+from rtui.values.source import CERTAIN, POSSIBLE, Format, Source
 from rtui.values.tree import Step
 
 FRAME_MAGIC: Final = b"\xff\x06\x00\x00sNaPpY"
@@ -20,7 +19,7 @@ S2_MAGIC: Final = b"\xff\x06\x00\x00S2sTwO"
 _COMPRESSED, _UNCOMPRESSED, _FIRST_SKIPPABLE = 0x00, 0x01, 0x80
 _CHECKSUM_BYTES: Final = 4
 _SHORT_REPEAT: Final = 8
-"""The longest repetition of S2 from the last distance whose length needs no further bytes."""
+"""The longest S2 copy at the last offset whose length needs no further bytes."""
 
 _MIN_BLOCK: Final = 8
 _MAX_CONTENT: Final = 1 << 32
@@ -28,7 +27,7 @@ _SNIFFED_BYTES: Final = 16 * 1024
 
 
 def _declared(block: bytes) -> tuple[int, int]:
-    """Return the length of what is in a block, and where its elements begin."""
+    """Return the declared uncompressed length of a block, and the offset of its elements."""
     length = 0
     for at, byte in enumerate(block[:5]):
         length |= (byte & 0x7F) << (7 * at)
@@ -38,10 +37,10 @@ def _declared(block: bytes) -> tuple[int, int]:
 
 
 def _elements(block: bytes, at: int, limit: int, budget: Budget) -> tuple[int, int, int]:
-    """Return how many bytes the elements from `at` on give, where the last one ends, and where literals follow it.
+    """Return the output size of the complete elements from `at` on, the end of the last, and the start of cut literals.
 
-    Stops before the element that the end cuts or that would give more than `limit`. If that is of literal bytes, they
-    begin at the third figure, else that is the end of the block. Raises Invalid where one repeats what never was.
+    Stops before the element that is cut or would exceed `limit`. The third figure is the offset of its bytes if that
+    element is a run of literals, else the end of the block. Raises Invalid for a copy from before the start.
     """
     given = elements = 0
     while at < len(block):
@@ -70,9 +69,9 @@ def _elements(block: bytes, at: int, limit: int, budget: Budget) -> tuple[int, i
 
 
 def block_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
-    """Decompress a block up to about `limit` bytes; return them and whether they are all.
+    """Decompress a block up to about `limit` bytes; return the output and whether it is complete.
 
-    Raises Invalid for what is no block, Cut where not even its length is there.
+    Raises Invalid for bytes that are not a block, Cut if not even the length is complete.
     """
     try:
         import cramjam  # noqa: PLC0415 - only where such a value is met
@@ -96,7 +95,8 @@ def block_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool
 
 
 def _s2_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
-    """Decompress a block of S2 up to `limit` bytes; return them and whether they are all, raise as `block_content`."""
+    """Decompress an S2 block up to `limit` bytes; return the output and whether it is complete; raises as
+    `block_content`."""
     declared, at = _declared(block)
     most = min(limit, declared)
     out = bytearray()
@@ -135,7 +135,7 @@ def _s2_content(block: bytes, limit: int, budget: Budget) -> tuple[bytes, bool]:
 
 
 def _sniff_block(source: Source, budget: Budget) -> float | None:
-    """Recognise a block by its elements, which have to give the length that it declares."""
+    """Recognise a block by its elements, whose output has to be of the declared length."""
     if len(source.data) < _MIN_BLOCK or source.is_text:
         return None
     block = source.data[:_SNIFFED_BYTES]
@@ -199,4 +199,3 @@ FORMATS: Final = (
     Format("S2", lambda source, _: CERTAIN if source.data.startswith(S2_MAGIC) else None, _read_frame),
     Format("snappy block", _sniff_block, _read_block, needs_proof=True),
 )
-"""The decoders of this module."""

@@ -1,9 +1,10 @@
-"""The bytes that decoders look at, and the cursor with which readers of structured formats build a bounded tree."""
+"""The input of decoders, and the reader with which structured formats build a bounded tree."""
 
 from __future__ import annotations
 
 import codecs
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
@@ -19,21 +20,21 @@ _CONTROLS: Final = bytes(byte for byte in (*range(0x20), 0x7F) if byte not in TE
 
 
 NOT_UTF8: Final = "not UTF-8"
-"""The type of what should be text and is not."""
+"""The type name of bytes that should be text."""
 
 
 @dataclass
 class Source:
-    """Bytes to be decoded; `is_whole` says whether they are all of the value, or its beginning only."""
+    """Bytes to be decoded; `is_whole` is false if they are only the beginning of the value."""
 
     data: bytes
     is_whole: bool = True
     trees: dict[type[Reader], Node] = field(default_factory=dict)
-    """What readers have made of all of it when they recognised it, so that they need not read it again."""
+    """The complete trees that readers built while recognising the bytes, kept to save a second reading."""
 
     @cached_property
     def is_utf8(self) -> bool:
-        """Whether it is UTF-8; the end may cut a character where it is not whole."""
+        """Whether the bytes are UTF-8; in an incomplete value the last character may be cut."""
         try:
             codecs.utf_8_decode(self.data, "strict", self.is_whole)
         except UnicodeDecodeError:
@@ -42,7 +43,7 @@ class Source:
 
     @cached_property
     def is_text(self) -> bool:
-        """Whether it is UTF-8 with next to no control characters."""
+        """Whether the bytes are UTF-8 with next to no control characters."""
         if not self.is_utf8:
             return False
         controls = len(self.data) - len(self.data.translate(None, _CONTROLS))
@@ -50,7 +51,7 @@ class Source:
 
     @cached_property
     def text(self) -> str:
-        """The bytes as text, without a character that the end has cut; raises Invalid where they are not UTF-8."""
+        """The bytes as text, without a character cut at the end; raises Invalid if they are not UTF-8."""
         try:
             return codecs.utf_8_decode(self.data, "strict", self.is_whole)[0]
         except UnicodeDecodeError as error:
@@ -60,8 +61,8 @@ class Source:
 class Reader(ABC):
     """Reads a structured format from left to right into a tree.
 
-    A reader adds each node to the innermost open one before it reads on, so that whatever stops it leaves what was
-    read. It may recurse, since `enter` bounds the depth.
+    A reader adds each node to the innermost open one before it reads on, so that the tree keeps everything read before
+    an exception. It may recurse, since `enter` bounds the depth.
     """
 
     def __init__(self, source: Source, budget: Budget, at: int = 0) -> None:
@@ -79,7 +80,7 @@ class Reader(ABC):
         """Read the value at the cursor; raises Cut, Invalid or Exceeded."""
 
     def take(self, count: int) -> bytes:
-        """Return the next bytes; raises Cut where there are fewer."""
+        """Return the next bytes; raises Cut if there are fewer."""
         stop = self.at + count
         if stop > self.end:
             raise Cut
@@ -88,18 +89,18 @@ class Reader(ABC):
         return piece
 
     def byte(self) -> int:
-        """Return the next byte."""
+        """Return the next byte; raises Cut at the end."""
         if self.at >= self.end:
             raise Cut
         self.at += 1
         return self.data[self.at - 1]
 
     def integer(self, size: int, order: Literal["big", "little"] = "big", *, signed: bool = False) -> int:
-        """Return the next integer of `size` bytes."""
+        """Return the next integer of `size` bytes; raises Cut if there are fewer."""
         return int.from_bytes(self.take(size), order, signed=signed)
 
     def add(self, kind: Kind, value: str | bytes = "", type_name: str = "", *, total: int | None = None) -> Node:
-        """Add a node to the innermost open one, or as the root."""
+        """Add a node to the innermost open one, or as the root; raises Invalid for a second root."""
         self.budget.spend()
         node = Node(kind, value, type_name, self.name, [], total)
         self.name = None
@@ -116,7 +117,7 @@ class Reader(ABC):
         return self.add(Kind.NUMBER, value if isinstance(value, str) else repr(value), type_name)
 
     def add_string(self, count: int, *, is_text: bool = True, type_name: str = "") -> Node:
-        """Add the next bytes, as text where they should be and are UTF-8; raises Cut with what there is of them."""
+        """Add the next bytes, as text if they are UTF-8 and should be text; raises Cut after adding a cut string."""
         piece = self.data[self.at : self.at + count]
         is_cut = len(piece) < count
         text: str | None = None
@@ -133,11 +134,11 @@ class Reader(ABC):
         return node
 
     def share(self, outer: Reader) -> None:
-        """Add to the tree of another reader, below what is open there."""
+        """Add to the tree of another reader, below its open nodes."""
         self._open = outer._open
 
     def enter(self, node: Node) -> None:
-        """Open a node: what is added from now on belongs to it."""
+        """Open a node: nodes added from now on are its children. Raises Exceeded if it is too deep."""
         if len(self._open) >= self.budget.limits.depth:
             raise Exceeded(f"what is nested deeper than {self.budget.limits.depth} levels is not shown")
         self._open.append(node)
@@ -151,13 +152,13 @@ class Reader(ABC):
         self.name = self._open[-1].children.pop()
 
     def mark_cut(self) -> None:
-        """Note that what is open was not read to its end."""
+        """Mark the open nodes as cut."""
         for node in self._open:
             node.is_cut = True
 
 
 def recognises(reader: Reader, source: Source) -> bool:
-    """Read with a small budget; tell whether the bytes are of the reader's format from the first to the last."""
+    """Read with a small budget; return whether the bytes are of the reader's format from first to last."""
     try:
         reader.read()
     except Cut:
@@ -174,7 +175,7 @@ def recognises(reader: Reader, source: Source) -> bool:
 
 
 def read_tree(reader: Reader, source: Source) -> Step:
-    """Read all, and return what there is of the tree; raises Invalid when there is nothing."""
+    """Read the value; return its tree, as far as it goes. Raises Invalid or Exceeded if nothing was read."""
     known = source.trees.get(type(reader))
     if known is not None:
         return Step(known)
@@ -204,7 +205,7 @@ def read_tree(reader: Reader, source: Source) -> Step:
 
 
 def limited_step(name: str, data: bytes | bytearray, source: Source, budget: Budget) -> Step:
-    """Return what came out of a decoder, up to the budget's output."""
+    """Return the output of a decoder, up to the budget's limit."""
     limit = budget.limits.output_bytes
     is_limited = len(data) > limit
     notes = (f"only the first {limit:,} bytes that come out of {name} are shown",) if is_limited else ()
@@ -212,10 +213,10 @@ def limited_step(name: str, data: bytes | bytearray, source: Source, budget: Bud
 
 
 def is_record(reader: Reader, source: Source) -> bool | None:
-    """Tell whether a binary format without a mark recognises the bytes, and if so, whether like a record.
+    """Return True if a binary format without a mark recognises a record, False if another value, None if nothing.
 
-    None where it does not; True where the root is a map whose names are all text, or a list of such maps: random bytes
-    hardly ever are, and of a value that is not read to its end nothing else counts. What is text is none of these.
+    A record is a map whose names are all text, or a list of such maps: random bytes hardly ever are, and of a value
+    that is not read to its end nothing else counts. Text is never recognised.
     """
     if source.is_text or len(source.data) < MIN_RECORD_BYTES or not recognises(reader, source) or reader.root is None:
         return None
@@ -230,4 +231,40 @@ def is_record(reader: Reader, source: Source) -> bool | None:
 
 
 MIN_RECORD_BYTES: Final = 3
-"""Shorter binary values are left as they are: they mean something in every format."""
+"""Shorter binary values are left undecoded: they mean something in every format."""
+
+
+CERTAIN: Final = 1.0
+"""Confidence for bytes with a mark that no other format has."""
+
+LIKELY: Final = 0.7
+"""Confidence for bytes that are well formed from first to last, as few bytes of other formats are."""
+
+POSSIBLE: Final = 0.3
+"""Confidence for bytes that are well formed, perhaps by chance."""
+
+OFFERED: Final = 0.01
+"""Confidence of a decoder that is offered, never chosen: too many other bytes can be read the same way."""
+
+
+def by_hand(_source: Source, _budget: Budget) -> None:
+    """Recognise nothing: for decoders that are used by choice only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One decoder."""
+
+    name: str
+    """The unique name, as it is shown."""
+    sniff: Callable[[Source, Budget], float | None]
+    """Return the confidence that the bytes are of this format, above 0 and at most 1, or None.
+
+    Raises Invalid only for a failing plugin.
+    """
+    read: Callable[[Source, Budget], Step]
+    """Decode; raises Invalid, Exceeded or MissingLibrary only if there is nothing to show."""
+    needs_proof: bool = False
+    """Whether many other bytes look the same, so that the decoder's output has to be recognised as well."""
+    can_read: Callable[[Source], bool] = lambda _source: True
+    """Whether the decoder is worth offering by name for these bytes."""

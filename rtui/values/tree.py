@@ -1,7 +1,7 @@
-"""What a decoder makes of bytes: a tree of plain values, and the rows in which it is shown.
+"""The result of decoding: a tree of plain values, and the rows in which it is shown.
 
-A tree holds text and bytes as they were found: none of it is safe to show until `keyspace/text/display.py` has made it
-so.
+A tree holds text and bytes as they were found: none of it is safe to show until it went through
+`keyspace/text/display.py`.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Final, NamedTuple
 
 
 class Kind(StrEnum):
-    """What a node is."""
+    """The kind of a node."""
 
     MAP = "map"
     LIST = "list"
     TEXT = "text"
     BYTES = "bytes"
     NUMBER = "number"
-    """Its value is the number in decimal digits, as exactly as it was written."""
+    """The value is the number in decimal digits, as exactly as it was written."""
     CONSTANT = "constant"
     """true, false, null and the like."""
     NOTE = "note"
@@ -33,14 +33,14 @@ class Node:
 
     kind: Kind
     value: str | bytes = ""
-    """Bytes where the kind is BYTES, else text; empty in maps and lists. Raw: it may hold any character."""
+    """Bytes if the kind is BYTES, else text; empty for maps and lists. Raw: it may hold any character."""
     type_name: str = ""
-    """What the format says of it beyond its kind: `uint32`, `ObjectId`, the name of a class; may come from the data."""
+    """The format's own type: `uint32`, `ObjectId`, a class name; it may come from the data."""
     name: Node | None = None
-    """What it is called in its map; None in a list. Mostly TEXT, but formats may use any value."""
+    """The name in its map; None in a list. Mostly TEXT, but formats may use any value."""
     children: list[Node] = field(default_factory=list)
     total: int | None = None
-    """How many children the format declares, where it does; more than there are where the rest was not read."""
+    """The declared number of children, if there is one; more than `children` if the rest was not read."""
     is_cut: bool = False
     """Whether the bytes ended, or a limit was reached, within it."""
 
@@ -51,12 +51,12 @@ class Node:
 
     @property
     def missing(self) -> int:
-        """How many declared children were not read."""
+        """The number of declared children that were not read."""
         return max(0, (self.total or 0) - len(self.children))
 
 
 class Form(StrEnum):
-    """How the result is best shown."""
+    """The best way to show the result."""
 
     TREE = "tree"
     TEXT = "text"
@@ -69,11 +69,11 @@ class Form(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What one decoder made of its bytes: other bytes, which are decoded further, or a tree."""
+    """The result of one decoder: other bytes, which are decoded further, or a tree."""
 
     content: bytes | Node
     notes: tuple[str, ...] = ()
-    """What one should know; raw, like all texts."""
+    """Notes for the reader; raw, like all texts."""
     truncated: bool = False
     """Whether more would follow: the bytes were cut, or a limit was reached."""
     form: Form = Form.TREE
@@ -83,39 +83,39 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Decoded:
-    """A value as what its bytes mean."""
+    """A decoded value."""
 
     chain: tuple[str, ...]
     """The decoders in their order, the outermost first: `("base64", "gzip", "JSON")`."""
     form: Form
     root: Node
     data: bytes
-    """The bytes that the last decoder of the chain has read: what a pager or a file gets."""
+    """The bytes that the last decoder of the chain has read, for a pager or a file."""
     notes: tuple[str, ...] = ()
-    """What one should know to read it: limits, damage, missing libraries, dates. Raw, for `display_text`."""
+    """Notes for the reader: limits, damage, missing libraries, dates. Raw, for `display_text`."""
     truncated: bool = False
     """Whether this is the beginning only."""
     has_failed: bool = False
-    """Whether the last decoder of the chain could make nothing of the bytes: the last note says why."""
+    """Whether the last decoder of the chain failed: the last note says why."""
     is_data_whole: bool = True
-    """Whether `data` is all of it, though the tree may end earlier."""
+    """Whether `data` is complete, though the tree may end earlier."""
 
     @property
     def title(self) -> str:
-        """The chain as it is shown, and as `choose` understands it."""
+        """The chain as it is shown, and as `choose` accepts it."""
         return SEPARATOR.join(self.chain)
 
 
 SEPARATOR: Final = " › "
 
 _PIECES: Final = frozenset({Kind.TEXT, Kind.BYTES})
-"""What is shown as far as it goes: a piece of a number or of a constant would be another one."""
+"""Kinds that are shown even if cut: a piece of a number or of a constant would be another one."""
 
 
 def drop_unfinished(root: Node) -> None:
-    """Take out of a tree that was cut what is no whole element: a piece of a name or number, an empty beginning.
+    """Remove incomplete elements from a cut tree: a piece of a name or number, an empty container.
 
-    Of a text or of bytes the beginning stays.
+    The beginning of a text or of bytes stays.
     """
     way = [root]
     while way[-1].is_cut and way[-1].children:
@@ -129,14 +129,14 @@ def drop_unfinished(root: Node) -> None:
 
 
 class OutlineRow(NamedTuple):
-    """One row of a tree that is laid out."""
+    """One row of a tree in its layout."""
 
     depth: int
     node: Node
     path: tuple[int, ...]
-    """The index of each child on the way to it; empty for the root."""
+    """The index of each child on the path from the root; empty for the root."""
     is_folded: bool = False
-    """Whether it has children that are not shown."""
+    """Whether its children are hidden."""
 
 
 def outline(
@@ -146,10 +146,10 @@ def outline(
     by_name: bool = False,
     is_reversed: bool = False,
 ) -> Iterator[OutlineRow]:
-    """Yield the rows of a tree, parents before their children; the children of a path that is `folded` are left out.
+    """Yield the rows of a tree, parents before their children; children of a path that is `folded` are left out.
 
     `by_name` sorts the children of maps by their names, `is_reversed` the last first; paths stay those of the unsorted
-    tree, so that what was folded stays so. Never recurses.
+    tree, so that folded nodes stay folded. Never recurses.
     """
     pending: list[tuple[tuple[int, ...], Node]] = [((), root)]
     while pending:
@@ -168,7 +168,7 @@ def outline(
 
 
 def _order(node: Node) -> tuple[int, float, bytes]:
-    """Return what a member is sorted by: numbers before text, by value."""
+    """Return the sort key of a member: numbers before text, by value."""
     name = node.name
     if name is None:
         return (2, 0.0, b"")
