@@ -1,7 +1,7 @@
-"""Long work cut into slices, so that the event loop can do something else in between.
+"""Long work cut into slices, so that the event loop can run in between.
 
 Work is a generator that yields after each slice of some milliseconds and returns its result at the end. Within it, a
-`Slicer` knows when a slice is over: `yield from slicer.pause()` after each small step pauses where it is time.
+`Slicer` measures slices: `yield from slicer.pause()` after each small step pauses at the end of a slice.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ Slices = Generator[None, None, T]
 """Work that pauses after each slice and returns its result at the end."""
 
 Steps = Generator[Callable[[], None] | None, None, T]
-"""Work that may pause with a function: that can be called in another thread, and must be over before the next slice."""
+"""Work that may yield a function, which may run in another thread and must have returned before the next slice."""
 
 Clock = Callable[[], float]
 """Seconds from an arbitrary start, monotonic."""
 
 SLICE_S = 0.003
-"""How long a slice lasts; the step that is under way then is finished first (about 2 ms)."""
+"""The length of a slice in seconds; the current step is finished first (about 2 ms)."""
 
 
 def finish(work: Steps[T]) -> T:
-    """Do all slices at once and return the result: for tests, reports and small work."""
+    """Run all slices at once and return the result: for tests, reports and small work."""
     while True:
         try:
             elsewhere = next(work)
@@ -37,7 +37,7 @@ def finish(work: Steps[T]) -> T:
 
 
 def elsewhere(work: Steps[T]) -> Steps[T]:
-    """Do all slices in another thread, which stops after the one under way when this is closed before its end."""
+    """Run all slices in another thread; closing this early stops the thread after the current slice."""
     made: list[T] = []
     is_wanted = True
 
@@ -58,7 +58,7 @@ def elsewhere(work: Steps[T]) -> Steps[T]:
 
 
 def only_while(holds: Callable[[], bool], work: Slices[T]) -> Slices[T | None]:
-    """Do work as long as a condition holds after each pause; return None once it does not."""
+    """Run work as long as a condition holds after each pause; return None once it does not."""
     while True:
         try:
             next(work)

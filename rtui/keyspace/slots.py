@@ -1,6 +1,6 @@
-"""Hash slots: which of the 16,384 slots of a cluster a key belongs to, and why.
+"""Hash slots: the slot of a key among the 16,384 of a cluster, and why.
 
-The slot is CRC16 of the key modulo 16,384. Where a key has a hash tag, only what is inside its braces is hashed, so
+The slot is CRC16 of the key modulo 16,384. If a key has a hash tag, only the bytes inside its braces are hashed, so
 that `{user:1}:cart` and `{user:1}:orders` share a slot.
 """
 
@@ -26,19 +26,19 @@ class TagRule(Enum):
 
 
 class HashTag(NamedTuple):
-    """Where the hash tag of a key is, braces included, as offsets in bytes: `key[start:end]` is `{…}`."""
+    """The offsets of the hash tag in a key, in bytes, braces included: `key[start:end]` is `{…}`."""
 
     start: int
     end: int
 
 
 def crc16(data: bytes) -> int:
-    """Return the CRC-16/XMODEM: polynomial 0x1021, initial 0, not reflected; of `123456789` it is 0x31C3."""
+    """Return the CRC-16/XMODEM: polynomial 0x1021, initial 0, not reflected; for `123456789` it is 0x31C3."""
     return crc_hqx(data, 0)
 
 
 def find_tag(key: bytes) -> tuple[TagRule, HashTag | None]:
-    """Return the hash tag of a key, None without one, and the rule that decided it."""
+    """Return the rule that decided which bytes are hashed, and the hash tag, None without one."""
     opening = key.find(b"{")
     if opening < 0:
         return TagRule.NO_BRACE, None
@@ -51,7 +51,7 @@ def find_tag(key: bytes) -> tuple[TagRule, HashTag | None]:
 
 
 def hashed_bytes(key: bytes) -> bytes:
-    """Return the part of a key that is hashed: what is inside its tag, or all of it."""
+    """Return the part of a key that is hashed: the inside of its tag, or the whole key."""
     _, tag = find_tag(key)
     return key if tag is None else key[tag.start + 1 : tag.end - 1]
 
@@ -75,7 +75,7 @@ class SlotExplanation:
 
 
 def explain(key: bytes) -> SlotExplanation:
-    """Compute the slot of a key and why it is that one."""
+    """Compute the slot of a key with its explanation."""
     rule, tag = find_tag(key)
     hashed = hashed_bytes(key)
     crc = crc16(hashed)
@@ -83,12 +83,12 @@ def explain(key: bytes) -> SlotExplanation:
 
 
 def each_slot(ranges: Iterable[tuple[int, int]]) -> Iterator[int]:
-    """Yield the slots of ranges, given as first and last ones."""
+    """Yield the slots in ranges, given as first and last slots."""
     return (slot for first, last in ranges for slot in range(first, last + 1))
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return ranges of slots, given as first and last ones, in order and without gaps that could be closed."""
+    """Return ranges of slots, given as first and last slots, sorted and with adjacent ones joined."""
     joined: list[tuple[int, int]] = []
     for first, last in sorted(ranges):
         if joined and first <= joined[-1][1] + 1:

@@ -1,10 +1,10 @@
-"""The Redis types: what rtui knows of each without asking a server.
+"""The Redis types: static facts of each.
 
-A type is declared here by one entry of `TYPES`: the unit of its length, whether the server removes it when it is
-empty, what MEMORY USAGE of it costs, the colour of its name and the `redis-cli` commands that read it. The commands
-that rtui itself sends are its second and last entry, in `rtui.server.facts.types`. Every other module asks these two.
-A key of a type that is not declared is shown with its type, TTL, encoding and idle time, without length, memory and
-preview.
+A type is declared here by one entry of `TYPES`: the unit of its length, whether the server removes it when it is empty,
+the cost of MEMORY USAGE, the colour of its name and the `redis-cli` commands that read it. The commands that rtui
+itself sends are its second and last entry, in `rtui.server.facts.types`. All other modules rely on these two.
+
+A key of an undeclared type is shown with its type, TTL, encoding and idle time, without length, memory and preview.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from enum import Enum
 from typing import Final
 
 NO_TYPE: Final = b"none"
-"""What TYPE answers for a key that does not exist."""
+"""TYPE's reply for a key that does not exist."""
 
 
 SHORT_LENGTH: Final = 20
-"""Up to so many bytes a value may take less memory than its length: a number of 20 digits takes 8."""
+"""Up to this length a value may take less memory than its length: a number of 20 digits takes 8 bytes."""
 
 
 class MemoryUsage(Enum):
-    """How the server finds the size of a value for MEMORY USAGE with its default of five samples."""
+    """How MEMORY USAGE, with its default of five samples, finds the size of a value."""
 
     SAMPLED = "sampled"
-    """By a few elements, or by counters: constant in time."""
+    """From a few elements, or from counters: constant time."""
     WALKS_GROUPS = "walks groups"
-    """Before Redis 8.4 by a walk over all consumer groups and their consumers, which nothing bounds."""
+    """Before Redis 8.4 with an unbounded walk over all consumer groups and their consumers."""
     UNBOUNDED = "unbounded"
     """By code of a module, which may walk the whole value."""
 
 
 @dataclass(frozen=True, slots=True)
 class RedisType:
-    """One type; the defaults are what holds for a type that is not declared."""
+    """One type; the defaults apply to undeclared types."""
 
     name: bytes
-    """What TYPE answers, which is also what SCAN … TYPE takes."""
+    """The name that TYPE replies, and that SCAN … TYPE accepts."""
     unit: str = "element"
-    """What its length counts, in the singular."""
+    """The unit of its length, in the singular."""
     units: str = "elements"
     removed_when_empty: bool = False
     """Whether the server deletes the key with its last element, so that a length of 0 means that there is no key."""
@@ -49,11 +49,13 @@ class RedisType:
     redis_cli: tuple[tuple[str, ...], ...] = ()
     """Commands that read the whole value: the words before the key, then the arguments after it."""
     least_element_bytes: int = 0
-    """MEMORY USAGE of Redis and Valkey is at least so many times a length over SHORT_LENGTH; 0 where nothing is known.
+    """A lower bound of MEMORY USAGE of Redis and Valkey, in bytes for each element of a length over SHORT_LENGTH; 0 if
+    unknown.
 
     In a listpack or ziplist an entry has two bytes or more, in an intset two; a hash whose fields are in a template has
-    only its values. Elements of hash tables and skiplists have more, so a few of them tell no less. Of a list or stream
-    only the first nodes are looked at, which may be nearly empty, and inner nodes of a list may be compressed.
+    only its values. Elements of hash tables and skiplists have more, so that a sample of them does not give less. For a
+    list or stream only the first nodes are sampled, which may be nearly empty, and inner nodes of a list may be
+    compressed.
     """
 
 
@@ -69,7 +71,7 @@ STRING: Final = RedisType(
 
 
 def _collection(name: bytes, unit: str, *redis_cli: str, least: int) -> RedisType:
-    """Return a type that the server removes when it is empty, and whose elements it samples for its memory."""
+    """Return a type that the server removes when it is empty, and whose elements MEMORY USAGE samples."""
     return RedisType(name, unit, f"{unit}s", True, MemoryUsage.SAMPLED, name.decode(), (redis_cli,), least)
 
 
@@ -114,9 +116,9 @@ TYPES: Final[dict[bytes, RedisType]] = {
 """Every declared type by its name."""
 
 UNDECLARED: Final = RedisType(b"")
-"""What is assumed of any other type."""
+"""The defaults for undeclared types."""
 
 
 def type_of(name: bytes | None) -> RedisType:
-    """Return what is known of a type by the name that TYPE answers; `UNDECLARED` for others and for None."""
+    """Return the type with the name that TYPE replied; `UNDECLARED` for unknown names and None."""
     return UNDECLARED if name is None else TYPES.get(name, UNDECLARED)

@@ -27,15 +27,16 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import PackedNames
 
 KEEP_ORDER = 50_000
-"""Up to this many namespaces keep their order when some of them are removed, which takes some ten milliseconds."""
+"""Up to this many namespaces keep their order when some are removed, which takes some ten milliseconds."""
 
 ORDER_BATCH = 8_192
 SEARCH_BATCH = 4_096
-"""The number of positions stored, and of labels compared, between two looks at the clock."""
+"""The number of positions stored, and of labels compared, between two checks of the clock."""
 
 
 class ChildOrder(NamedTuple):
-    """An order of the namespaces, or of the keys, of a listing; what has no place in it follows in order of arrival."""
+    """An order of the namespaces, or of the keys, of a listing; children without a place in it follow in order of
+    arrival."""
 
     ordinals: array[int]
     """Ordinals by position."""
@@ -43,11 +44,11 @@ class ChildOrder(NamedTuple):
     """Positions by ordinal."""
 
     def ordinal_at(self, position: int) -> int:
-        """Return the ordinal of what is at this position."""
+        """Return the ordinal of the child at this position."""
         return self.ordinals[position] if position < len(self.ordinals) else position
 
     def position_of(self, ordinal: int) -> int:
-        """Return the position of what has this ordinal."""
+        """Return the position of the child with this ordinal."""
         return self.positions[ordinal] if ordinal < len(self.positions) else ordinal
 
 
@@ -60,24 +61,24 @@ class Listing:
     """The children of one namespace as rows; it is part of the listing of the namespace above while it is attached."""
 
     node: Namespace
-    """Whose children are listed; of a chain that is shown in one row, the last namespace."""
+    """The namespace whose children are listed; for a chain in one row, its last namespace."""
     parent: Listing | None
-    """The listing that has the row of this namespace; None for the root."""
+    """The listing that contains the row of this namespace; None for the root."""
     attached: bool = False
-    """Whether it is among the rows of its parent: expanded, not collapsed."""
+    """Whether its rows are among the rows of its parent: expanded, not collapsed."""
     arranged: bool = False
-    """Whether its children were sorted once they were all there."""
+    """Whether its children were sorted after all had arrived."""
     head: Namespace = field(init=False)
-    """The namespace by whose row its rows hang: the first of a chain, else its own."""
+    """The namespace whose row its rows are below: the head of a chain, else its own."""
     depth: int = field(init=False)
-    """How many rows of namespaces its rows are below; 0 for the rows of the root."""
+    """The number of namespace rows that its rows are nested in; 0 for the rows of the root."""
     name_count: int = field(init=False)
     key_count: int = field(init=False)
     expanded: list[Listing] = field(default_factory=list)
-    """The listings of the children that are expanded, from top to bottom."""
+    """The listings of expanded children, from top to bottom."""
     _expanded_positions: list[int] = field(default_factory=list)
     _starts: list[int] | None = None
-    """The offsets of the rows of `expanded`, computed when they are needed."""
+    """The offsets of the rows of `expanded`, computed on demand."""
     _below: int = 0
     """The number of rows of expanded children."""
     name_order: ChildOrder = ARRIVAL
@@ -98,7 +99,7 @@ class Listing:
 
     @property
     def size(self) -> int:
-        """The number of rows, those of expanded children at any depth included."""
+        """The number of rows, including the rows of expanded children at any depth."""
         return self.name_count + self.key_count + self._below
 
     @property
@@ -110,11 +111,11 @@ class Listing:
         )
 
     def key_at(self, ordinal: int) -> bytes | None:
-        """Return the name of the key with this ordinal, None if there is none."""
+        """Return the name of the key with this ordinal, or None."""
         return self._keys[ordinal] if self._keys is not None and ordinal < self.key_count else None
 
     def position_of(self, child: Namespace) -> int:
-        """Return the position of a child that is listed."""
+        """Return the position of a listed child."""
         return self.name_order.position_of(child.ordinal)
 
     def offset(self, position: int) -> int:
@@ -140,14 +141,14 @@ class Listing:
         return self._expanded_positions[number] + 1 + within - child.size, None, 0
 
     def _offsets(self) -> list[int]:
-        """Return the offsets of the rows of the expanded children themselves."""
+        """Return the offsets of the rows of the expanded children."""
         if self._starts is None:
             sizes = accumulate((child.size for child in self.expanded), initial=0)
             self._starts = [position + above for position, above in zip(self._expanded_positions, sizes, strict=False)]
         return self._starts
 
     def list_new(self) -> None:
-        """List the children that arrived, namespaces after namespaces and keys after keys; call `renumber` before."""
+        """List the children that arrived, namespaces behind namespaces and keys behind keys; call `renumber` before."""
         before = self.child_count
         self._count_children()
         self._add_rows(self.child_count - before)
@@ -166,7 +167,7 @@ class Listing:
         self._add_rows(self.size)
 
     def detach(self) -> None:
-        """Hide its rows; what is expanded below stays so for the next time."""
+        """Hide its rows; expanded listings below stay so for the next time."""
         parent = self.parent
         if parent is None or not self.attached:
             return
@@ -177,7 +178,7 @@ class Listing:
         self.attached = False
 
     def list_other(self, node: Namespace) -> None:
-        """List the children of another namespace by the same row; none that was listed may be expanded."""
+        """List the children of another namespace below the same row; none of the listed ones may be expanded."""
         before = self.size
         self.node, self.name_order, self.key_order = node, ARRIVAL, ARRIVAL
         self._count_children()
@@ -190,9 +191,9 @@ class Listing:
         self._place_expanded()
 
     def renumber(self) -> list[Listing]:
-        """Follow ordinals that changed; returns the listings whose namespace was removed.
+        """Follow ordinals that changed; return the listings whose namespace was removed.
 
-        What is left keeps its order, except that keys that were sorted, and more than `KEEP_ORDER` namespaces, are
+        The remaining children keep their order, except that sorted keys, and more than `KEEP_ORDER` namespaces, are
         listed in order of arrival.
         """
         before = self.size
@@ -217,7 +218,7 @@ class Listing:
         return removed
 
     def _add_rows(self, rows: int) -> None:
-        """Count rows that were added in all listings above that show this one."""
+        """Add rows to the counts of all listings above that show this one."""
         listing = self
         while rows and listing.attached and listing.parent is not None:
             listing = listing.parent
@@ -237,7 +238,7 @@ class Listing:
     def find(self, prefix: bytes, start: int, slicer: Slicer) -> Slices[int | None]:
         """Return the first position from `start` on, then from the top, whose name starts with `prefix`, if any.
 
-        Names are compared in small letters.
+        Names are compared in lower case.
         """
         names, total = self.name_count, self.child_count
         found: int | None = None
@@ -257,7 +258,7 @@ class Listing:
         return found
 
     def _find_key(self, prefix: bytes, positions: range, slicer: Slicer) -> Slices[int | None]:
-        """Search chunk by chunk, in order of arrival: where keys are sorted, all of them."""
+        """Search chunk by chunk, in order of arrival; all keys if they are sorted."""
         keys, is_sorted, names = self.node.keys, self.key_order is not ARRIVAL, self.name_count
         if keys is None:
             return None
@@ -275,7 +276,7 @@ class Listing:
 
 
 def order_of(ordinals: array[int], slicer: Slicer) -> Slices[ChildOrder]:
-    """Return the order in which these ordinals, a permutation of 0 to their number, are listed; in slices."""
+    """Return the order that lists these ordinals, a permutation of 0 to their number; in slices."""
     positions = array("I", bytes(ordinals.itemsize * len(ordinals)))
     for start in range(0, len(ordinals), ORDER_BATCH):
         for position, ordinal in enumerate(ordinals[start : start + ORDER_BATCH], start):

@@ -1,10 +1,10 @@
 """The listings of all expanded namespaces, kept in step with the store.
 
-The store tells which namespaces have grown, and in which the children were renumbered; `follow` and `list_new` bring
-their listings up to date, so that the cost grows with what has changed and not with what is listed.
+The store records which namespaces have grown, and whose children were renumbered; `follow` and `list_new` bring their
+listings up to date, so that the cost grows with the changes and not with the number of rows.
 
-A chain (see `chains`) has one listing: that of its last namespace, which hangs by the row of the first. When a chain
-parts, its listing stays with the lower part, below a new one for the upper part.
+A chain (see `chains`) has one listing, of its last namespace, whose rows are below the row of the first. When a chain
+splits, its listing stays with the lower part, below a new one for the upper part.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from rtui.keyspace.store.store import NamespaceStore
 P = ParamSpec("P")
 
 MOST_REMEMBERED: Final = 500
-"""So many expanded namespaces are remembered when the store is reset."""
+"""The most expanded namespaces that are remembered when the store is reset."""
 
 SORT_AT_ONCE: Final = 2_000
-"""Up to this many children are sorted without a pause where a listing has to be sorted at once."""
+"""The most children that are sorted without a pause when a listing has to be sorted at once."""
 
 
 class HasStore(Protocol):
-    """What works over a store."""
+    """An object that works over a store."""
 
     store: NamespaceStore
 
@@ -42,7 +42,7 @@ Over = TypeVar("Over", bound=HasStore)
 def until_reset(
     work: Callable[Concatenate[Over, P], Slices[T]],
 ) -> Callable[Concatenate[Over, P], Slices[T | None]]:
-    """Make work of a method that ends with None when the store is reset."""
+    """Let a method's work end early, with None, when the store is reset."""
 
     @wraps(work)
     def guarded(over: Over, /, *args: P.args, **kwargs: P.kwargs) -> Slices[T | None]:
@@ -64,7 +64,7 @@ class Listings:
         joins_chains: bool,
         is_reversed: bool = False,
     ) -> None:
-        """`weigher` knows what is sorted by beside names and counts; `joins_chains` shows `a:b:c` in one row."""
+        """`weigher` gives the weights of orders beyond names and counts; `joins_chains` shows `a:b:c` in one row."""
         self.store = store
         self.sort_order, self.is_reversed = sort, is_reversed
         self._weigher = weigher
@@ -72,7 +72,7 @@ class Listings:
         self._changes = store.watch()
         self._by_node: dict[Namespace | None, Listing] = {}
         self.closed: list[bytes] = []
-        """The prefixes of what was expanded when the store was reset, for who expands it again and empties this."""
+        """The prefixes of the namespaces that were expanded when the store was reset; `take_closed` empties it."""
         self._begin()
 
     def __iter__(self) -> Iterator[Listing]:
@@ -83,17 +83,17 @@ class Listings:
         return self._by_node.get(namespace)
 
     def head(self, namespace: Namespace) -> Namespace:
-        """Return the first namespace of the chain that this one is in, or itself."""
+        """Return the head of the chain that contains this namespace, or the namespace itself."""
         chain = self.chains.of(namespace)
         return namespace if chain is None else chain.head
 
     def end(self, namespace: Namespace) -> Namespace:
-        """Return the last namespace of the chain that this one is in, or itself."""
+        """Return the end of the chain that contains this namespace, or the namespace itself."""
         chain = self.chains.of(namespace)
         return namespace if chain is None else chain.end
 
     def follow(self) -> None:
-        """Follow ordinals that changed in the store, or begin again if it was reset."""
+        """Follow ordinals that changed in the store; start again if it was reset."""
         if self.store.root is not self.root.node:
             self._begin()
         reshaped = self._changes.reshaped
@@ -111,7 +111,7 @@ class Listings:
                 self._arrange_at_once(listing)
 
     def _begin(self) -> None:
-        """Start with the root of the store, as it is now."""
+        """Start with the current root of the store."""
         self._changes.grown, self._changes.reshaped = set(), set()
         self.closed += [one.node.path() for one in islice(self._expanded(), MOST_REMEMBERED - len(self.closed))]
         for listing in self._by_node.values():
@@ -123,7 +123,7 @@ class Listings:
         self.root.arranged = True
 
     def _expanded(self) -> Iterator[Listing]:
-        """Yield the listings whose rows can be seen, but that of the root, upper ones first."""
+        """Yield the visible listings except the root's, upper ones first."""
         waiting = list(self._by_node.values())[:1]  # the root's, before there is another
         while waiting:
             listing = waiting.pop()
@@ -132,7 +132,7 @@ class Listings:
                 yield listing
 
     def _forget(self, removed: list[Listing]) -> None:
-        """Forget listings whose namespaces were removed, with all that is expanded in them."""
+        """Forget listings whose namespaces were removed, with everything expanded in them."""
         while removed:
             gone = removed.pop()
             self._by_node.pop(gone.node, None)
@@ -140,9 +140,10 @@ class Listings:
             removed += gone.expanded
 
     def attach(self, namespace: Namespace) -> Listing:
-        """Return the listing of the last namespace of a chain, or of one in none, with its rows below its own row.
+        """Return the listing of a namespace, the end of its chain if it is in one, with its rows shown below its own
+        row.
 
-        It lists the children that there are. The namespace that it is in has a listing.
+        It lists the children that have arrived. The parent namespace has a listing.
         """
         parent = self._by_node[self.head(namespace).parent]
         listing = self._by_node.get(namespace)
@@ -157,7 +158,7 @@ class Listings:
         return listing
 
     def list_new(self) -> None:
-        """List what the store got since the last time."""
+        """List the children that the store got since the last call."""
         self.follow()
         grown, self._changes.grown = self._changes.grown, set()
         for node in grown:
@@ -215,7 +216,7 @@ class Listings:
                 listing.set_orders(*orders)
 
     def _join_chain(self, listing: Listing) -> Slices[None]:
-        """Have a listing list what is at the end of the chain that its namespace begins or goes on."""
+        """Let a listing show the children of the end of the chain that its namespace begins or continues."""
         slicer = Slicer(self.store.clock)
         while listing.parent is not None and self._by_node.get(listing.node) is listing:
             child = self.chains.link_below(listing.node)
@@ -232,7 +233,7 @@ class Listings:
             yield from slicer.pause()
 
     def check_chain(self, namespace: Namespace) -> None:
-        """Part the chain that a namespace is in where a namespace of it holds more than the next one by now."""
+        """Split the chain that contains a namespace where one of it has got a sibling."""
         while (parted := self.chains.check(namespace)) is not None:
             upper, lower = parted
             listing = self._by_node.pop(lower[-1], None)
@@ -254,7 +255,7 @@ class Listings:
                 listing.attach()
 
     def _set_depths(self, top: Listing) -> None:
-        """Set how deep the rows of a listing, and of all that hang below it, are."""
+        """Set the depth of a listing and of all listings below it."""
         below: dict[Listing | None, list[Listing]] = {}
         for listing in self._by_node.values():
             below.setdefault(listing.parent, []).append(listing)

@@ -1,19 +1,19 @@
 """Sorts the children of a namespace in slices, however many there are.
 
-`list.sort` of a million names would stop everything else for a second. So many children are divided into buckets that
-come one after the other, and each bucket is sorted at once. With 1,000,000 names:
+`list.sort` of a million names would stop everything else for a second. So many children are divided into consecutive
+buckets, and each bucket is sorted at once. With 1,000,000 names:
 
 1. A sample of some 4,000 names, evenly spaced, is sorted, and every fourth becomes a border between two buckets.
-2. Every name goes to the bucket that bisection among the borders tells: about 1,000 names to each of 1,000 buckets.
+2. Every name goes to the bucket found by bisection among the borders: about 1,000 names to each of 1,000 buckets.
 3. The buckets are sorted and put together.
 
-Between small steps of each, the work pauses where a slice is over. Sorting by count, or by other weights, does the
-same with those. Since many namespaces often have the same count, such as 1, each count that is a border has a bucket of
-its own besides, in which only the names are left to sort. Neither keeps a list of all names: ordinals are sorted, 4
-bytes each, and names are unpacked bucket by bucket.
+Between small steps of each, the work pauses at the end of a slice. Sorting by count, or by other weights, does the same
+with weights. Since many namespaces often have the same count, such as 1, each count that is a border has a bucket of
+its own besides, which only needs sorting by name. Neither keeps a list of all names: ordinals are sorted, 4 bytes each,
+and names are unpacked bucket by bucket.
 
-Weights other than counts, such as the bytes of namespaces or the times to live of keys, are not known here: a `Weigher`
-has them. Where it has none, names decide.
+Weights other than counts, such as the bytes of namespaces or the TTLs of keys, come from a `Weigher`. Children without
+a weight are sorted by name.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from rtui.keyspace.text.natural import natural
 
 
 class Sort(Enum):
-    """What rows are ordered by, among the children of one namespace."""
+    """The sort order of the children of a namespace."""
 
     COUNT = "keys"
     """Namespaces by their number of keys, most first, then by name; keys by name."""
@@ -42,50 +42,50 @@ class Sort(Enum):
     NAME_BYTES = "name-bytes"
     """Namespaces and keys by the bytes of their names."""
     MEMORY = "bytes"
-    """Namespaces and keys by their bytes, most first; this and the following by what a `Weigher` knows.
+    """Namespaces and keys by their bytes, most first. This and the following orders use the weights of a `Weigher`.
 
-    Where it knows nothing, names decide, for `BY_COUNT` the number of keys.
+    Without weights names decide, for `BY_COUNT` the number of keys.
     """
     MEAN = "mean"
     """Namespaces by the mean bytes of their keys, keys by their bytes, most first."""
     TTL = "TTL"
-    """Namespaces by the share of keys that never expire, largest first; keys by their time to live, shortest first."""
+    """Namespaces by the share of keys without expiry, largest first; keys by their TTL, shortest first."""
     IDLE = "idle"
-    """Namespaces by the share of keys that were not used for long, largest first; keys by idle time, longest first."""
+    """Namespaces by the share of long unused keys, largest first; keys by idle time, longest first."""
     TYPE = "type"
     """Keys by type; namespaces by name."""
 
 
 BY_NAME = frozenset({Sort.NAME, Sort.NAME_BYTES})
-"""Orders by nothing but names."""
+"""Orders that need names only."""
 
 BY_COUNT = frozenset({Sort.COUNT, Sort.MEMORY, Sort.MEAN})
-"""Orders in which namespaces are sorted by their number of keys where nothing better is known of them."""
+"""Orders that fall back to the number of keys for namespaces without a weight."""
 
 BATCH = 256
-"""The number of children handled between two looks at the clock: half a millisecond for names with numbers in them."""
+"""The number of children handled between two checks of the clock: half a millisecond for names with numbers in them."""
 
 PER_BUCKET = 1024
 PER_BORDER = 4
-"""About the number of names in a bucket, and of sampled names for each border between buckets."""
+"""The approximate number of names in a bucket, and of sampled names for each border between buckets."""
 
 K = TypeVar("K", bytes, float)
 
 NamesAt = Callable[[Sequence[int]], list[bytes]]
-"""Returns the names at given ordinals, in the form that they are sorted by."""
+"""Returns the names at given ordinals, as sort keys."""
 
 WeightsAt = Callable[[Sequence[int]], list[float]]
-"""Returns the weights at given ordinals; the least is listed first, what has none is infinite."""
+"""Returns the weights at given ordinals; the least is listed first, a missing weight is infinite."""
 
 
 class Weigher(Protocol):
-    """Knows what namespaces and keys are sorted by beside names and counts."""
+    """Gives the weights of namespaces and keys for orders other than names and counts."""
 
     def namespaces(self, node: Namespace, sort: Sort) -> WeightsAt | None:
-        """Return what gives the weights of the namespaces directly below one; None where they have none."""
+        """Return a function for the weights of the namespaces directly below `node`, or None if there are none."""
 
     def keys(self, node: Namespace, sort: Sort) -> WeightsAt | None:
-        """Return what gives the weights of the keys directly below a namespace; None where they have none."""
+        """Return a function for the weights of the keys directly below `node`, or None if there are none."""
 
 
 def orders_of(
@@ -93,8 +93,8 @@ def orders_of(
 ) -> Slices[tuple[ChildOrder, ChildOrder]]:
     """Return the orders of the namespaces and of the keys that a namespace lists now, in slices.
 
-    `is_reversed` lists the last first, but what has no weight stays at the end. Children that arrive meanwhile have no
-    place in them; if ordinals change meanwhile, it starts again.
+    `is_reversed` lists the last first, but children without a weight stay at the end. Children that arrive meanwhile
+    have no place in them; if ordinals change meanwhile, it starts again.
     """
     while True:
         labels, keys = node.labels, node.keys
@@ -112,7 +112,7 @@ def orders_of(
 
 
 def _weights_of(node: Namespace, sort: Sort, weigher: Weigher | None) -> WeightsAt | None:
-    """Return what gives the weights of namespaces; None where names decide."""
+    """Return a function for the weights of namespaces; None to sort them by name."""
     weights_at = None if weigher is None or sort is Sort.COUNT else weigher.namespaces(node, sort)
     if weights_at is None and sort in BY_COUNT:
         return lambda ordinals: [-weight for weight in node.weights(ordinals)]
@@ -122,7 +122,7 @@ def _weights_of(node: Namespace, sort: Sort, weigher: Weigher | None) -> Weights
 def _order(
     total: int, names_at: NamesAt, weights_at: WeightsAt | None, slicer: Slicer, *, is_reversed: bool
 ) -> Slices[ChildOrder]:
-    """Return the order of so many children, by their weights if they have some, then by their names."""
+    """Return the order of `total` children, by their weights if they have any, then by their names."""
     ordinals, known = array("I"), total
     if weights_at is None:
         yield from _sort_by_name(range(total), names_at, ordinals, slicer)
@@ -140,7 +140,7 @@ def _key_names(keys: PackedNames, sort: Sort) -> NamesAt:
 
 
 def _namespace_names(node: Namespace, sort: Sort) -> NamesAt:
-    """Return what gives names of namespaces by ordinal, without the separators that end their labels."""
+    """Return a function for the names of namespaces by ordinal, without the separators at the end of their labels."""
     labels, cut = node.labels, len(node.root.separator)
     sortable = bytes if sort is Sort.NAME_BYTES else natural
     if cut:
@@ -149,7 +149,7 @@ def _namespace_names(node: Namespace, sort: Sort) -> NamesAt:
 
 
 def _borders(ordinals: Sequence[int], keys_at: Callable[[Sequence[int]], list[K]], slicer: Slicer) -> Slices[list[K]]:
-    """Return the borders between buckets of about `PER_BUCKET` ordinals by the order of their keys; none for a few."""
+    """Return the borders between buckets of about `PER_BUCKET` ordinals in sort order; none for few ordinals."""
     total = len(ordinals)
     if total <= 2 * PER_BUCKET:
         return []
@@ -163,14 +163,14 @@ def _borders(ordinals: Sequence[int], keys_at: Callable[[Sequence[int]], list[K]
 def _collect(
     ordinals: Sequence[int], keys_at: Callable[[Sequence[int]], list[K]], out: list[K], slicer: Slicer
 ) -> Slices[None]:
-    """Append the keys at these ordinals to `out`."""
+    """Append the sort keys at these ordinals to `out`."""
     for start in range(0, len(ordinals), BATCH):
         out += keys_at(ordinals[start : start + BATCH])
         yield from slicer.pause()
 
 
 def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], slicer: Slicer) -> Slices[None]:
-    """Append the ordinals to `out` in the order of their names."""
+    """Append the ordinals to `out`, sorted by name."""
     total = len(ordinals)
     buckets: list[Sequence[int]] = [ordinals]
     borders = yield from _borders(ordinals, names_at, slicer)
@@ -192,9 +192,9 @@ def _sort_by_name(ordinals: Sequence[int], names_at: NamesAt, out: array[int], s
 def _sort_by_weight(
     total: int, weights_at: WeightsAt, names_at: NamesAt, out: array[int], slicer: Slicer
 ) -> Slices[int]:
-    """Append the ordinals of so many children to `out` in the order of their weights, then of their names.
+    """Append the ordinals of `total` children to `out`, sorted by weight, then by name.
 
-    Return how many have a weight; the others are at the end.
+    Return the number of children with a weight; the others are at the end.
     """
     known = total
     sampled = yield from _borders(range(total), weights_at, slicer)

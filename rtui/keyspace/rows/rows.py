@@ -1,15 +1,16 @@
-"""The rows of the tree: what is expanded, flattened and addressed by number, without a list of all rows anywhere.
+"""The rows of the tree: its expanded part, flattened and addressed by number, without a list of all rows anywhere.
 
 Every expanded namespace has a `Listing`, and row 100,000 is found by walking down from the listing of the root: which
-expanded child contains the offset, and what offset is it there? So the rows of a million keys cost nothing until they
+expanded child contains the offset, and what is the offset in it? So the rows of a million keys cost nothing until they
 are sorted, and eight bytes each then.
 
-A namespace with nothing in it but one other is shown with that in one row, `a:b:c`, once it has been opened: see
+A namespace with nothing in it but one other is shown with it in one row, `a:b:c`, once it has been opened: see
 `chains`.
 
-Rows stay in place: what arrives while a scan runs is listed after the children of its kind until they are sorted again,
-by the user or at the end of the scan.
-All work over many children is done in slices, during which rows can be read.
+Rows stay in place: children that arrive during a scan are listed behind the others of their kind until the next
+sorting, by the user or at the end of the scan.
+
+All work over many children is done in slices, between which rows can be read.
 """
 
 from __future__ import annotations
@@ -28,11 +29,12 @@ from rtui.keyspace.text.java_names import HEADER, swapped
 
 ALL_BELOW_ROWS = 10_000
 ALL_BELOW_LEVELS = 1_000
-"""Expanding everything below a namespace stops after so many rows or levels: one key can have a hundred thousand."""
+"""The most rows, and levels, that expanding everything below a namespace lists: one key can have a hundred thousand
+levels."""
 
 
 class RowKind(Enum):
-    """What a row stands for."""
+    """The kind of a row."""
 
     NAMESPACE = "namespace"
     """All keys with a common prefix."""
@@ -41,23 +43,23 @@ class RowKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row. Rows are equal if they stand for the same thing, wherever it is listed now.
+    """One row. Rows are equal if they stand for the same namespace or key, wherever it is listed now.
 
-    A key that got another number is another row; what is kept by row is never found for a key of another name.
+    A renumbered key is another row; data kept by row is never found for a key of another name.
     """
 
     kind: RowKind
     namespace: Namespace
-    """The namespace itself, of a chain the last one, or the one that the key is directly in."""
+    """The namespace itself, for a chain its end; for a key, the namespace that contains it."""
     ordinal: int
     """The number of the key among the keys of `namespace`; -1 for a namespace. `settle` may renumber keys."""
     depth: int = field(compare=False)
-    """How many rows of namespaces it is below."""
+    """The number of namespace rows that the row is nested in."""
     name: bytes
-    """The last segment, without a separator; of a chain all of its segments."""
+    """The last segment, without a separator; for a chain, all of its segments."""
 
     def key(self) -> bytes:
-        """Return the raw name of the key; for a namespace, the prefix of its keys, its separator included."""
+        """Return the raw name of the key; for a namespace, the prefix of its keys with the separator."""
         if self.kind is RowKind.NAMESPACE:
             return self.namespace.path()
         name, root = self.namespace.path() + self.name, self.namespace.root
@@ -76,23 +78,23 @@ class VisibleRows:
         joins_chains: bool = False,
         is_reversed: bool = False,
     ) -> None:
-        """`weigher` knows what is sorted by beside names and counts; `joins_chains` shows `a:b:c` in one row."""
+        """`weigher` gives the weights of orders beyond names and counts; `joins_chains` shows `a:b:c` in one row."""
         self.store = store
         self._listings = Listings(store, sort, weigher, joins_chains=joins_chains, is_reversed=is_reversed)
 
     @property
     def sort_order(self) -> Sort:
-        """What the rows are sorted by."""
+        """The current sort order."""
         return self._listings.sort_order
 
     @property
     def is_reversed(self) -> bool:
-        """Whether they are sorted the other way round."""
+        """Whether the sort order is reversed."""
         return self._listings.is_reversed
 
     @property
     def is_in_order(self) -> bool:
-        """Whether all rows are where they were sorted to, and none is listed in order of arrival."""
+        """Whether all rows are sorted, none listed in order of arrival."""
         root = self._listings.root
         return all(one.is_in_order for one in self._listings if one.attached or one is root)
 
@@ -108,7 +110,7 @@ class VisibleRows:
         return self._row_at(listing, position)
 
     def window(self, start: int, count: int) -> list[Row]:
-        """Return the rows from `start` on, `count` of them or as many as there are."""
+        """Return up to `count` rows from `start` on."""
         found: list[Row] = []
         if not 0 <= start < len(self):
             return found
@@ -127,7 +129,7 @@ class VisibleRows:
         return found
 
     def index_of(self, row: Row) -> int | None:
-        """Return the number of this row, None if it is not listed; a key that was renumbered is found by its name."""
+        """Return the number of this row, or None if it is not listed; a renumbered key is found by its name."""
         self._listings.follow()
         listing = self._listings.get(self.above(row))
         if listing is not None and row.kind is RowKind.KEY and listing.key_at(row.ordinal) != row.name:
@@ -144,17 +146,17 @@ class VisibleRows:
         return index
 
     def row_of(self, namespace: Namespace) -> Row:
-        """Return the row of a namespace, whether it is visible or not."""
+        """Return the row of a namespace, visible or not."""
         listing = self._listings.get(self._listings.head(namespace).parent)
         return self._namespace_row(namespace, 0 if listing is None else listing.depth)
 
     def above(self, row: Row) -> Namespace | None:
-        """Return the namespace whose children are listed with this row; None for the root."""
+        """Return the namespace that lists this row among its children; None for the root."""
         return row.namespace if row.kind is RowKind.KEY else self._listings.head(row.namespace).parent
 
     @until_reset
     def key_row(self, namespace: Namespace, name: bytes) -> Slices[Row | None]:
-        """Return the row of the key with this name directly in a listed namespace, None if it has none; in slices."""
+        """Return the row of the key with this name directly in a listed namespace, or None; in slices."""
         listing = self._listings.get(namespace)
         if listing is None or namespace.keys is None:
             return None
@@ -167,23 +169,23 @@ class VisibleRows:
         return None
 
     def is_expanded(self, namespace: Namespace) -> bool:
-        """Tell whether its children are listed below its row, if that is visible."""
+        """Whether the namespace's children are listed below its row, should that be visible."""
         listing = self._listings.get(self._listings.end(namespace))
         return listing is self._listings.root or (listing is not None and listing.attached)
 
     def can_expand(self, namespace: Namespace) -> bool:
-        """Tell whether the namespace is listed in one that is, or was, expanded."""
+        """Whether the namespace is listed in one that is, or was, expanded."""
         if namespace.root is not self.store.root or namespace.parent is None:
             return namespace is self._listings.root.node
         head = self._listings.head(namespace)
         return self._listings.get(head.parent) is not None and head.ordinal >= 0
 
     def expand(self, namespace: Namespace) -> Slices[None]:
-        """List the children of a namespace: those it has at once, the rest in the slices of what is returned.
+        """List the children of a namespace: present ones at once, the rest in slices.
 
         Call `refresh` between slices to see more of them. At the end the children are sorted, unless they were when the
-        namespace was expanded before; after a refill of it, expand it again to have them sorted. Raises ValueError if
-        the namespace that it is in was never expanded.
+        namespace was expanded before; after a refill, expand it again to sort them. Raises ValueError if the namespace
+        above was never expanded.
         """
         self._listings.follow()
         self._listings.check_chain(namespace)
@@ -195,16 +197,16 @@ class VisibleRows:
         return self._listings.open(self._listings.attach(namespace))
 
     def collapse(self, namespace: Namespace) -> None:
-        """Hide the children of a namespace; what is expanded below stays so for the next time."""
+        """Hide the children of a namespace; expanded namespaces below stay so for the next time."""
         listing = self._listings.get(self._listings.end(namespace))
         if listing is not None:
             listing.detach()
 
     @until_reset
     def expand_all(self, namespace: Namespace, *, most_rows: int = ALL_BELOW_ROWS) -> Slices[bool]:
-        """Expand a namespace and all below it, level by level, in slices; returns whether that is all.
+        """Expand a namespace and everything below it, level by level, in slices; return whether nothing was left out.
 
-        It stops when it has listed `most_rows` or reached `ALL_BELOW_LEVELS`, and skips namespaces that need a scan of
+        It stops after listing `most_rows` or reaching `ALL_BELOW_LEVELS`, and skips namespaces that need a scan of
         their own.
         """
         slicer = Slicer(self.store.clock)
@@ -228,7 +230,7 @@ class VisibleRows:
 
     @until_reset
     def reveal(self, key: bytes) -> Slices[Row | None]:
-        """Expand all namespaces that a key is in, in slices, by its raw name; returns its row, None without one."""
+        """Expand all namespaces that contain a key, given by its raw name, in slices; return its row, or None."""
         node = self.store.root
         for name, separator in self.store.separators.segments(self.store.swapped([key])[0]):
             if not separator:
@@ -243,7 +245,8 @@ class VisibleRows:
         return None
 
     def reveal_namespace(self, prefix: bytes) -> Slices[Row | None]:
-        """Expand all namespaces that one is in, in slices; returns its row, None if the store does not have it."""
+        """Expand all namespaces that contain this one, in slices; return its row, or None if the store does not have
+        it."""
         node = self.store.root
         for name, separator in self.store.separators.segments(prefix):
             label = name + separator
@@ -258,7 +261,7 @@ class VisibleRows:
         return None
 
     def parent_row(self, row: Row) -> Row | None:
-        """Return the row of the namespace that this row is in; None at the first level."""
+        """Return the row of the namespace that contains this row; None at the first level."""
         above = self.above(row)
         return None if above is None or above.parent is None else self.row_of(above)
 
@@ -269,9 +272,9 @@ class VisibleRows:
 
     @until_reset
     def find_sibling(self, row: Row, prefix: bytes) -> Slices[Row | None]:
-        """Return the next row of the same namespace whose name starts with `prefix`, None without; in slices.
+        """Return the next row of the same namespace whose name starts with `prefix`, or None; in slices.
 
-        The case of letters means nothing. The search starts at `row` and goes on from the first to the last.
+        Ignores case. The search starts at `row` and wraps around.
         """
         self._listings.follow()
         listing = self._listings.get(self.above(row))
@@ -285,13 +288,14 @@ class VisibleRows:
         return None if found is None else self._row_at(listing, found)
 
     def take_closed(self) -> list[bytes]:
-        """Return the prefixes of what was expanded before the store was reset, once."""
+        """Return the prefixes of the namespaces that were expanded before the store was reset, once."""
         self._listings.follow()
         closed, self._listings.closed = self._listings.closed, []
         return closed
 
     def refresh(self) -> None:
-        """List what the store got since the last time; the cost grows with the expanded namespaces that changed."""
+        """List the children that the store got since the last call; costs grow with the expanded namespaces that
+        changed."""
         self._listings.list_new()
 
     def sort(self, order: Sort, *, is_reversed: bool = False) -> Slices[None]:
@@ -312,7 +316,7 @@ class VisibleRows:
             yield from self._listings.arrange(listing)
 
     def _locate(self, index: int) -> tuple[Listing, int]:
-        """Return the listing and the position in it of a row by number."""
+        """Return the listing of a row by number, and the position in it."""
         listing: Listing = self._listings.root
         while True:
             position, below, index = listing.locate(index)
@@ -321,7 +325,7 @@ class VisibleRows:
             listing = below
 
     def _position(self, listing: Listing, row: Row) -> int | None:
-        """Return the position of a row among the children listed, None if it is not among them."""
+        """Return the position of a row among the listed children, or None."""
         if row.kind is RowKind.NAMESPACE:
             ordinal = self._listings.head(row.namespace).ordinal
             return listing.name_order.position_of(ordinal) if 0 <= ordinal < listing.name_count else None
@@ -337,7 +341,7 @@ class VisibleRows:
         return Row(RowKind.KEY, node, ordinal, listing.depth, node.key_at(ordinal))
 
     def _namespace_row(self, namespace: Namespace, depth: int) -> Row:
-        """Return the row of a namespace, or of the chain that it is in."""
+        """Return the row of a namespace, or of the chain that contains it."""
         chain = self._listings.chains.of(namespace)
         if chain is None:
             return Row(RowKind.NAMESPACE, namespace, -1, depth, namespace.name)

@@ -1,5 +1,4 @@
-"""The keys of a store whose names contain some bytes, as a store of their own: a tree of matches with its own
-counts."""
+"""The keys of a store whose names contain some bytes, as a store of their own: a tree of matches with counts."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from rtui.keyspace.store.store import NamespaceStore
 
 
 class FilteredStore(NamespaceStore):
-    """The matches of a filter, counted and listed like any keyspace, within the memory budget of the store searched.
+    """The matches of a filter, counted and listed like any keyspace, within the memory budget of the searched store.
 
     `work` searches the keys that store has, and later keys are matched when they are added. The full name of a key is
-    searched, its namespaces and separators included. Names that the store dropped for its memory budget cannot be
-    searched; there are `not_searched` of them.
+    searched, with its namespaces and separators. Names that the store dropped for its memory budget cannot be searched;
+    `not_searched` counts them.
     """
 
     def __init__(self, source: NamespaceStore, needle: bytes, *, ignore_case: bool = False) -> None:
@@ -26,18 +25,18 @@ class FilteredStore(NamespaceStore):
         self.needle = needle.lower() if ignore_case else needle
         self.ignore_case = ignore_case
         self.not_searched = 0
-        """Keys of which only the count is known."""
+        """The number of keys whose names were dropped."""
         self._source = source
         self._working = True
         source.follow(self)
 
     def take(self, keys: Sequence[bytes]) -> None:
-        """Keep those of these keys that match; the store searched calls this with the keys it got."""
+        """Add the keys that match; the searched store calls this with its new keys."""
         self._add_matching(keys)
         self.repeats_possible = self.repeats_possible or self._working
 
     def add_split(self, split: SplitNames) -> None:
-        """Keep those of these keys that match, as `add` does."""
+        """Add the keys that match, like `add`."""
         found = [key for chunk in split.flat for key in self._matching_in(b"", chunk)]
         for label, inline in zip(split.labels, split.inlines, strict=True):
             found += self._matching([label + name for name in unpack_inline(inline)])
@@ -47,17 +46,17 @@ class FilteredStore(NamespaceStore):
         self.repeats_possible = self.repeats_possible or self._working
 
     def reset(self) -> None:
-        """Begin anew with a store that was reset; the store searched calls this."""
+        """Start over with a store that was reset; the searched store calls this."""
         super().reset()
         self.not_searched = 0
 
     def settle(self) -> Slices[int]:
-        """Remove repeats; the store searched calls this after it did."""
+        """Remove repeats; the searched store calls this after it did."""
         self.repeats_possible = True
         return (yield from super().settle())
 
     def work(self) -> Slices[None]:
-        """Search all keys that the store has, in slices; matches can be listed from the first slice on."""
+        """Search all keys of the store, in slices; matches can be listed from the first slice on."""
         root = self._source.root
         yield from only_while(lambda: self._source.root is root, self._search_all())
         self._working = False
@@ -100,7 +99,7 @@ class FilteredStore(NamespaceStore):
             yield from slicer.pause()
 
     def _matching_in(self, prefix: bytes, chunk: Chunk) -> list[bytes]:
-        """Return the keys that match, of those with this prefix and these names."""
+        """Return the matching keys with this prefix and a name in the chunk."""
         indices = indices_with(self.needle, prefix, chunk, ignore_case=self.ignore_case)
         return [prefix + chunk[index] for index in indices]
 
@@ -119,11 +118,11 @@ class FilteredStore(NamespaceStore):
 def indices_with(
     needle: bytes, prefix: bytes, chunk: Chunk, *, ignore_case: bool, most: int = CHUNK_BYTES
 ) -> Sequence[int]:
-    """Return which names of a chunk contain `needle` when they follow a prefix, at least the first `most` of them.
+    """Return the indices of names in a chunk that contain `needle` behind a prefix, at least the first `most` of them.
 
-    They are found in the blob and not one by one. A name matches if it contains the needle, or if the needle begins in
-    the prefix and the name starts with its rest: `op:us` is found in the names `user` and `us` below the prefix
-    `shop:`. With `ignore_case` the needle is in lower case.
+    They are found in the whole blob, not name by name. A name matches if it contains the needle, or if the needle
+    begins in the prefix and the name starts with its rest: `op:us` is found in the names `user` and `us` below the
+    prefix `shop:`. With `ignore_case` the needle is in lower case.
     """
     folded = chunk
     if ignore_case:

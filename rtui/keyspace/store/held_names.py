@@ -10,25 +10,25 @@ from rtui.keyspace.store.packed_names import PackedNames, unpack_inline
 from rtui.keyspace.store.store import NamespaceStore
 
 PAGE: Final = 256
-"""Names of a page at most: what is done with a page takes less than a millisecond."""
+"""The most names in a page: handling one takes less than a millisecond."""
 
 
 class HeldNames:
-    """Walks once over the names below a namespace; the tree stays as it is.
+    """Walks once over the names below a namespace; the tree stays unchanged.
 
-    Of namespaces without names, which were dropped for the memory budget, `missing` keys are known to be there.
+    `missing` counts keys whose names were dropped for the memory budget.
     """
 
     def __init__(self, store: NamespaceStore, below: Namespace | None = None, *, is_direct: bool = False) -> None:
-        """`below` is the namespace whose keys are wanted, all keys without one; `is_direct`: those directly in it."""
+        """`below`: the namespace to walk, else the whole store; `is_direct`: only keys directly in it."""
         self.missing = 0
-        """Keys of which only the count is known; final after the walk."""
+        """The number of keys whose names were dropped; final after the walk."""
         self._store = store
         self._top = store.root if below is None else below
         self._is_direct = is_direct
 
     def pages(self) -> Iterator[Sequence[bytes]]:
-        """Yield all raw names, in pages of at most PAGE, some of them empty; ends early where the store is emptied."""
+        """Yield all raw names, in pages of at most PAGE, some of them empty; ends early if the store is reset."""
         root = self._store.root
         waiting: list[tuple[Namespace, bytes]] = [(self._top, self._top.path())]
         while waiting:

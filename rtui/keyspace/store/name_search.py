@@ -1,13 +1,12 @@
-"""The namespaces and keys of a store whose names match best what somebody typed, out of millions of names.
+"""The namespaces and keys of a store whose names best match a typed text, out of millions of names.
 
 With the keys `shop:user:1`, `shop:user:2` and `shop:bus`, the text `us` finds the namespace `shop:user:` and the key
-`shop:bus`, and after them the keys in that namespace. A namespace counts as found if the text is in its own name, not
-just in that of one around it; so namespaces are found, too, that nobody opened and that exist only as a part of packed
-names.
+`shop:bus`, and after them the keys in that namespace. A namespace is found only if the text is in its own name, not
+just in the name of one around it. Unopened namespaces are found, too, though they exist only as a part of packed names.
 
-The names are gone through chunk by chunk, first for those that contain the text, which is found in whole chunks at
-once. Of each chunk only the first `PER_CHUNK` are looked at more closely: `s` is in every name, and the first fifty of
-those are as good as any. Where too few contain the text, a second walk looks for its letters in order, name by name.
+The names are searched chunk by chunk, first for the text itself, which is found in whole chunks at once. Only the first
+`PER_CHUNK` matches of each chunk are rated: `s` is in every name, and the first fifty of those are as good as any. If
+too few names contain the text, a second walk looks for its letters in order, name by name.
 """
 
 from __future__ import annotations
@@ -25,44 +24,44 @@ from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.matching import Match, Matcher
 
 MOST_FOUND: Final = 50
-"""So many namespaces, and so many keys, are found at most."""
+"""The most namespaces, and the most keys, that are found."""
 
 PER_CHUNK: Final = 64
-"""So many matches of a chunk of some two thousand names are looked at."""
+"""The most matches rated in a chunk of some two thousand names."""
 
 SLICE_S: Final = 0.0015
-"""How long a slice lasts: half as long as elsewhere, since somebody is typing."""
+"""The length of a slice in seconds: half as long as elsewhere, since somebody is typing."""
 
 MatchingIn = Callable[[bytes, Chunk], Iterable[bytes]]
-"""Returns names that match, of those with this prefix in this chunk."""
+"""Returns the matching names with this prefix in this chunk."""
 
 
 class NameSearch:
-    """Searches what a store holds when the search comes by; names that come later may be missed."""
+    """Searches the current names of a store; names that arrive during the search may be missed."""
 
     def __init__(self, store: NamespaceStore, text: bytes) -> None:
         """`text` is not empty."""
         self.matcher = Matcher(text)
         self.not_searched = 0
-        """Keys whose names were not kept."""
+        """The number of keys whose names were dropped."""
         self._store = store
         self._namespaces: dict[bytes, Match] = {}
         self._keys: dict[bytes, Match] = {}
         self._last = b""
-        """The namespace that was found last: names that are beside each other share it."""
+        """The last namespace found, which neighbouring names share."""
 
     @property
     def namespaces(self) -> list[tuple[Match, bytes]]:
-        """The prefixes of the namespaces that match best so far, the best one first."""
+        """The prefixes of the best matching namespaces so far, the best first."""
         return _best(self._namespaces)
 
     @property
     def keys(self) -> list[tuple[Match, bytes]]:
-        """The raw names of the keys that match best so far, the best one first."""
+        """The raw names of the best matching keys so far, the best first."""
         return [(match, self._store.swapped([key])[0]) for match, key in _best(self._keys)]
 
     def work(self) -> Slices[None]:
-        """Search, in slices; ends early where the store is emptied."""
+        """Search, in slices; ends early if the store is reset."""
         root = self._store.root
         yield from only_while(lambda: self._store.root is root, self._search())
 
@@ -120,7 +119,7 @@ class NameSearch:
         return self.matcher.with_letters([prefix + name for name in names] if prefix else names)[:PER_CHUNK]
 
     def _look_at(self, keys: Iterable[bytes], *, in_order: bool) -> None:
-        """Take up the keys that match, and the namespaces that they show to be there."""
+        """Rate keys, and the namespaces in their names; keep matches."""
         for key in keys:
             found = self.matcher.match(key, in_order=in_order)
             if found is None:
@@ -136,7 +135,7 @@ class NameSearch:
                         break
 
     def _look_at_namespace(self, prefix: bytes, *, in_order: bool) -> bool:
-        """Take up a namespace if its name matches, and return whether it does."""
+        """Rate a namespace and keep it if its name matches; return whether it does."""
         found = self.matcher.match(prefix, in_order=in_order)
         if found is None:
             return False
@@ -146,7 +145,7 @@ class NameSearch:
 
 
 def _put(found: dict[bytes, Match], name: bytes, match: Match) -> None:
-    """Keep a match among the best ones."""
+    """Keep a match if it is among the best."""
     found[name] = match
     if len(found) > 8 * MOST_FOUND:
         best = _best(found)

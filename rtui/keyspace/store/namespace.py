@@ -16,7 +16,7 @@ CHILD_BATCH = 512
 
 
 class Estimated(Protocol):
-    """A number of keys estimated from a sample, with the interval that the true number is in."""
+    """A number of keys estimated from a sample, with its confidence interval."""
 
     @property
     def low(self) -> float:
@@ -42,7 +42,7 @@ SHARDS = 64
 
 
 class ShardedDict(Generic[V]):
-    """A dict that never takes long to grow, for hundreds of thousands of namespaces in one; in no order.
+    """A dict that never takes long to grow, for hundreds of thousands of namespaces in one; unordered.
 
     A dict of half a million entries that grows moves all of them at once, for tens of milliseconds. Here, entries are
     divided among 64 dicts by their hashes, and each grows on its own.
@@ -52,7 +52,7 @@ class ShardedDict(Generic[V]):
 
     def __init__(self, entries: dict[bytes, V]) -> None:
         self.shards: list[dict[bytes, V]] = [{} for _ in range(SHARDS)]
-        """An entry is in the shard whose number is in the last bits of its key's hash."""
+        """The shards; the last bits of a key's hash are the number of its shard."""
         for key, value in entries.items():
             self[key] = value
 
@@ -72,7 +72,7 @@ class ShardedDict(Generic[V]):
         del self.shards[hash(key) & SHARDS - 1][key]
 
     def get(self, key: bytes) -> V | None:
-        """Return the value of this key, None if it has none."""
+        """Return the value of this key, or None."""
         return self.shards[hash(key) & SHARDS - 1].get(key)
 
     def values(self) -> Iterator[V]:
@@ -81,7 +81,7 @@ class ShardedDict(Generic[V]):
 
 
 Child: TypeAlias = "Namespace | bytes | int"
-"""A namespace; its inline suffixes while nobody has accessed it; its mere count where they were dropped."""
+"""A namespace; its inline suffixes until somebody accesses it; only its count if its names were dropped."""
 
 Children: TypeAlias = "dict[bytes, Child] | ShardedDict[Child]"
 """Namespaces by label."""
@@ -98,43 +98,43 @@ class Namespace:
     """
 
     label: bytes = b""
-    """The segment with the separator that ends it; the root's is empty."""
+    """The segment with the separator that ends it; empty for the root."""
     separator: bytes = b""
     """The separator at the end of the label; for the root, the store's only separator or empty."""
     parent: Namespace | None = None
-    """The namespace that it is in; None for the root."""
+    """The namespace that contains it; None for the root."""
     root: Namespace = field(init=False)
-    """The root of its tree; a store that was reset has another one."""
+    """The root of its tree; a reset gives the store another one."""
     count: int = 0
-    """Keys seen under this namespace so far, at any depth."""
+    """The keys seen below this namespace so far, at any depth."""
     children: Children | None = None
     """The namespaces directly below by label; None unless listed."""
     labels: list[bytes] = field(init=False)
     """The labels of the children by ordinal."""
     keys: PackedNames | None = None
-    """The names of the keys directly below by ordinal; None as long as there are none."""
+    """The names of the keys directly below by ordinal; None while there are none."""
     suffixes: PackedNames | bytes | None = None
     """The suffixes of an unopened namespace: packed, or inline."""
     pending: deque[Chunk] | None = None
-    """Suffixes that are still to be divided while the namespace is being opened, else None."""
+    """The suffixes left to divide while the namespace is being opened, else None."""
     dropped: bool = False
-    """Only the count is kept; listing what is below needs a scan of this prefix."""
+    """Whether only the count is kept, so that listing its children needs a scan of this prefix."""
     refilling: bool = False
-    """A scan of this prefix is filling it."""
+    """Whether a scan of this prefix is filling it."""
     own_scan: bool = False
-    """A scan of this prefix fills it or has filled it; keys that other scans find below are not counted again."""
+    """Whether a scan of this prefix fills or has filled it; keys that other scans find below are not counted again."""
     skipped: int = 0
-    """Keys that other scans found below while it was refilling."""
+    """The keys that other scans found below while it was refilling."""
     unlisted: int = 0
-    """Keys counted here that are in no child, because there was no memory left for their names."""
+    """The keys counted here that are in no child, because there was no memory left for their names."""
     estimate: Estimated | None = None
     """The count estimated from a sample, until estimates are dropped."""
     expected: dict[tuple[Segment, ...], Estimated] | None = None
     """Estimates of namespaces below by their path from here, until this one is opened."""
     java_separator: bytes = b""
-    """Of the root, what stands behind the mark of names that Java has serialised, see `java_names`."""
+    """For the root, the byte behind the mark of names that Java has serialised, see `java_names`."""
     brace_before: bool = field(init=False)
-    """Whether the prefix has a `{`, so that no hash tag can begin below."""
+    """Whether the prefix contains a `{`, so that no hash tag can begin below."""
     _ordinal: int = -1
     """The ordinal when it was last looked up."""
 
@@ -154,7 +154,7 @@ class Namespace:
 
     @property
     def listed(self) -> bool:
-        """Whether its children can be listed, though not all of them before `opened`."""
+        """Whether its children can be listed, perhaps only some of them until it is `opened`."""
         return self.children is not None
 
     @property
@@ -169,7 +169,7 @@ class Namespace:
 
     @property
     def ordinal(self) -> int:
-        """Its number among the namespaces of its parent; -1 for the root and for one that has been removed."""
+        """Its number among the namespaces of its parent; -1 for the root and for a removed namespace."""
         parent = self.parent
         if parent is None or parent.children is None or parent.children.get(self.label) is not self:
             return -1
@@ -180,20 +180,20 @@ class Namespace:
 
     @property
     def suffix_bytes(self) -> int:
-        """About what its suffixes take."""
+        """The approximate size of its suffixes in bytes."""
         return self.suffixes.size_bytes if isinstance(self.suffixes, PackedNames) else len(self.suffixes or b"")
 
     def upwards(self) -> Iterator[Namespace]:
-        """Yield this namespace, the one it is in, and so on up to the root."""
+        """Yield this namespace, its parent, and so on up to the root."""
         node: Namespace | None = self
         while node is not None:
             yield node
             node = node.parent
 
     def is_exact(self, *, complete: bool) -> bool:
-        """Tell whether the count is a total, where `complete` says so of the whole keyspace.
+        """Whether the count is a total; `complete` says whether counts of the whole keyspace are.
 
-        It is not while a namespace above is being divided, or where one above had no memory for names.
+        It is not while a namespace above is being divided, or if one above had no memory for names.
         """
         for node in self.upwards():
             if node is not self and not (node.opened and node.unlisted == 0):
@@ -211,7 +211,7 @@ class Namespace:
         return tuple(reversed(found))
 
     def child(self, label: bytes) -> Namespace:
-        """Return the child namespace with this label, now as an object; KeyError if there is none."""
+        """Return the child namespace with this label, as an object from now on; KeyError if there is none."""
         children = self.listed_children()
         child = children[label]
         if isinstance(child, Namespace):
@@ -244,7 +244,7 @@ class Namespace:
         return count_inline(child) if isinstance(child, bytes) else child
 
     def weights(self, ordinals: Sequence[int]) -> list[float]:
-        """Return what child namespaces are sorted by: their counts, or their estimates while those are larger."""
+        """Return the weights of child namespaces for sorting: their counts, or estimates while those are larger."""
         children, labels = self.listed_children(), self.labels
         found: list[float] = []
         for ordinal in ordinals:
@@ -271,15 +271,15 @@ class Namespace:
         return self.children
 
     def sharded_children(self) -> ShardedDict[Child] | None:
-        """Return the children if they are many, in a `ShardedDict` from now on; None otherwise."""
+        """Return the children in a `ShardedDict`, which replaces the dict of a large namespace; None for small ones."""
         if isinstance(self.children, dict) and len(self.labels) > SHARD_ABOVE:
             self.children = ShardedDict(self.children)
         return self.children if isinstance(self.children, ShardedDict) else None
 
     def child_batches(self) -> Iterator[list[tuple[bytes, Child]]]:
-        """Yield (label, child) of all children in batches, those that arrive meanwhile included.
+        """Yield (label, child) of all children in batches, including children that arrive meanwhile.
 
-        It ends early where the children are forgotten meanwhile.
+        It ends early if the children are dropped meanwhile.
         """
         start = 0
         while self.children is not None and start < len(self.labels):
@@ -299,4 +299,4 @@ class Namespace:
 
 
 _NO_LABELS: list[bytes] = []
-"""The labels of every namespace that is not listed; never changed."""
+"""The labels of every unlisted namespace; never changed."""

@@ -24,16 +24,16 @@ from itertools import accumulate, pairwise
 
 MAX_INLINE_NAMES = 8
 MAX_INLINE_BYTES = 64
-"""More names than this, and a name longer than this, are not packed inline."""
+"""More names than this, and a longer name than this, are not packed inline."""
 
 INLINE_START = [bytes((1, length)) for length in range(MAX_INLINE_BYTES + 1)]
-"""What precedes a single inline name, by its length."""
+"""The bytes before a single inline name, by its length."""
 
 _BYTE = [bytes((value,)) for value in range(256)]
 
 
 def pack_inline(names: Sequence[bytes], kept: bytes | None = None) -> bytes | None:
-    """Pack at least one name inline, after those kept so; None if they are too many or one is too long."""
+    """Pack at least one name inline, behind the names in `kept`; None if they are too many or one is too long."""
     count = len(names)
     if count == 1:
         name = names[0]
@@ -55,7 +55,7 @@ def pack_inline(names: Sequence[bytes], kept: bytes | None = None) -> bytes | No
 
 
 def join_inline(inline: bytes, more: bytes) -> bytes | None:
-    """Return the names of both, packed inline; None if there is no room."""
+    """Return the names of both, packed inline; None if they are too many."""
     count = inline[0] + more[0]
     return None if count > MAX_INLINE_NAMES else _BYTE[count] + inline[1:] + more[1:]
 
@@ -77,17 +77,17 @@ def unpack_inline(inline: bytes) -> list[bytes]:
 
 
 CHUNK_BYTES = 0xFFFF
-"""A chunk holds at most this many bytes, so that an offset takes two bytes; a longer name is a chunk of its own."""
+"""The most bytes in a chunk, so that an offset takes two bytes; a longer name is a chunk of its own."""
 
 CHUNK_NAMES = 2048
-"""A chunk holds at most this many names, so that going through one takes a millisecond or two."""
+"""The most names in a chunk, so that handling one takes a millisecond or two."""
 
 _TWO_BYTES = "H"
 _EIGHT_BYTES = "Q"
 
 _MOST_OFFSETS = CHUNK_NAMES + 1
 _ONES = int.from_bytes(array(_TWO_BYTES, [1]) * _MOST_OFFSETS, sys.byteorder)
-"""As many ones as a chunk has offsets at most, each a digit of two bytes."""
+"""A number of two-byte digits that are all one, as many as a chunk can have offsets."""
 
 
 def _shifted(bounds: array[int], by: int) -> array[int]:
@@ -112,7 +112,7 @@ class Chunk:
     blob: bytes
     """The names, one after the other."""
     bounds: array[int]
-    """Offsets of the names and of the end of the last one, from 0 to the length of the blob."""
+    """The offset of each name and of the end of the last one, from 0 to the length of the blob."""
 
     def __len__(self) -> int:
         return len(self.bounds) - 1
@@ -122,18 +122,18 @@ class Chunk:
 
     @property
     def size_bytes(self) -> int:
-        """The size of the names and their offsets, as `PackedNames.size_bytes` counts it."""
+        """The size of the names and their offsets, as in `PackedNames.size_bytes`."""
         return len(self.blob) + self.bounds.itemsize * len(self)
 
     def names(self, start: int = 0, stop: int | None = None) -> list[bytes]:
-        """Return all names, or those at the indices from `start` to before `stop`, in order."""
+        """Return all names, or the ones at the indices from `start` to before `stop`, in order."""
         blob, bounds = self.blob, self.bounds
         if start or stop is not None:
             bounds = bounds[start : None if stop is None else stop + 1]
         return [blob[begin:end] for begin, end in pairwise(bounds)]
 
     def index(self, name: bytes) -> int:
-        """Return the first index of exactly this name, -1 if there is none."""
+        """Return the first index of exactly this name, or -1."""
         return next((index for index in self.starting(name) if self[index] == name), -1)
 
     def containing(self, needle: bytes, most: int = CHUNK_BYTES) -> list[int]:
@@ -169,7 +169,7 @@ class Chunk:
         return Chunk(self.blob.lower(), self.bounds)
 
     def without(self, indices: Sequence[int]) -> Chunk:
-        """Return the same names, in order, without those at these indices."""
+        """Return the names in order, without the ones at these indices."""
         gone = set(indices)
         return Chunk.of([name for index, name in enumerate(self.names()) if index not in gone])
 
@@ -239,7 +239,7 @@ class PackedNames:
         self.size_bytes += len(joined) + 2 * len(names)
 
     def append(self, chunk: Chunk) -> None:
-        """Append the names of a chunk, copied as a whole; what comes of it is the same as with `extend`."""
+        """Append the names of a chunk, copied as a whole; the result is the same as with `extend`."""
         bounds = chunk.bounds
         if bounds.typecode != _TWO_BYTES:
             self._close()
@@ -260,7 +260,7 @@ class PackedNames:
                 self._close()
 
     def adopt(self, chunk: Chunk) -> None:
-        """Append a whole chunk; a big one is shared, without a look at its names."""
+        """Append a complete chunk; a big one is shared, without a look at its names."""
         if len(chunk) < CHUNK_NAMES // 4 and len(chunk.blob) < CHUNK_BYTES // 4:
             self.append(chunk)
             return
@@ -275,7 +275,7 @@ class PackedNames:
         return chunks
 
     def chunks(self, start: int = 0) -> Iterator[tuple[int, Chunk]]:
-        """Yield (ordinal of its first name, chunk) for every chunk, from the one with the ordinal `start` on.
+        """Yield (first ordinal, chunk) for every chunk, starting with the chunk that contains the ordinal `start`.
 
         Names that arrive meanwhile are included.
         """
@@ -287,7 +287,7 @@ class PackedNames:
             yield self._closed, Chunk(bytes(self._tail), self._bounds[:])
 
     def names_at(self, ordinals: Sequence[int]) -> list[bytes]:
-        """Return the names at many ordinals; fastest where neighbours in `ordinals` are in one chunk."""
+        """Return the names at many ordinals; fastest if neighbours in `ordinals` are in one chunk."""
         found: list[bytes] = []
         if isinstance(ordinals, range) and ordinals.step == 1:
             for first, chunk in self.chunks(ordinals.start):
@@ -307,7 +307,7 @@ class PackedNames:
         return found
 
     def _locate(self, ordinal: int) -> tuple[int, Chunk]:
-        """Return (ordinal of its first name, chunk) for the chunk with this ordinal."""
+        """Return (first ordinal, chunk) of the chunk that contains this ordinal."""
         if ordinal >= self._closed:
             return self._closed, Chunk(bytes(self._tail), self._bounds)
         number = bisect_right(self._firsts, ordinal) - 1

@@ -1,17 +1,17 @@
-"""Finds names that are among packed names more than once, and removes all but the first of each.
+"""Finds repeated names among packed names, and removes all but the first of each.
 
 SCAN may return a key more than once, and a set of all names to recognise it would take several times the memory of the
-packed names. So repeats are removed afterwards, in rounds, each of which goes over the names twice:
+packed names. So repeats are removed afterwards, in rounds of two walks over the names:
 
-1. The hashes of all names are collected, 8 bytes each, in arrays: `a b a c` gives `h(a) h(b) h(a) h(c)`. Which array a
-   hash goes to depends on the hash itself, so that equal ones meet in one array and only one small set is needed at a
-   time. Hashes that occur twice, here `h(a)`, are suspects. Beyond four million names, this is done in several passes,
-   each for another part of all hashes, so that they never take more than 32 MiB.
+1. The hashes of all names are collected, 8 bytes each, in arrays: `a b a c` gives `h(a) h(b) h(a) h(c)`. The array is
+   chosen by the hash itself, so that equal ones meet in one array and only one small set is needed at a time. Hashes
+   that occur twice, here `h(a)`, are suspects. Beyond four million names, this is done in several passes, each for
+   another part of all hashes, so that they never take more than 32 MiB.
 2. Only names with a suspect hash are compared as bytes. Of each, every occurrence but the first is removed. Chunks
    without repeats are shared with the result, not copied.
 
-A round handles a limited number of suspects; the caller repeats it until nothing more is found. Names may be appended
-meanwhile.
+A round handles a limited number of suspects; the caller repeats it until no more repeats are found. Names may be
+appended meanwhile.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.packed_names import PackedNames, pack_inline, unpack_inline
 
 PASS_NAMES = 1 << 22
-"""About the number of hashes collected in one pass: 32 MiB."""
+"""The approximate number of hashes collected in one pass: 32 MiB."""
 
 SET_SIZE = 1 << 14
-"""About the largest number of hashes, or names, in a set at a time."""
+"""The approximate maximum of hashes, or names, in a set at a time."""
 
 
 def remove_inline_repeats(inline: bytes) -> tuple[bytes, int]:
-    """Return inline names without repeats, and how many there were."""
+    """Return inline names without repeats, and the number of repeats."""
     names = unpack_inline(inline)
     unique = list(dict.fromkeys(names))
     return (pack_inline(unique) or inline), len(names) - len(unique)
 
 
 def remove_repeats(packed: PackedNames, slicer: Slicer) -> Slices[tuple[PackedNames, int]]:
-    """Do one round: return the names without the repeats that it found, and how many; 0 when there are no more."""
+    """Run one round: return the names without the repeats that it found, and their number; 0 if none are left."""
     suspects = yield from _repeated_hashes(packed, slicer)
     if not suspects:
         return packed, 0
@@ -61,7 +61,7 @@ def remove_repeats(packed: PackedNames, slicer: Slicer) -> Slices[tuple[PackedNa
 
 
 def _repeated_hashes(packed: PackedNames, slicer: Slicer) -> Slices[set[int]]:
-    """Return the hashes that occur twice among the names, at most `SET_SIZE` of them."""
+    """Return hashes that occur twice among the names, at most `SET_SIZE` of them."""
     passes = 1 + len(packed) // PASS_NAMES
     classes = 1 + len(packed) // passes // SET_SIZE
     repeated: set[int] = set()

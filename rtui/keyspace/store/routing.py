@@ -1,14 +1,15 @@
-"""Takes suffixes down the tree to the namespaces that keep them, splitting them at listed ones on the way.
+"""Routes suffixes down the tree to the namespaces that keep them, splitting them at listed ones on the way.
 
-For a batch of keys, every listed namespace is passed once: its suffixes are split at their first separator, those
+For a batch of keys, every listed namespace is passed once: its suffixes are split at their first separator, suffixes
 without one are its keys, and the others are grouped by child. With `shop:user:1`, `shop:user:2` and `lock`, the root
 gets the key `lock` and counts 2 at its child `shop:`. If `shop:` is unopened, it keeps `user:1` and `user:2`; if it is
 listed, they are split again there.
 
-`Memory` keeps names at namespaces, with an account of about what they take. Beyond a budget it drops the names of the
+`Memory` keeps names at namespaces, and accounts for their approximate size. Beyond a budget it drops the names of the
 largest unopened namespaces; their counts stay exact. Once nothing large is left to drop, new names are only counted.
-`free_some` takes a tree that a store has replaced apart bit by bit: to free ten million objects at once would stop
-everything else for seconds.
+
+`free_some` takes a replaced tree apart bit by bit: freeing ten million objects at once would stop everything else for
+seconds.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.text.segments import Separators
 
 BATCH_LEVELS = 16
-"""Below this many levels, suffixes are routed one by one: to copy the rest of each at every level is quadratic."""
+"""Below this many levels, suffixes are routed one by one: copying the rest of each at every level is quadratic."""
 
 
 class Router:
@@ -49,9 +50,9 @@ class Router:
         self._single = separators.values[0] if len(separators.values) == 1 else None
 
     def route(self, top: Namespace, suffixes: Sequence[bytes] | Chunk, *, are_moved: bool = False) -> None:
-        """Keep suffixes below the listed namespace `top`, which has counted them already.
+        """Route suffixes from the listed namespace `top`, which has counted them already.
 
-        Where memory is full they are only counted, unless they `are_moved`: kept at `top` before.
+        If memory is full they are only counted, unless they `are_moved`, that is, were kept at `top` before.
         """
         self._memory.count_only = self._memory.full and not are_moved
         waiting: list[tuple[Namespace, Sequence[bytes] | Chunk, int]] = [(top, suffixes, 0)]
@@ -71,7 +72,7 @@ class Router:
                 self._on_grown(node)
 
     def route_split(self, top: Namespace, split: SplitNames) -> None:
-        """Keep keys that are split already at the root `top`, which has counted them, as `route` does."""
+        """Route keys that are split already from the root `top`, which has counted them, as `route` does."""
         memory = self._memory
         memory.count_only = memory.full
         listed = len(top.labels)
@@ -94,7 +95,7 @@ class Router:
         return child
 
     def _keep_inlines(self, top: Namespace, split: SplitNames) -> Iterable[tuple[bytes, bytes]]:
-        """Keep inline suffixes inline where that is possible; returns (label, inline suffixes) of what is left."""
+        """Keep inline suffixes inline if possible; return (label, inline suffixes) of the others."""
         if self._single is None or self._memory.count_only:
             return zip(split.labels, split.inlines, strict=True)
         children, labels = top.sharded_children() or top.listed_children(), top.labels
@@ -117,7 +118,7 @@ class Router:
         return others
 
     def _route_each(self, top: Namespace, suffixes: Sequence[bytes]) -> None:
-        """Take each suffix down any number of levels by itself, copying only what is kept of it."""
+        """Route each suffix down any number of levels by itself, copying only the part that is kept."""
         for suffix in suffixes:
             node, start = top, 0
             while (cut := self._separators.cut(suffix, start, brace_before=node.brace_before)) is not None:
@@ -138,7 +139,7 @@ class Router:
     ) -> list[tuple[Namespace, list[bytes] | Chunk]]:
         """Count and keep suffixes at children, given with labels and separators.
 
-        Returns the children that are listed with theirs, which have to be split further.
+        Return the listed children with their suffixes, which have to be split further.
         """
         memory, labels = self._memory, node.labels
         children = node.sharded_children() or node.listed_children()
@@ -172,7 +173,7 @@ class Router:
         return below
 
     def _add_apart(self, node: Namespace, group: tuple[bytes, bytes, list[bytes] | Chunk]) -> None:
-        """Count, and keep where possible, suffixes at a child that is no object."""
+        """Count, and if possible keep, suffixes at a child that is not an object."""
         label, separator, rests = group
         memory, children = self._memory, node.listed_children()
         child = children.get(label)
@@ -204,8 +205,8 @@ class Router:
 
 CHILD_BYTES = 112
 NAMESPACE_BYTES = 200
-"""What a child takes besides its suffixes: its label as an object, a dictionary entry and a place in a list; and in
-addition when it is a `Namespace` object."""
+"""The approximate size of a child without its suffixes: label object, dictionary entry and list place; and the
+additional size of a `Namespace` object."""
 
 SHRINK_TO = 0.9
 """When the budget is exceeded, names are dropped until the rest takes this share of it."""
@@ -216,15 +217,15 @@ class Memory:
     """Keeps names at namespaces, within a budget; beyond it, only counts are kept."""
 
     budget_bytes: int | None
-    """Above this, names are dropped; None for no limit."""
+    """The size beyond which names are dropped; None for no limit."""
     held_bytes: int = 0
-    """About what all names take, with the objects and dictionary entries that they are kept in."""
+    """The approximate size of all names, with the objects and dictionary entries that hold them."""
     dropped: bool = False
     """Whether any name was dropped; counts then include repeats that the store cannot find."""
     full: bool = False
-    """Whether nothing is left that could be dropped for the budget."""
+    """Whether nothing is left to drop for the budget."""
     count_only: bool = False
-    """Whether new names are only counted at the moment; names that are only moved are kept even when `full`."""
+    """Whether new names are only counted at the moment; moved names are kept even when `full`."""
     _large: set[Namespace] = field(default_factory=set)
     """The unopened namespaces with at least one full chunk of suffixes, which are the first to be dropped."""
 
@@ -251,7 +252,7 @@ class Memory:
             self._large.add(node)
 
     def keep_keys(self, node: Namespace, names: list[bytes] | Chunk) -> None:
-        """Keep names of keys directly below a listed namespace; a chunk of them has been kept above before."""
+        """Keep names of keys directly below a listed namespace; a chunk was kept above before."""
         if self.count_only:
             node.unlisted += len(names)
             self.dropped = True
@@ -285,7 +286,7 @@ class Memory:
         node.dropped = self.dropped = True
 
     def drop_subtree(self, top: Namespace) -> None:
-        """Drop all that is listed below a namespace; it is an unopened one again, with nothing but its count."""
+        """Drop everything below a namespace; it is an unopened one again, with nothing but its count."""
         waiting = [top]
         while waiting:
             node = waiting.pop()
@@ -316,11 +317,11 @@ class Memory:
 
 
 FREED_AT_ONCE = 8_192
-"""About the number of objects freed at a time, which takes a millisecond."""
+"""The approximate number of objects freed at a time, which takes a millisecond."""
 
 
 def free_some(nodes: list[Namespace]) -> None:
-    """Free about `FREED_AT_ONCE` of these namespaces and of all below them, which nobody accesses any more."""
+    """Free about `FREED_AT_ONCE` of these namespaces and everything below them; nobody accesses them any more."""
     freed = 0
     while nodes and freed < FREED_AT_ONCE:
         node = nodes.pop()

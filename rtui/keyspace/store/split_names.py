@@ -1,4 +1,4 @@
-"""Names split at their first separators and grouped by it, packed: what the compiled engine makes of SCAN pages."""
+"""Names split at their first separator, grouped and packed: the compiled engine's form of SCAN pages."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ class SplitNames:
     flat: list[Chunk]
     """The keys without a separator."""
     labels: list[bytes]
-    """First segments, with their separators, whose suffixes are few and short."""
+    """First segments, with their separators, that have few, short suffixes."""
     inlines: list[bytes]
-    """Those suffixes, packed inline; parallel to `labels`."""
+    """The suffixes of `labels`, packed inline; parallel to `labels`."""
     chunks: list[tuple[bytes, Chunk]]
-    """Other first segments, with many or long suffixes."""
+    """First segments with many or long suffixes, and these."""
 
     def without_headers(self) -> tuple[SplitNames, list[bytes]]:
-        """Return the same without names that begin as those that Java has serialised, and these."""
+        """Return the batch without names that begin like Java-serialised ones, and these names."""
         labels = (*self.labels, *(label for label, _ in self.chunks))
         if not any(label.startswith(HEADER) for label in labels) and not any(HEADER in one.blob for one in self.flat):
             return self, []

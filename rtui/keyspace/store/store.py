@@ -42,12 +42,12 @@ from rtui.keyspace.text.segments import Segment, Separators
 
 @dataclass(eq=False, slots=True, weakref_slot=True)
 class Changes:
-    """What has changed in the shape of the tree since its reader last emptied this; changes of counts are not in it."""
+    """Changes to the shape of the tree since the reader last emptied this; counts are not included."""
 
     grown: set[Namespace] = field(default_factory=set)
-    """Namespaces that have more children, after those they had."""
+    """Namespaces that have got more children, behind their earlier ones."""
     reshaped: set[Namespace] = field(default_factory=set)
-    """Namespaces whose children have other ordinals now."""
+    """Namespaces whose children were renumbered."""
 
 
 class NamespaceStore:
@@ -73,7 +73,7 @@ class NamespaceStore:
 
     @property
     def keys(self) -> int:
-        """Distinct keys counted so far; with `repeats_possible`, at most this many."""
+        """The number of distinct keys counted so far; an upper bound with `repeats_possible`."""
         return self.root.count
 
     def watch(self) -> Changes:
@@ -83,7 +83,7 @@ class NamespaceStore:
         return changes
 
     def follow(self, follower: NamespaceStore) -> None:
-        """Pass on all keys that are added to a filter of this store, for as long as the caller holds it."""
+        """Pass all keys that are added on to a filter of this store, for as long as the caller holds it."""
         self._followers.add(follower)
 
     def reset(self) -> None:
@@ -100,11 +100,11 @@ class NamespaceStore:
             self.take(self.swapped(keys))
 
     def swapped(self, names: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the names by which keys are kept for their raw ones, or the raw ones: see `java_names`."""
+        """Convert raw names to the split form in which they are kept, or back: see `java_names`."""
         return all_swapped(names, self.separators.java_separator)
 
     def take(self, keys: Sequence[bytes]) -> None:
-        """Count and keep a batch of keys, given as they are kept."""
+        """Count and keep a batch of keys, given in the form in which they are kept."""
         free_some(self._replaced)
         self.root.count += len(keys)
         self.router.route(self.root, keys)
@@ -123,7 +123,7 @@ class NamespaceStore:
             follower.add_split(split)
 
     def changed(self, keys: Sequence[bytes] = ()) -> None:
-        """Hold the budget after a change, and pass keys that were kept or counted on to the followers."""
+        """Enforce the budget after a change, and pass keys that were kept or counted on to the followers."""
         self.revision += 1
         self.memory.enforce_budget()
         if keys:
@@ -133,7 +133,8 @@ class NamespaceStore:
     def open(self, node: Namespace) -> Slices[None]:
         """Divide the suffixes of a namespace among its children, in slices; it can be listed from the first slice on.
 
-        One that `needs_scan` stays as it is. Keys may be added meanwhile, and two callers may open it at the same time.
+        A namespace that `needs_scan` stays as it is. Keys may be added meanwhile, and two callers may open it at the
+        same time.
         """
         if node.dropped or node.refilling or node.root is not self.root:
             return
@@ -164,16 +165,16 @@ class NamespaceStore:
                 return
 
     def needs_scan(self, node: Namespace) -> bool:
-        """Tell whether only a scan of its prefix can list what is in this namespace; see `Refill`."""
+        """Whether only a scan of its prefix can list the contents of this namespace; see `Refill`."""
         return node.dropped and node.root is self.root
 
     def expect(self, path: Sequence[Segment], estimate: Estimated) -> None:
-        """Set the estimate of the namespace at `path`, which is listed with count 0 if no key of it was seen yet."""
+        """Set the estimate of the namespace at `path`, which is listed with count 0 if none of its keys was seen."""
         self._expect(self.root, tuple(path), estimate)
         self.revision += 1
 
     def drop_estimates(self) -> None:
-        """Forget all estimates; namespaces of which no key was seen are removed."""
+        """Forget all estimates; namespaces without a seen key are removed."""
         empty: defaultdict[Namespace, set[bytes]] = defaultdict(set)
         for node in self._estimated:
             node.estimate = node.expected = None
@@ -193,9 +194,9 @@ class NamespaceStore:
         self.revision += 1
 
     def settle(self) -> Slices[int]:
-        """Remove keys that were added twice, in slices; returns how many there were.
+        """Remove keys that were added twice, in slices; return their number.
 
-        Names dropped for the memory budget cannot be compared, so that then counts may still include repeats.
+        Names dropped for the memory budget cannot be compared, so that counts may include repeats then.
         """
         if not self.repeats_possible:
             return 0
@@ -230,19 +231,19 @@ class NamespaceStore:
         self.revision += 1
 
     def reshaped(self, node: Namespace) -> None:
-        """Record that the children of this namespace have other ordinals now."""
+        """Record that the children of this namespace were renumbered."""
         self.revision += 1
         for changes in self._watchers:
             changes.reshaped.add(node)
 
     def _start(self) -> None:
         self.memory = Memory(self.budget_bytes)
-        """What the names take, and whether some were dropped."""
+        """Accounts for the size of all names, and drops some beyond the budget."""
         self.router = Router(self.separators, self.memory, self._grown)
-        """Takes suffixes down the tree; only `Refill` uses it besides the store."""
+        """Routes suffixes down the tree; only `Refill` uses it besides the store."""
         single = self.separators.values[0] if len(self.separators.values) == 1 else b""
         self.root = Namespace(b"", single, java_separator=self.separators.java_separator)
-        """The top of the tree; listed from the start, and another object after `reset`."""
+        """The top of the tree, always listed; another object after `reset`."""
         self.root.children, self.root.labels = {}, []
         self.complete = self.repeats_possible = False
         self._estimated: set[Namespace] = set()
@@ -252,7 +253,7 @@ class NamespaceStore:
             changes.grown.add(node)
 
     def _remove_repeats(self) -> Slices[int]:
-        """Remove repeats from all names, opening what is listed only in part; returns how many there were."""
+        """Remove repeats from all names, opening partly listed namespaces; return their number."""
         slicer = Slicer(self.clock)
         waiting = [self.root]
         removed = 0
@@ -286,7 +287,7 @@ class NamespaceStore:
         return removed
 
     def _remove_from(self, node: Namespace, packed: PackedNames, slicer: Slicer) -> Slices[int]:
-        """Remove repeats from the suffixes, or the keys, of one namespace."""
+        """Remove repeats from the suffixes, or the keys, of one namespace; return their number."""
         removed = 0
         while True:
             unique, repeats = yield from remove_repeats(packed, slicer)
@@ -324,7 +325,7 @@ class NamespaceStore:
 class Refill:
     """Fills a dropped namespace with the keys that a scan of its prefix finds.
 
-    From its beginning on, keys that other scans find under this prefix are not counted again.
+    Once it has begun, keys that other scans find with this prefix are not counted again.
     """
 
     __slots__ = ("_before", "_found", "_node", "_prefix", "_store")
@@ -344,7 +345,7 @@ class Refill:
         store.begin(node)
 
     def add(self, keys: Sequence[bytes]) -> None:
-        """Keep a batch of raw key names; those without the prefix are ignored."""
+        """Keep a batch of raw key names; names without the prefix are ignored."""
         length, names = len(self._prefix), self._store.swapped(keys)
         suffixes = [key[length:] for key in names if key.startswith(self._prefix)]
         if not suffixes or not self._under_way():
@@ -355,13 +356,13 @@ class Refill:
         self._store.changed([self._prefix + suffix for suffix in suffixes])
 
     def done(self) -> None:
-        """End it with the scan complete: its count is now that of the keys found."""
+        """End with the scan complete: the count is now the number of keys found."""
         if self._under_way():
             self._node.refilling = False
             self._store.correct(self._node, self._found - self._node.count)
 
     def abandon(self) -> None:
-        """End it with the scan incomplete: the namespace needs one again, and its count is as without this one."""
+        """End with the scan incomplete: the namespace needs one again, and its count is as without this one."""
         node = self._node
         if self._under_way():
             node.refilling = node.own_scan = False

@@ -39,7 +39,7 @@ SafeText = NewType("SafeText", str)
 """Text that may go to a terminal: one line without a character of HOSTILE. Not markup: wrap it, never format it in."""
 
 DISPLAY_LIMIT = 512
-"""How many characters of a name or value are shown unless a caller asks for another limit."""
+"""The default for the most characters of a name or value that are shown."""
 
 HOSTILE = re.compile(
     "[\x00-\x1f\x7f-\xa0\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f-\u11ff\u1680\u17b4\u17b5"
@@ -65,7 +65,7 @@ _NARROW_EMOJI = (
     "\U0001f5b1\U0001f5b2\U0001f5bc\U0001f5c2-\U0001f5c4\U0001f5d1-\U0001f5d3\U0001f5dc-\U0001f5de\U0001f5e1\U0001f5e3\U0001f5e8"
     "\U0001f5ef\U0001f5f3\U0001f5fa\U0001f6cb\U0001f6cd-\U0001f6cf\U0001f6e0-\U0001f6e5\U0001f6e9\U0001f6f0\U0001f6f3"
 )
-"""One cell wide, and two with the variation selector for emoji (emoji-variation-sequences.txt of Unicode)."""
+"""Emoji one cell wide, two with the variation selector for emoji (emoji-variation-sequences.txt of Unicode)."""
 _WIDE_EMOJI = (
     "\u231a\u231b\u23e9-\u23ec\u23f0\u23f3\u25fd\u25fe\u2614\u2615\u2648-\u2653\u267f\u2693\u26a1\u26aa\u26ab\u26bd\u26be"
     "\u26c4\u26c5\u26ce\u26d4\u26ea\u26f2\u26f3\u26f5\u26fa\u26fd\u2705\u270a\u270b\u2728\u274c\u274e\u2753-\u2755\u2757"
@@ -90,11 +90,11 @@ _EMOJI = re.compile(
     f"|[{_NARROW_EMOJI}]\ufe0e|[\u26f9\U0001f3cb\U0001f3cc\U0001f575][{_TONES}]\u200d[{_NARROW_EMOJI}]\ufe0f"
     f"|(?:[{_TONED}][{_TONES}]|[{_NARROW_EMOJI}]\ufe0f|[{_WIDE_EMOJI}]\ufe0f?)(?:{_JOINED}){{0,9}}"
 )
-"""A sequence of characters that is one emoji, or one that is two cells wide by itself."""
+"""A sequence of characters that is drawn as one emoji, or a single emoji two cells wide."""
 _JAMO = re.compile("[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?")
 """A syllable of Hangul in its letters."""
 _NON_JOINER = re.compile("(?<=[\u0620-\u0dff])\u200c(?=[\u0620-\u0dff])")
-"""Where letters of Arabic and Indic scripts are kept from joining."""
+"""A zero-width non-joiner between letters of Arabic and Indic scripts."""
 _DRAWN_TOGETHER = re.compile(f"{_EMOJI.pattern}|{_JAMO.pattern}|{_NON_JOINER.pattern}")
 
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(0x20)} | {"\n": "⏎", "\t": "⇥", "\x7f": "␡"}
@@ -102,10 +102,10 @@ _SPACE_PICTURE = "␠"
 _TOKENS = frozenset(_PICTURES.values()) | {_SPACE_PICTURE, SIGN}
 
 _VIRAMA = 9
-"""The combining class of what joins two consonants."""
+"""The combining class of a virama, which joins two consonants."""
 
 _MAX_MARKS = 4
-"""How many marks one letter may carry: enough for Hebrew and Indic scripts, too few to paint over the next line."""
+"""The most marks on one letter: enough for Hebrew and Indic scripts, too few to paint over the next line."""
 
 _COMMON = re.compile(
     "[ -~\u00a1-\u00ac\u00ae-\u02af\u0370-\u0482\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3]*"
@@ -124,12 +124,12 @@ _QUOTED = {byte: chr(byte) if 0x20 <= byte < 0x7F else f"\\x{byte:02x}" for byte
 
 
 def is_hidden(character: str) -> bool:
-    """Tell whether this one character must not reach a terminal, whatever is around it."""
+    """Whether this single character must not reach a terminal, whatever is around it."""
     return not character.isprintable() or HOSTILE.match(character) is not None
 
 
 def without_hostile(text: str, stand_in: Callable[[str], str] = lambda character: "") -> str:
-    """Return a text with a stand-in for each character of HOSTILE, but for those within what is drawn as one."""
+    """Replace each character of HOSTILE with a stand-in, except within sequences that are drawn as one."""
     if not HOSTILE.search(text):
         return text
     shown, at = [], 0
@@ -140,7 +140,7 @@ def without_hostile(text: str, stand_in: Callable[[str], str] = lambda character
 
 
 class Piece(NamedTuple):
-    """What is drawn as one in a text of a value: a character with what belongs to it, or an escape, to be marked."""
+    """An unbreakable unit of a displayed value: a character with its marks, or an escape, which is styled."""
 
     text: SafeText
     is_escape: bool = False
@@ -150,15 +150,15 @@ class Piece(NamedTuple):
 class Display:
     """Makes bytes and text from a server safe to show, in at most `limit` characters.
 
-    Of what is longer, the beginning and the end are shown with `…` between them. The cost depends on the limit, not on
-    the length of what is shown.
+    Longer text is shortened to its beginning and end with `…` between them. The cost depends on the limit, not on the
+    length of the text.
     """
 
     ascii_only: bool = False
     r"""Show printable ASCII only: controls as `\xNN`, all other characters beyond ASCII as `\uNNNN`."""
 
     def name(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> SafeText:
-        """Show bytes: a key, a field, a value. A limit below 1 leaves nothing."""
+        """Show bytes: a key, a field, a value. A limit below 1 gives an empty text."""
         if raw.startswith(HEADER) and (text := _java_text(raw)) is not None:
             sign = ASCII_SIGN if self.ascii_only else SIGN
             return SafeText(
@@ -174,8 +174,8 @@ class Display:
     def text(self, text: str, *, limit: int = DISPLAY_LIMIT, exact: bool = False) -> SafeText:
         """Show text from a server that is `str` already: a message, a field of INFO.
 
-        Safe text within it stays as it is, so a message may quote a displayed name; so two texts may look the same.
-        With `exact`, characters that read as a token without being one become escapes.
+        Safe text within it stays unchanged, so that a message may quote a displayed name; hence two texts may look the
+        same. With `exact`, characters that would read as a token without being one become escapes.
         """
         if len(text) <= limit:
             if _is_plain(text, exact):
@@ -186,9 +186,9 @@ class Display:
         return self._shortened(text, text, limit, exact=exact)
 
     def value(self, raw: bytes, *, limit: int = DISPLAY_LIMIT) -> list[Piece]:
-        """Show bytes of a value: text as it reads, what must not reach a terminal as escapes that are told apart.
+        """Show bytes of a value: readable text as it is, everything unsafe for a terminal as marked escapes.
 
-        A backslash stays one. No piece is to be broken: an emoji, a letter with its marks, an escape.
+        A backslash stays one. Pieces must not be broken: an emoji, a letter with its marks, an escape.
         """
         reach = _UTF8_MAX_BYTES * (limit + 1)
         if len(raw) <= 2 * reach:
@@ -197,7 +197,7 @@ class Display:
         return self._shortened_value(beginning, end, limit, marks_end=True)
 
     def value_text(self, text: str, *, limit: int = DISPLAY_LIMIT, marks_end: bool = False) -> list[Piece]:
-        """Show text of a value; with `marks_end` spaces at its end are pictures."""
+        """Show text of a value; with `marks_end` trailing spaces are pictures."""
         if len(text) <= limit:
             found = self._pieces(text, marks_end=marks_end)
             if sum(len(piece.text) for piece in found) <= limit:
@@ -205,7 +205,7 @@ class Display:
         return self._shortened_value(text, text, limit, marks_end=marks_end)
 
     def _shortened_value(self, beginning: str, end: str, limit: int, *, marks_end: bool) -> list[Piece]:
-        """Show as much of the beginning of one text and of the end of another as fits, two to one."""
+        """Shorten to as much of `beginning` and of `end` as fits, two to one."""
         if limit < 1:
             return []
         ellipsis = Piece(SafeText(("..." if self.ascii_only else "…")[:limit]), is_escape=True)
@@ -237,7 +237,7 @@ class Display:
         return found
 
     def _shortened(self, beginning: str, end: str, limit: int, *, exact: bool) -> SafeText:
-        """Show as much of the beginning of one text and of the end of another as fits, two to one, no token broken."""
+        """Shorten to as much of `beginning` and of `end` as fits, two to one, without breaking a token."""
         if limit < 1:
             return SafeText("")
         ellipsis = ("..." if self.ascii_only else "…")[:limit]
@@ -260,7 +260,7 @@ class Display:
         return SafeText("".join(head) + shown_end)
 
     def _tokens(self, text: str, exact: bool, *, ends_here: bool = True) -> list[str]:
-        """Return what is shown for each character of a text, in its surroundings."""
+        """Return the displayed token for each character of a text, in its context."""
         if _is_plain(text, exact):
             return list(text)
         trailing = len(text.rstrip(" ")) if ends_here and exact else len(text)
@@ -289,7 +289,7 @@ class Display:
 
 
 def _fitting(pieces: Iterable[Piece], room: int) -> list[Piece]:
-    """Return the first pieces, as many as have so many characters."""
+    """Return the first pieces that fit into `room` characters."""
     found = []
     for piece in pieces:
         room -= len(piece.text)
@@ -300,7 +300,7 @@ def _fitting(pieces: Iterable[Piece], room: int) -> list[Piece]:
 
 
 def _end_of_piece(text: str, start: int) -> int:
-    """Return where what is drawn as one ends that begins here."""
+    """Return the end of the piece that begins at `start`."""
     end = start + 1
     following = text[end : end + 1]
     if following.isascii() and not following > "~":
@@ -328,7 +328,7 @@ def _may_join(text: str, at: int) -> bool:
 
 
 def _java_text(name: bytes) -> bytes | None:
-    """Return the text of a name that Java has serialised, of the raw name or of its split form."""
+    """Return the text of a Java-serialised name, given as raw name or in split form."""
     text = java_text(name)
     if text is None and name.startswith(MARK):
         return name[BEGINNING:]
@@ -336,15 +336,16 @@ def _java_text(name: bytes) -> bytes | None:
 
 
 def _is_plain(text: str, exact: bool) -> bool:
-    """Tell, fast, whether a text is of the usual kind that is shown as it is."""
+    """Whether a text is printable ASCII that is shown unchanged; fast."""
     usual = text.isascii() and text.isprintable()
     return usual and not (exact and ("\\" in text or text.endswith(" ")))
 
 
 def is_usual(text: str) -> bool:
-    """Tell, fast, whether `display` shows a text as it is: False for some that it does, never True for one it does not.
+    """Whether `display` certainly shows a text unchanged: fast; False for some unchanged texts, never True for a
+    changed one.
 
-    It is about the ASCII and the common letters of Europe and East Asia, none of which is drawn onto another one.
+    It covers ASCII and the common letters of Europe and East Asia, none of which combines with another.
     """
     if _is_plain(text, exact=True):
         return True
@@ -354,7 +355,7 @@ def is_usual(text: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _token(character: str, ascii_only: bool, exact: bool) -> str:
-    """Return what is shown for a character whatever its surroundings: itself, a picture or an escape."""
+    """Return the displayed form of a character regardless of context: itself, a picture or an escape."""
     picture = _PICTURES.get(character)
     if picture is not None:
         return f"\\x{ord(character):02x}" if ascii_only else picture
@@ -374,17 +375,17 @@ def _escape(character: str) -> str:
 
 
 def _is_mark(character: str) -> bool:
-    """Tell whether the terminal draws the character onto the one before it."""
+    """Whether the terminal draws the character onto the one before it."""
     return unicodedata.category(character).startswith("M")
 
 
 _UNICODE = Display()
 
 display = _UNICODE.name
-"""Show bytes in at most `limit` characters, where the terminal knows Unicode."""
+"""Show bytes in at most `limit` characters, for a terminal with Unicode."""
 
 display_text = _UNICODE.text
-"""Show text of a server in at most `limit` characters, where the terminal knows Unicode."""
+"""Show text from a server in at most `limit` characters, for a terminal with Unicode."""
 
 
 def quoted(raw: bytes) -> SafeText:
@@ -397,7 +398,7 @@ _SHORT = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"\\"
 
 
 class EscapeSyntaxError(ValueError):
-    """A backslash with something after it that is no escape; the message quotes it."""
+    """A backslash that does not begin an escape; the message quotes it."""
 
 
 def unescape(text: bytes) -> bytes:
@@ -412,7 +413,7 @@ def unescape(text: bytes) -> bytes:
 
 
 def _resolve(match: re.Match[bytes]) -> bytes:
-    """Return the bytes that one escape stands for."""
+    """Return the bytes of one escape."""
     byte, short_code, long_code, short, _ = match.groups()
     if byte is not None:
         return bytes.fromhex(byte.decode())

@@ -13,17 +13,18 @@ from collections.abc import Iterator
 from rtui.keyspace.text.java_names import BEGINNING, HEADER, MARK
 
 MAX_PATTERN_BYTES = 512
-"""No longer pattern is sent: before 6.2.16, 7.2.6 and 7.4.1 long ones overflow the server's stack (CVE-2024-31228)."""
+"""The longest pattern that is sent: before 6.2.16, 7.2.6 and 7.4.1 long ones overflow the server's stack
+(CVE-2024-31228)."""
 
 MAX_STARS = 16
-"""No pattern with more `*` is sent: each may make the server try all that follows again, at every place of a name."""
+"""The most `*` in a pattern that is sent: each may make the server retry the rest at every place of a name."""
 
 _SPECIAL = re.compile(rb"[\\*?\[\]]")
 _ESCAPED_OR_STAR = re.compile(rb"\\.|\*", re.DOTALL)
 
 
 class PatternError(ValueError):
-    """A pattern that is not sent to a server; the message says why, as safe text."""
+    """A pattern that is not sent to a server; the message gives the reason, as safe text."""
 
 
 def escape_glob(literal: bytes) -> bytes:
@@ -34,7 +35,7 @@ def escape_glob(literal: bytes) -> bytes:
 def prefix_pattern(prefix: bytes) -> bytes:
     """Return a pattern within bounds that matches all names with this prefix.
 
-    A prefix too long for a pattern is shortened, and then other names match too: filter the results with `startswith`.
+    A prefix too long for a pattern is shortened, so that other names match too: filter the results with `startswith`.
     """
     escaped = escape_glob(prefix[:MAX_PATTERN_BYTES])[: MAX_PATTERN_BYTES - 1]
     backslashes = len(escaped) - len(escaped.rstrip(b"\\"))
@@ -50,7 +51,7 @@ def namespace_pattern(prefix: bytes) -> bytes:
 
 
 def check_pattern(pattern: bytes) -> bytes:
-    """Return the pattern if it is within the bounds, raise PatternError otherwise."""
+    """Return the pattern if it is within the bounds; raises PatternError otherwise."""
     if len(pattern) > MAX_PATTERN_BYTES:
         raise PatternError(f"the pattern has {len(pattern):,} bytes; at most {MAX_PATTERN_BYTES} are sent")
     stars = _ESCAPED_OR_STAR.findall(pattern).count(b"*")
@@ -69,11 +70,11 @@ class Matcher:
 
     The pattern is cut at its asterisks into pieces of a fixed length. The first piece has to match at the start of a
     name, the last one at its end, and each piece between them at the first place after the one before it: taking the
-    first place never rules out a match, so an atomic group, in which nothing is ever tried again, holds each of them.
+    first place never rules out a match, so an atomic group, which never backtracks, holds each of them.
     """
 
     def __init__(self, pattern: bytes) -> None:
-        """Compile any bytes: a bracket that is not closed ends with the pattern.
+        """Compile any bytes: an unclosed bracket ends with the pattern.
 
         In a range, bytes from 0x80 on are the largest; whether a server agrees depends on its processor.
         """
@@ -90,12 +91,12 @@ class Matcher:
         self._fullmatch = re.compile(expression, re.DOTALL).fullmatch
 
     def __call__(self, name: bytes) -> bool:
-        """Tell whether the whole name matches. As on a server, the empty name matches only the patterns `` and `*`."""
+        """Whether the whole name matches. As on a server, the empty name matches only the patterns `` and `*`."""
         return self._fullmatch(name) is not None if name else self._matches_empty
 
 
 def tokens(pattern: bytes) -> Iterator[ByteSet | None]:
-    """Yield the sets of bytes that a pattern accepts one after the other, None for an asterisk."""
+    """Yield the set of bytes accepted at each place of a pattern, None for an asterisk."""
     at = 0
     while at < len(pattern):
         byte = pattern[at]
@@ -115,7 +116,7 @@ def tokens(pattern: bytes) -> Iterator[ByteSet | None]:
 
 
 def _bracket(pattern: bytes, at: int) -> tuple[ByteSet, int]:
-    """Return the bytes that a bracket accepts, and the offset after it."""
+    """Return the set of bytes that a bracket accepts, and the offset behind it."""
     negated = pattern[at : at + 1] == b"^"
     at += negated
     members: set[int] = set()

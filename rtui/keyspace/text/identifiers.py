@@ -44,39 +44,40 @@ from typing import Final, NamedTuple
 from rtui.keyspace.text.segments import DEFAULT_SEPARATORS
 
 LONGEST: Final = 256
-"""Segments longer than this, in bytes, are names: none of the known forms is that long."""
+"""The longest identifier in bytes; longer segments are names."""
 
 DIGITS: Final = 1
-"""The pattern stays the same when any digit is replaced by another digit."""
+"""Likeness flag: replacing any digit by another digit keeps the pattern."""
 
 MARKS: Final = 2
-"""The pattern stays the same when any part that is a number, a UUID or a hash is replaced by another of its form."""
+"""Likeness flag: replacing a number, UUID or hash by another of its form keeps the pattern."""
 
 
 class Form(NamedTuple):
-    """What a segment is taken for."""
+    """The form of a segment: an identifier, or a name."""
 
     pattern: bytes | None
-    """What replaces it in a pattern: `{id}`, `{user:{id}}`, `task-{uuid}`; None for a name, which stays."""
+    """The replacement of an identifier in a pattern: `{id}`, `{user:{id}}`, `task-{uuid}`; None for a name, which
+    stays."""
     likeness: int
-    """Which shapes are sure to have the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
+    """The shapes that imply the same pattern: 0, DIGITS, MARKS or both. See the top of this module."""
     numbered: bytes | None = None
-    """What a name folds to where very many differ in their numbers only: `page_{n}`; None for one without a number."""
+    """The pattern of a name if very many siblings differ in a number only: `page_{n}`; None without a number."""
     numbered_likeness: int = 0
-    """The likeness where it is folded to that."""
+    """The likeness of `numbered`."""
 
 
 ANY: Final = b"{*}"
-"""The pattern of names where too many stand side by side."""
+"""The pattern of names if too many stand side by side."""
 
 ANY_TAG: Final = b"{{**}}"
-"""The same of hash tags that hold a separator, such as `{user:ann}`."""
+"""The same for hash tags that contain a separator, such as `{user:ann}`."""
 
 ANY_WITH_TAG: Final = b"{**}"
-"""The same of names with such a hash tag and text beside it."""
+"""The same for names with such a hash tag and text beside it."""
 
 ANY_NAMES: Final = (ANY, ANY_TAG, ANY_WITH_TAG)
-"""All patterns of names that have nothing in common."""
+"""All patterns for names that have nothing in common."""
 
 _WORD: Final = rb"[0-9A-Za-z]"
 _UUID: Final = rb"[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}"
@@ -107,7 +108,7 @@ _FORMS: Final = re.compile(
     """,
     re.VERBOSE,
 ).fullmatch
-"""Forms of whole segments."""
+"""The forms of whole segments."""
 
 _ENDS: Final = rb"""
     (?=[0-9A-Za-z]{33}) [A-Za-z]+? (?=[0-9]*[a-f])(?=[a-f]*[0-9])
@@ -143,14 +144,14 @@ _ANY_PART: Final = re.compile(
     + rb")",
     re.VERBOSE,
 )
-"""Identifiers and numbers that are whole words of a segment, or end one: a digest right behind letters does."""
+"""Identifiers and numbers that are whole words in a segment, and digests and numbers at the end of a word."""
 
 _PART: Final = _ANY_PART.fullmatch
 _ANY_END_AT: Final = re.compile(_ENDS, re.VERBOSE).fullmatch
 
 
 def _parts(part: bytes) -> Iterator[re.Match[bytes]]:
-    """Yield the identifiers and numbers in a segment; of a long word that is no token, those that it ends with."""
+    """Yield the identifiers and numbers in a segment; for a long word that is no token, the one at its end."""
     for one in _ANY_PART.finditer(part):
         if one.lastgroup != "token" or not _is_wordy(one["token"]):
             yield one
@@ -159,7 +160,7 @@ def _parts(part: bytes) -> Iterator[re.Match[bytes]]:
 
 
 _TOKEN: Final = re.compile(rb"[A-Za-z0-9_-]{21,22} | [A-Za-z0-9_-]{32} | [A-Za-z0-9_-]{43}", re.VERBOSE).fullmatch
-"""Random characters and dashes, of whole segments that have no other identifier in them: of 16, 24 or 32 bytes."""
+"""Random characters and dashes as a whole segment without another identifier in it: 16, 24 or 32 bytes of base64."""
 
 _PADDED: Final = re.compile(
     rb"""
@@ -170,7 +171,7 @@ _PADDED: Final = re.compile(
 """Padded Base64."""
 
 _UNPADDED: Final = re.compile(rb"(?:[A-Za-z0-9+/]{4}){5,}").fullmatch
-"""Base64 that needs no padding; of whole segments with `+` or `/` that have no other identifier in them."""
+"""Base64 that needs no padding, as a whole segment with `+` or `/` and without another identifier in it."""
 
 _ALL_CLASSES: Final = re.compile(rb"(?=[^0-9]*[0-9]) (?=[^A-Z]*[A-Z]) [^a-z]*[a-z]", re.VERBOSE).match
 _WORDS: Final = re.compile(rb"[A-Z][a-z]{2,}|[a-z]{3,}").findall
@@ -179,13 +180,13 @@ _NOT_LETTERS: Final = re.sub(rb"[A-Za-z]", b"", bytes(range(256)))
 
 
 def _is_wordy(part: bytes) -> bool:
-    """Whether three of five letters are in words: three letters or more of which the first may be a capital."""
+    """Whether three of five letters are in words: runs of three letters or more, perhaps with a capital first."""
     in_words = sum(len(word) for word in _WORDS(part) if _VOWEL(word))
     return 5 * in_words >= 3 * len(part.translate(None, _NOT_LETTERS))
 
 
 def _is_random(part: bytes) -> bool:
-    """Whether there are digits and letters of both cases, and not in words."""
+    """Whether a text has digits and letters of both cases, and few words."""
     return _ALL_CLASSES(part) is not None and not _is_wordy(part)
 
 
@@ -207,10 +208,10 @@ PLACEHOLDERS: Final = frozenset(form.pattern for form in _FORM_OF.values())
 """All patterns of whole segments that are identifiers."""
 
 NUMBER: Final = b"{n}"
-"""Stands for a number that is a part of a segment."""
+"""Stands for a number that is part of a segment."""
 
 LONG_NUMBER: Final = 6
-"""A number of so many digits is an identifier wherever it is."""
+"""The fewest digits of a number that is an identifier wherever it stands."""
 
 _PART_NAMES: Final = {
     "uuid": b"{uuid}",
@@ -224,7 +225,7 @@ _PART_NAMES: Final = {
 }
 
 MOST_FORMS: Final = 1_024
-"""Forms of patterns such as `page_{n}` that are remembered, those used last."""
+"""The size of the cache of forms of patterns such as `page_{n}`."""
 
 _NAME: Final = Form(None, DIGITS | MARKS)
 _NAME_WITH_DIGIT: Final = Form(None, MARKS)
@@ -243,7 +244,7 @@ class Identifiers:
         self._borders = re.compile(b"([{}]" + (b"|" + borders if borders else b"") + b")")
 
     def form(self, segment: bytes) -> Form:
-        """Return what a segment is; it may contain a hash tag with separators inside."""
+        """Return the form of a segment, which may contain a hash tag with separators."""
         if len(segment) > LONGEST:
             return Form(None, 0)
         if b"{" not in segment and b"}" not in segment:
@@ -262,10 +263,10 @@ class Identifiers:
         return Form(None, likeness, numbered, reduce(and_, of_digits, likeness | DIGITS))
 
     def any_name(self, name: bytes, *, is_pattern: bool = False) -> bytes:
-        """Return the pattern of a name, or of what it folds to, where it is one of too many: one of `ANY_NAMES`.
+        """Return the member of `ANY_NAMES` for one of too many names, or for the pattern of one.
 
-        A name holds a separator within a hash tag only. Keys of `{user:ann}:cart` have other segments, for whoever
-        splits at each separator, than those of `ann:cart`, so they are not counted together.
+        A name contains a separator only within a hash tag. A reader who splits `{user:ann}:cart` at each separator gets
+        other segments than from `ann:cart`, so they are not counted together.
         """
         if b"{" not in name:
             return ANY
@@ -298,7 +299,7 @@ def _form(part: bytes) -> Form:  # noqa: PLR0911 - one for each kind
 
 
 def _form_of_word(part: bytes) -> Form:
-    """Return what a segment of letters and digits is, both of them, that has no form of a whole segment."""
+    """Return the form of a segment of both letters and digits that has no form of a whole segment."""
     match = next(_parts(part), None)
     if match is None:
         return _NAME_WITH_DIGIT
@@ -311,7 +312,7 @@ def _form_of_word(part: bytes) -> Form:
 
 
 def _form_of_parts(part: bytes) -> Form:
-    """Return what a segment is by the identifiers and numbers in it."""
+    """Return the form of a segment by the identifiers and numbers in it."""
     replaced: list[tuple[int, int, bytes]] = []
     ends: list[tuple[int, int, bytes]] = []
     is_sure = has_digest = False
@@ -339,25 +340,25 @@ def _form_of_parts(part: bytes) -> Form:
 
 
 def _is_between_slashes(part: bytes, start: int, end: int) -> bool:
-    """Whether a number has a slash on one side at least, and on the other one too or the end of the segment."""
+    """Whether a number is between two slashes, or between a slash and an end of the segment."""
     before, behind = part[:start][-1:], part[end : end + 1]
     return before + behind != b"" and (before + behind).strip(b"/") == b""
 
 
 @lru_cache(MOST_FORMS)
 def _folded_form(pattern: bytes, *, is_sure: bool) -> Form:
-    """Return the form of segments with this pattern; `is_sure` says whether they are identifiers however few."""
+    """Return the form of segments with this pattern; `is_sure`: they are identifiers however few there are."""
     likeness = _likeness_of_parts(pattern)
     return Form(pattern, likeness) if is_sure else Form(None, MARKS, pattern, likeness)
 
 
 def _digits_from(part: bytes, end: int) -> int:
-    """Return where the digits begin that end there."""
+    """Return the start of the run of digits that ends at `end`."""
     return len(part[:end].rstrip(b"0123456789"))
 
 
 def _likeness_of_parts(pattern: bytes) -> int:
-    """Return which shapes have the same pattern, of a segment with identifiers in it."""
+    """Return the likeness of a segment with identifiers in it, by its pattern."""
     if b"{id}" in pattern:
         return 0
     if b"{uuid}" in pattern or b"{hash}" in pattern:
@@ -366,7 +367,7 @@ def _likeness_of_parts(pattern: bytes) -> int:
 
 
 _FIRST_GROUP: Final = re.compile(rb"[23][0-9a-fA-F]{3}|[fF](?:[cCdD][0-9a-fA-F]|[eE][89abAB]|[fF]0)[0-9a-fA-F]").match
-"""The first group of addresses that are in use: global, local to a site or link, and multicast ones."""
+"""The first group of IPv6 addresses in use: global, site-local or link-local, and multicast."""
 _HAS_HEX_LETTER: Final = re.compile(rb"[a-fA-F]").search
 _IP6_GROUPS: Final = 8
 _NEAR_IP6: Final = re.compile(
@@ -375,7 +376,7 @@ _NEAR_IP6: Final = re.compile(
 
 
 def group_of_ip6(separators: Sequence[bytes]) -> Callable[[bytes, int], re.Match[bytes] | None]:
-    """Return what matches a group of an IPv6 address up to a colon, one of these separators or the end."""
+    """Return a matcher for a group of an IPv6 address up to a colon, one of these separators or the end."""
     borders = b"|".join((b":", rb"\Z", *map(re.escape, separators)))
     digits = re.escape(b"".join(one for one in separators if len(one) == 1))
     not_border = b"(?![" + digits + b"])" if digits else b""
@@ -386,10 +387,10 @@ _NO_BORDER: Final = group_of_ip6(())
 
 
 def end_of_ip6(text: bytes, start: int, group: Callable[[bytes, int], re.Match[bytes] | None]) -> int:
-    """Return where the IPv6 address that begins at a place ends, 0 where none does.
+    """Return the end of the IPv6 address that begins at `start`, or 0.
 
-    `group` comes from `group_of_ip6`. An address has eight groups, a letter in one of them, or begins as addresses in
-    use do and has `::` in place of some groups. So `a:b:c:d:1` and `feed::42` are none.
+    `group` comes from `group_of_ip6`. An address has eight groups, with a letter in one of them, or it begins like
+    addresses in use and has `::` in place of some groups. So `a:b:c:d:1` and `feed::42` are not addresses.
     """
     ends: list[int] = []
     at = start
@@ -416,12 +417,12 @@ def end_of_ip6(text: bytes, start: int, group: Callable[[bytes, int], re.Match[b
 
 
 def may_have_ip6(key: bytes) -> bool:
-    """Whether a key of the same shape may have an IPv6 address in it."""
+    """Whether a key of the same shape may contain an IPv6 address."""
     return (b"::" in key or key.count(b":") >= _IP6_GROUPS - 1) and _NEAR_IP6(key) is not None
 
 
 class Wholes:
-    """Finds identifiers that are one segment though they hold a separator: UUIDs, IPv4 and IPv6 addresses."""
+    """Finds identifiers that are one segment though they contain a separator: UUIDs, IPv4 and IPv6 addresses."""
 
     def __init__(self, separators: Sequence[bytes]) -> None:
         self._group = group_of_ip6(separators) if b":" in separators else None
@@ -433,13 +434,14 @@ class Wholes:
         self._near = re.compile(near).search
 
     def may_hold(self, text: bytes) -> bool:
-        """Whether a text of the same shape may have one in it."""
+        """Whether a text of the same shape may contain such an identifier."""
         if self._group is not None and may_have_ip6(text):
             return True
         return self._others is not None and self._near(text) is not None
 
     def may_any_hold(self, texts: Sequence[bytes], joined: bytes) -> bool:
-        """Whether any of these texts, at least one, may have one in it; `joined` is all of them."""
+        """Whether any of these texts, at least one, may contain such an identifier; `joined` is all of them in one
+        string."""
         if self._others is not None:
             return any(map(self.may_hold, texts))
         if self._group is None:
@@ -448,14 +450,14 @@ class Wholes:
         return (b"::" in joined or colons >= _IP6_GROUPS - 1) and any(map(may_have_ip6, texts))
 
     def end(self, text: bytes, start: int) -> int:
-        """Return where the one ends that begins at a place, 0 where none does."""
+        """Return the end of the UUID or address that begins at `start`, or 0."""
         end = end_of_ip6(text, start, self._group) if self._group is not None else 0
         if not end and self._others is not None and (found := self._others(text, start)) is not None:
             return found.end()
         return end
 
     def split(self, text: bytes, borders: re.Pattern[bytes]) -> list[bytes]:
-        """Split a text at borders, which stand between the parts, but not where they are in one of these."""
+        """Split a text at borders, which are kept as parts, except at borders within UUIDs and addresses."""
         if not self.may_hold(text):
             return borders.split(text)
         parts, start = list[bytes](), 0
@@ -471,13 +473,13 @@ _SPECIAL: Final = re.compile(b"[\1\2\3]").search
 _NO_DIGITS: Final = bytes.maketrans(b"123456789", b"000000000")
 _HEX: Final = b"[0-9a-fA-F]"
 _NOT_OF_IDENTIFIERS: Final = re.sub(b"[0-9a-fA-F-]", b"", bytes(range(256)))
-"""All bytes but those that numbers, hashes and UUIDs are made of: a separator among those cuts them."""
+"""All bytes that numbers, hashes and UUIDs do not contain: any other separator may cut an identifier."""
 
 
 class Shapes:
     """Computes the shapes of keys in a keyspace with these separators, all keys of a page joined into one string.
 
-    A separator that may be a part of an identifier cuts it: where `-` separates, nothing is a UUID.
+    A separator that may be part of an identifier cuts it: with the separator `-` there are no UUIDs.
     """
 
     def __init__(self, separators: Sequence[bytes]) -> None:
@@ -489,7 +491,7 @@ class Shapes:
         word_border = b"[^0-9A-Za-z]"
 
         def part(border: bytes, first: bytes, form: bytes) -> re.Pattern[bytes]:
-            """Return the expression for a whole part between borders that begins with one of `first`."""
+            """Return the pattern of a whole part between borders that begins with one of `first`."""
             return re.compile(first + b"(?<=" + border + first + b")" + form + b"(?=" + border + b")")
 
         self._uuid = part(word_border, _HEX, _HEX + b"{7}-" + (_HEX + b"{4}-") * 3 + _HEX + b"{12}")
@@ -502,14 +504,14 @@ class Shapes:
         self._id = part(segment_border, b"[0-9]", b"[0-9]*")
 
     def of_digits(self, keys: Sequence[bytes]) -> list[bytes]:
-        """Return the digit shape of each key: cheap, and enough where ids are digits of one length."""
+        """Return the digit shape of each key: cheap, and enough if ids are digits of one length."""
         if not self._may_translate:
             return list(keys)
         shapes = _END.join(keys).translate(_NO_DIGITS).split(_END)
         return shapes if len(shapes) == len(keys) else [key.translate(_NO_DIGITS) for key in keys]
 
     def of_marks(self, keys: Sequence[bytes]) -> Sequence[bytes | None]:
-        """Return the mark shape of each key; None for all where one is too long or contains a byte used as a mark."""
+        """Return the mark shape of each key; None for all if one is too long or contains a byte used as a mark."""
         joined = b"\0%s\0" % _END.join(keys)
         if not self._can_mark or _SPECIAL(joined) or max(map(len, keys)) > LONGEST:
             return [None] * len(keys)

@@ -1,13 +1,13 @@
 r"""Names that Java has serialised: `ac ed 00 05 74`, the length of the text in two bytes, and the text.
 
-Spring's RedisTemplate writes such names where nobody has chosen another serialiser for keys. Their first segment would
-hold the length, so names of different length would never be in one namespace. So they are split as their text, below a
-namespace of their own: the *split form* of a name has `ff` and the separator where the length was, and its first
+Spring's RedisTemplate writes such names unless another key serialiser is configured. Their first segment would contain
+the length, so names of different length would never be in one namespace. So they are split as their text, below a
+namespace of their own: the *split form* of a name has `ff` and the separator in place of the length, and its first
 segment is `MARK`. With the separator `:`, `user:1` and its Java form are below `user:` and below `MARK:user:`.
 
-The server knows such names by their raw bytes only. `swapped` gives the one form for the other: it is its own inverse,
-of any bytes, since a name that begins as a split form does, without being one, gets the length in turn. Names whose
-length does not fit stay as they are.
+The server knows such names by their raw bytes only. `swapped` converts one form to the other: it is its own inverse,
+for any bytes, since a raw name that happens to begin like a split form gets its length in turn. Names whose length does
+not fit stay as they are.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ MARK: Final = HEADER + b"\xff"
 """The first segment of the split form."""
 
 BEGINNING: Final = len(MARK) + 1
-"""How many bytes stand before the text, in either form."""
+"""The number of bytes before the text, in either form."""
 
 LONGEST: Final = 0xFFFF
 """The longest text, in bytes."""
 
 SIGN: Final = "⛾"
-"""Stands before the text where a name is shown; a name that really has it is shown with an escape."""
+"""Stands before the text of a displayed name; a name that really contains it is shown with an escape."""
 
 ASCII_SIGN: Final = "\\J"
-"""The same where only ASCII is shown."""
+"""The same for ASCII-only display."""
 
 
 def separator_of(separators: Sequence[bytes]) -> bytes:
-    """Return the separator behind the mark; empty where there is none of one byte, and names are split as they are."""
+    """Return the separator behind the mark; empty if none has one byte, and names are split like any others."""
     usable = [one for one in separators if len(one) == 1]
     return min(usable) if usable and not any(one[:1] in HEADER for one in separators) else b""
 
 
 def swapped(name: bytes, separator: bytes) -> bytes:
-    """Return the split form of a raw name, the raw name of a split form."""
+    """Convert a raw name to its split form, or back."""
     length = len(name) - BEGINNING
     if not separator or not name.startswith(HEADER) or not 0 <= length <= LONGEST:
         return name
@@ -51,33 +51,33 @@ def swapped(name: bytes, separator: bytes) -> bytes:
 
 
 def all_swapped(names: Sequence[bytes], separator: bytes) -> Sequence[bytes]:
-    """Return the other forms of many names, at next to no cost where none has a header."""
+    """Convert many names, at next to no cost if none has a header."""
     if HEADER not in b"".join(names):
         return names
     return [swapped(name, separator) for name in names]
 
 
 def java_text(name: bytes) -> bytes | None:
-    """Return the text of a raw name; None where it is no serialised text."""
+    """Return the text of a raw name, or None if Java has not serialised it."""
     if not name.startswith(HEADER) or int.from_bytes(name[len(HEADER) : BEGINNING], "big") != len(name) - BEGINNING:
         return None
     return name[BEGINNING:] if len(name) >= BEGINNING else None
 
 
 def texts_of(names: Sequence[bytes]) -> Sequence[bytes]:
-    """Return names with the text in the place of those that Java has serialised."""
+    """Return names with the text in place of Java-serialised ones."""
     if HEADER not in b"".join(names):
         return names
     return [name if (text := java_text(name)) is None else text for name in names]
 
 
 def raw_java_name(text: bytes) -> bytes | None:
-    """Return the raw name of a text; None where it is too long."""
+    """Return the raw name of a text; None if it is too long."""
     return HEADER + len(text).to_bytes(2, "big") + text if len(text) <= LONGEST else None
 
 
 def raw_forms(typed: bytes) -> Iterable[bytes]:
-    """Yield the raw names that somebody may mean by a name as it is shown: itself, then the Java form of its text."""
+    """Yield the raw names that a typed or copied name may stand for: itself, then the Java form of its text."""
     yield typed
     for sign in (SIGN.encode(), ASCII_SIGN.encode()):
         typed = typed.removeprefix(sign)
@@ -87,5 +87,5 @@ def raw_forms(typed: bytes) -> Iterable[bytes]:
 
 
 def raw_name(split: bytes) -> bytes:
-    """Return the raw name of a split form whose separator is not known."""
+    """Return the raw name of a split form without knowing its separator."""
     return (raw_java_name(split[BEGINNING:]) or split) if split.startswith(MARK) else split

@@ -1,4 +1,4 @@
-"""Splits key names into the segments that patterns are made of; UUIDs and addresses are whole ones."""
+"""Splits key names into the segments that patterns are made of; UUIDs and addresses are one segment each."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rtui.keyspace.text.segments import Separators
 class KeySegments:
     """Splits the names of a keyspace with these separators.
 
-    `rate:2001:db8::7:login` has three segments: an address is one, though it holds the separator, and so
-    is a UUID where `-` separates. A raw name that Java has serialised has those of its text, behind a mark.
+    `rate:2001:db8::7:login` has three segments: an address is one, though it contains the separator, and so is a UUID
+    with the separator `-`. A raw name that Java has serialised has the segments of its text, behind a mark.
     """
 
     def __init__(self, separators: Separators) -> None:
@@ -23,11 +23,11 @@ class KeySegments:
         self._wholes = Wholes(separators.values)
 
     def may_have_whole(self, key: bytes) -> bool:
-        """Whether a key of the same shape may have an identifier that holds separators."""
+        """Whether a key of the same shape may have an identifier that contains separators."""
         return self._wholes.may_hold(key)
 
     def of(self, key: bytes, most: int) -> Sequence[tuple[bytes, bytes]]:
-        """Return the first so many segments, each with the separator that ends it, `b""` for the last of the key."""
+        """Return the first `most` segments, each with the separator that ends it, `b""` for the last of the key."""
         if self._java and key.startswith(HEADER) and (text := java_text(key)) is not None:
             return [(MARK, self._java), *self.of(text, most - 1)] if most > 0 else []
         if self._wholes.may_hold(key):

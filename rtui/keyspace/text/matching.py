@@ -1,10 +1,10 @@
-"""How well a name matches what somebody typed to find it: the beginning of a part, anything inside, letters in order.
+"""How well a name matches a typed text: the beginning of a part, anything inside, letters in order.
 
-`us` is the beginning of a part of `shop:user:1`, inside `status`, and its letters are in order in `queue:sizes`.
-A better kind of match always comes before a worse one. Within a kind, letters that stand closer come first, then
-shorter names. Text in lower case matches both cases; with a capital letter in it, it matches only as it is written.
+`us` is the beginning of a part of `shop:user:1`, inside `status`, and its letters are in order in `queue:sizes`. A
+better kind of match always comes before a worse one. Within a kind, letters that stand closer come first, then shorter
+names. Text in lower case ignores case; with a capital letter in it, case matters.
 
-For a word that matches nothing, `nearest_word` finds the one that was probably meant.
+For a word that matches nothing, `nearest_word` finds the likeliest spelling.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from enum import IntEnum
 from typing import Final, NamedTuple
 
 MOST_LETTERS_IN: Final = 256
-"""Letters in order are looked for in names of at most so many bytes: elsewhere they are found in almost anything."""
+"""The longest name, in bytes, that is searched for letters in order: longer ones contain almost any."""
 
 MOST_SPREAD: Final = 4
-"""Letters in order may be spread over so many times their number of bytes."""
+"""Letters in order may spread over this many times the length of the text."""
 
 
 class MatchKind(IntEnum):
-    """From the best to the worst."""
+    """The kinds of match, from the best to the worst."""
 
     EXACT = 0
     WHOLE = 1
@@ -31,20 +31,20 @@ class MatchKind(IntEnum):
     START = 2
     """The beginning of the name."""
     PART = 3
-    """The beginning of a part of it."""
+    """The beginning of a part of the name."""
     INSIDE = 4
     LETTERS = 5
-    """Its letters are there in order, with others between them."""
+    """The letters in order, with others between them."""
 
 
 class Match(NamedTuple):
-    """How well a name matches; of two, the smaller is the better one."""
+    """How well a name matches; the smaller of two is the better one."""
 
     kind: MatchKind
     spread: int
-    """Bytes from the first letter that matches to the last one."""
+    """The distance from the first matching letter to behind the last, in bytes."""
     length: int
-    """Bytes of the name."""
+    """The length of the name in bytes."""
 
 
 class Matcher:
@@ -58,7 +58,7 @@ class Matcher:
         self._in_order = re.compile(b"".join([*letters[:1], *in_order]))
 
     def match(self, name: bytes, *, in_order: bool = True) -> Match | None:
-        """Return how well a name matches, None where it does not; without `in_order` the text must be in it whole."""
+        """Return how well a name matches, or None; without `in_order` the text must be in it as a whole."""
         searched = name.lower() if self.ignores_case else name
         text = self.text
         at = searched.find(text)
@@ -74,7 +74,7 @@ class Matcher:
         return Match(kind, len(text), len(name))
 
     def with_letters(self, names: Sequence[bytes]) -> list[bytes]:
-        """Return the names that have the letters in order, without a look at how far they are spread."""
+        """Return the names that contain the letters in order, however far they are spread."""
         search = self._in_order.search
         if self.ignores_case:
             return [name for name in names if len(name) <= MOST_LETTERS_IN and search(name.lower())]
@@ -90,15 +90,16 @@ class Matcher:
 
 
 def nearest_word(word: str, known: Iterable[str], *, least: float = 0.6) -> str | None:
-    """Return the known word that is most like another one; None where none is alike enough.
+    """Return the known word that is most like `word`, or None.
 
-    `least` is how much alike they must be, from 0 to 1: twice the letters in common, in order, by the letters of both.
+    `least` is the least similarity, from 0 to 1: twice the letters in common, in order, by the letters of both.
     """
     return next(iter(get_close_matches(word, known, n=1, cutoff=least)), None)
 
 
 def edits(one: str, other: str) -> int:
-    """Return how many letters have to be put in, left out, replaced or swapped with their neighbour to get the other.
+    """Return the number of edits between two words: letters inserted, deleted, replaced or swapped with their
+    neighbour.
 
     `tll` is one edit from `ttl`, `tpye` one from `type` (optimal string alignment).
     """
@@ -114,11 +115,11 @@ def edits(one: str, other: str) -> int:
 
 
 def did_you_mean(word: str, known: Iterable[str], *, least: float = 0.6) -> str:
-    """Return the sentence that asks for the nearest word, with a space before it; nothing where there is none."""
+    """Return a sentence with the nearest word, with a space before it; empty if no word is near."""
     near = nearest_word(word, known, least=least)
     return "" if near is None else f" Did you mean {near}?"
 
 
 def _is_letter(byte: int) -> bool:
-    """Return whether a byte is a part of a word: a letter, a digit, or of a character beyond ASCII."""
+    """Whether a byte is part of a word: a letter, a digit, or part of a character beyond ASCII."""
     return byte >= 0x80 or chr(byte).isalnum()

@@ -1,7 +1,7 @@
 """Durations, sizes, counts and moments as people write them, in queries and in registries.
 
-Every number is whole: milliseconds, bytes, elements, milliseconds since the epoch. `Bounds` go from a least to a most
-value, both included; how they were written (`>10m`, `10m..1h`) does not matter.
+Every number is whole: milliseconds, bytes, elements, milliseconds since the epoch. `Bounds` are inclusive on both
+sides, however they were written (`>10m`, `10m..1h`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from typing import Final
 from rtui.keyspace.text.display import display_text
 
 LARGEST: Final = (1 << 63) - 1
-"""No number is larger."""
+"""The largest number."""
 
 
 class ValueSyntaxError(ValueError):
-    """A value that can't be read; the message says what is expected, in safe text without a full stop."""
+    """A value that can't be read; the message names the expected form, in safe text without a full stop."""
 
     def __init__(self, expected: str, *meant: str) -> None:
         super().__init__(expected)
         self.meant = meant
-        """What may have been meant, as it would be typed."""
+        """Values that may have been meant, as they would be typed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """Whole numbers from `low` to `high`, both included; None where there is no bound."""
+    """Whole numbers from `low` to `high`, both included; None for an open side."""
 
     low: int | None = None
     high: int | None = None
@@ -41,20 +41,20 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Syntax:
-    """How numbers of one quantity are written."""
+    """The notation of one quantity."""
 
     what: str
-    """With its article: `a duration`."""
+    """The name of the quantity with its article: `a duration`."""
     parse: Callable[[str], int]
-    """Raises ValueSyntaxError."""
+    """Reads a number; raises ValueSyntaxError."""
     write: Callable[[int], str]
-    """Writes what `parse` reads as the same number."""
+    """Writes a number so that `parse` reads the same number."""
     units: tuple[str, ...]
-    """What may follow a number, smallest first."""
+    """The units that may follow a number, smallest first."""
     is_continuous: bool
-    """Whether a range ends before its second value, as on a scale; else that is included, as in a count."""
+    """Whether a range excludes its second value, as on a scale; a range of counts includes it."""
     between: str = ".."
-    """What stands between the two values of a range."""
+    """The text between the two values of a written range."""
     most: int = LARGEST
 
     def bounds(self, text: str) -> Bounds:
@@ -76,7 +76,7 @@ class Syntax:
         return Bounds(low, high)
 
     def _end(self, first: str, last: str) -> int:
-        """Read the second value of a range; of moments on one day, only the first needs a date."""
+        """Read the second value of a range; for moments on one day, only the first needs a date."""
         if self.parse is parse_moment and "T" in first and "T" not in last and ":" in last:
             last = f"{first.partition('T')[0]}T{last}"
         return self.parse(last)
@@ -107,7 +107,7 @@ class Syntax:
         return f"{start}{between}{end}"
 
     def comparison(self, bounds: Bounds) -> str:
-        """Write bounds that are open on one side with an operator, in the shorter of two ways: `>10m`, `<=5`."""
+        """Write bounds with one open side as a comparison, in the shorter of two ways: `>10m`, `<=5`."""
         if bounds.high is None:
             ways = (">=", bounds.low or 0), (">", (bounds.low or 0) - 1)
         else:
@@ -117,7 +117,7 @@ class Syntax:
 
 
 def _clutter(text: str) -> tuple[int, int]:
-    """Return how many digits a reader has to take in, zeros left out, and how long the text is."""
+    """Return the number of digits to read, without zeros, and the length of the text."""
     return sum(character.isalnum() and character != "0" for character in text), len(text)
 
 
@@ -168,7 +168,7 @@ def parse_size(text: str) -> int:
 
 
 def write_size(value: int) -> str:
-    """Write bytes in the largest unit in which they are whole: `64K`, `1M`, `1000`."""
+    """Write bytes in the largest unit that gives a whole number: `64K`, `1M`, `1000`."""
     unit = next((unit for unit in "TGMK" if value and value % _BYTES[unit] == 0), "")
     return f"{value // _BYTES[unit]}{unit}"
 
@@ -217,7 +217,7 @@ def parse_moment(text: str) -> int:
 
 
 def write_moment(ms: int) -> str:
-    """Write milliseconds since the epoch in UTC, as short as it is exact."""
+    """Write milliseconds since the epoch in UTC, without seconds and fractions that are zero."""
     try:
         moment = _EPOCH + timedelta(milliseconds=ms)
     except OverflowError:

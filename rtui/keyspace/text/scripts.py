@@ -16,7 +16,7 @@ from typing import Final
 from rtui.keyspace.text.display import SafeText
 
 LONGEST: Final = 512
-"""Only so many bytes of a name are looked at."""
+"""The number of leading bytes of a name that are checked."""
 
 _TOGETHER: Final = (
     frozenset({"LATIN", "CJK", "HIRAGANA", "KATAKANA"}),
@@ -28,12 +28,12 @@ _COMMON: Final = frozenset({"MODIFIER", "MATHEMATICAL", "MICRO", "OHM", "KELVIN"
 _SPLIT: Final = re.compile(r"[\x00-\x2c./:-@\[-^`{-\x7f]+")
 
 MOST_NAMED: Final = 3
-"""So many of the letters that stand out are named."""
+"""The most letters named in a note."""
 
 
 @lru_cache(maxsize=2048)
 def _script(letter: str) -> str | None:
-    """Return the script of a character; None for what belongs to all."""
+    """Return the script of a letter; None for characters of all scripts."""
     if not unicodedata.category(letter).startswith("L"):
         return None
     word = unicodedata.name(letter, "").partition(" ")[0]
@@ -41,7 +41,7 @@ def _script(letter: str) -> str | None:
 
 
 def mixed_letters(name: bytes) -> list[str]:
-    """Return the letters of scripts that the segments of a name must not have beside their others; none for most."""
+    """Return letters of scripts that a segment must not mix with its main script; empty for most names."""
     if name.isascii():
         return []
     found: dict[str, None] = {}
@@ -55,7 +55,7 @@ def mixed_letters(name: bytes) -> list[str]:
 
 
 def mixed_note(name: bytes) -> SafeText | None:
-    """Say which letters of a name are of another script than its others; None where all may stand together."""
+    """Return a note with the letters of foreign scripts in a name; None if its scripts may be mixed."""
     letters = mixed_letters(name)
     if not letters:
         return None

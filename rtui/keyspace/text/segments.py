@@ -1,8 +1,8 @@
 """Splits key names into segments at separators; a hash tag is never split.
 
-A tree is built one level at a time, so most methods split a *suffix*, what is left of a key below some namespace, at
-its first separator: `user:42:cart` into `user`, `:` and `42:cart`. `Separators.group_batch` does so for the keys of a
-whole SCAN page and groups them by first segment, at about twice the cost of one `bytes.partition` a key.
+A tree is built one level at a time, so most methods split a *suffix*, the rest of a key below some namespace, at its
+first separator: `user:42:cart` into `user`, `:` and `42:cart`. `Separators.group_batch` does so for the keys of a whole
+SCAN page and groups them by first segment, at about twice the cost of one `bytes.partition` a key.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 from rtui.keyspace.text.java_names import separator_of
 
 DEFAULT_SEPARATORS = (b":",)
-"""The separators where the user gives none."""
+"""The separators unless the user gives others."""
 
 _OPEN = b"{"
 _CLOSE = b"}"
@@ -27,11 +27,11 @@ Triple: TypeAlias = tuple[bytes, bytes, bytes]
 """A suffix split at its first separator, as `bytes.partition` does."""
 
 Group: TypeAlias = tuple[bytes, bytes, list[bytes]]
-"""Suffixes with the same first segment: that segment with its separator, the separator, and what follows in each."""
+"""Suffixes with the same first segment: that segment with its separator, the separator, and the rest of each suffix."""
 
 
 class Cut(NamedTuple):
-    """Where a separator is in the bytes searched: the segment ends where it starts, and the rest begins at its end."""
+    """The offsets of a separator: the segment ends at its start, and the rest begins at its end."""
 
     separator_start: int
     separator_end: int
@@ -48,27 +48,27 @@ class Segment(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Separators:
-    """The separators of a keyspace; where several match at one place, the longest wins.
+    """The separators of a keyspace; if several match at one place, the longest wins.
 
     The hash tag that Redis hashes (from the first `{` of the key to the first `}` after it, with something between) is
     part of one segment: a separator that shares a byte with it does not split. `{user:1}:cart` is `{user:1}` and
     `cart`.
 
-    Only the first `{` of a *key* can begin its tag. So every method that takes a suffix takes `brace_before` too:
-    whether the part of the key before the suffix, separators included, contains a `{`. A node of a tree can keep it:
+    Only the first `{` of a *key* can begin its tag. So every method with a suffix also has a parameter `brace_before`:
+    whether the part of the key before the suffix, separators included, contains a `{`. A node of a tree can store it:
     `parent.brace_before or b"{" in name + separator`.
     """
 
     values: tuple[bytes, ...]
-    """The separators, longest first, without repeats. May be empty: then every key is one segment."""
+    """The separators, longest first, without repeats. If empty, every key is one segment."""
     java_separator: bytes = field(init=False, repr=False, compare=False)
-    """What stands behind the mark of names that Java has serialised, see `java_names`."""
+    """The byte behind the mark of names that Java has serialised, see `java_names`."""
     _single: bytes | None = field(init=False, repr=False, compare=False)
     _pattern: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
     _triple: re.Pattern[bytes] = field(init=False, repr=False, compare=False)
 
     def __init__(self, values: Sequence[bytes] = DEFAULT_SEPARATORS) -> None:
-        """Raise ValueError for an empty separator."""
+        """Raises ValueError for an empty separator."""
         if not all(values):
             raise ValueError("a separator has at least one byte")
         ordered = tuple(sorted(dict.fromkeys(values), key=lambda value: (-len(value), value)))
@@ -81,8 +81,8 @@ class Separators:
     def cut(self, suffix: bytes, start: int = 0, *, brace_before: bool = False) -> Cut | None:
         """Find the first separator at or after `start` that splits; None if the rest is one segment.
 
-        Here `brace_before` is about all bytes of the key before `start`. The cost is the distance to the separator,
-        plus, once a key, the distance to the `}` that ends its tag: walking along a key of any length is linear.
+        Here `brace_before` covers all bytes of the key before `start`. The cost is the distance to the separator, plus,
+        once a key, the distance to the `}` that ends its tag: walking along a key of any length is linear.
         """
         found = self._search(suffix, start, len(suffix))
         if brace_before:
@@ -97,7 +97,7 @@ class Separators:
         return self._search(suffix, start, opening) or self._search(suffix, closing + 1, len(suffix))
 
     def split_first(self, suffix: bytes, *, brace_before: bool = False) -> Triple:
-        """Return (head, separator, rest) as `bytes.partition` does; the separator is `b""` where nothing splits."""
+        """Return (head, separator, rest) as `bytes.partition` does; the separator is `b""` if none splits."""
         found = self.cut(suffix, brace_before=brace_before)
         if found is None:
             return suffix, b"", b""
@@ -107,10 +107,10 @@ class Separators:
     def group_batch(self, suffixes: Sequence[bytes], *, brace_before: bool = False) -> tuple[list[bytes], list[Group]]:
         """Split many suffixes with the same `brace_before` as `split_first` does, and group them by first segment.
 
-        Returns (suffixes that nothing splits, groups of the others).
+        Returns (suffixes without a separator, groups of the others).
 
-        All are first split at their first separator as if there were no tags. Then only the groups are split again
-        whose separator may be inside a tag: it lies between a `{` in the segment and a `}` that is not in it.
+        All are first split at their first separator as if there were no tags. Then only groups whose separator may be
+        inside a tag are split again: it lies between a `{` in the segment and a `}` behind it.
         """
         if not brace_before and any(_OPEN in value for value in self.values):
             return _grouped(map(self.split_first, suffixes), None)
@@ -156,7 +156,7 @@ class Separators:
         return ((match[1], match[2], match[3]) for match in matches if match is not None)
 
     def _split_after_tags(self, suffixes: Sequence[bytes]) -> Iterator[Triple]:
-        """Split suffixes at their first separators behind the tags that their first `{` begin, if they begin any."""
+        """Split suffixes at their first separators behind the tag that their first `{` begins, if it does."""
         ends = []
         for suffix in suffixes:
             opening = suffix.find(_OPEN)
@@ -168,7 +168,7 @@ class Separators:
 
 
 def _grouped(triples: Iterable[Triple], single: bytes | None) -> tuple[list[bytes], list[Group]]:
-    """Group suffixes that are split, all of them at `single` if that is given."""
+    """Group split suffixes by first segment; all were split at `single` if that is given."""
     unsplit: list[bytes] = []
     if single is not None:
         by_head: defaultdict[bytes, list[bytes]] = defaultdict(list)
@@ -188,7 +188,7 @@ def _grouped(triples: Iterable[Triple], single: bytes | None) -> tuple[list[byte
 
 
 def _alternatives(ordered: Sequence[bytes]) -> bytes:
-    """Return the expression that matches the longest separator at a place; without any separator, it never matches."""
+    """Return the pattern of the longest separator at a place; without separators it never matches."""
     if not ordered:
         return rb"(?!)"
     if len(ordered[0]) == 1:
@@ -197,7 +197,7 @@ def _alternatives(ordered: Sequence[bytes]) -> bytes:
 
 
 def _triple(ordered: Sequence[bytes]) -> bytes:
-    """Return the expression whose groups are head, separator (or empty) and rest; it matches everything."""
+    """Return a pattern with the groups head, separator (or empty) and rest; it matches everything."""
     alternatives = _alternatives(ordered)
     if ordered and len(ordered[0]) == 1:
         return b"([^" + alternatives[1:-1] + b"]*)(" + alternatives + b"?)(.*)"
