@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from rtui.keyspace.text.identifiers import ANY, PLACEHOLDERS
-from rtui.keyspace.text.node_kinds import NodeKind
+from rtui.keyspace.text.key_segments import NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.forms import FEWEST_ASKED, IGNORED, Forms, pattern_hashes
 from rtui.table.node_index import NodeIndex, below

@@ -1,7 +1,7 @@
 """Values behind a short prefix: versions, flags and headers that caches put before the value.
 
 Rails 7.1 and dogpile.cache have headers with a mark, whose fields are shown in notes. For all other prefixes, which
-only their writer understands, decoders with a mark are tried at the first few marked_offsets, and the prefix is shown.
+only their writer understands, decoders with a mark are tried at the first few offsets, and the prefix is shown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _COMPRESSED: Final = 0x80
 
 
 def marked_offsets(source: Source) -> list[int]:
-    """Return the marked_offsets among the first bytes at which a format with a mark may begin; none in text."""
+    """Return the offsets among the first bytes at which a format with a mark may begin; none in text."""
     if source.is_text:
         return []
     found = (match.start() for match in _MARKS.finditer(source.data[: MAX_PREFIX + 6]))

@@ -29,8 +29,7 @@ from rtui.analysis.aggregate.pattern_tree import REST
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.keyspace.slices import Slicer, finish
 from rtui.keyspace.text.identifiers import LONGEST, Identifiers
-from rtui.keyspace.text.key_segments import KeySegments
-from rtui.keyspace.text.node_kinds import NodeKind
+from rtui.keyspace.text.key_segments import KeySegments, NodeKind
 from rtui.keyspace.text.segments import Separators
 from rtui.table.partial import Partial
 from rtui.table.patterns import Patterns

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rtui.keyspace.rows import listing, ordering
-from rtui.keyspace.store import namespace, packed_names, repeats
+from rtui.keyspace.store import namespace, packed_names, store
 
 
 @pytest.fixture
@@ -18,8 +18,8 @@ def tiny() -> Iterator[None]:
         patch.setattr(ordering, "BATCH", 2)
         patch.setattr(ordering, "PER_BUCKET", 2)
         patch.setattr(ordering, "PER_BORDER", 2)
-        patch.setattr(repeats, "PASS_NAMES", 4)
-        patch.setattr(repeats, "SET_SIZE", 2)
+        patch.setattr(store, "PASS_NAMES", 4)
+        patch.setattr(store, "SET_SIZE", 2)
         patch.setattr(namespace, "CHILD_BATCH", 2)
         patch.setattr(namespace, "SHARD_ABOVE", 3)
         patch.setattr(listing, "SEARCH_BATCH", 2)

@@ -3,23 +3,120 @@
 The store records which namespaces have grown, and whose children were renumbered; `follow` and `list_new` bring their
 listings up to date, so that the cost grows with the changes and not with the number of rows.
 
-A chain (see `chains`) has one listing, of its last namespace, whose rows are below the row of the first. When a chain
+A `Chain` has one listing, of its last namespace, whose rows are below the row of the first. When a chain
 splits, its listing stays with the lower part, below a new one for the upper part.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import wraps
+from dataclasses import dataclass
+from functools import cached_property, wraps
 from itertools import islice
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
-from rtui.keyspace.rows.chains import Chains
 from rtui.keyspace.rows.listing import ARRIVAL, Listing
 from rtui.keyspace.rows.ordering import Sort, Weigher, orders_of
 from rtui.keyspace.slices import Slicer, Slices, T, finish, only_while
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
+
+MOST_LINKS: Final = 64
+"""The most namespaces in a chain; the next one begins another chain below it."""
+
+Parts = tuple[list[Namespace], list[Namespace]]
+"""The upper and the lower namespaces of a chain that was split."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """Two or more namespaces, each the only child of the one before, shown in one row.
+
+    With the keys `a:b:c:1` and `a:b:c:2`, three rows would have to be opened, one after the other, to see anything new.
+    Once `a` is opened and found to hold nothing but `b:`, which holds nothing but `c:`, they are one chain: a single
+    row `a:b:c`. It stands for `c:`, its *end*, and has the place of `a:`, its *head*. Unopened namespaces are not
+    looked into, so `a` has a row of its own until then. When `a:x` arrives, the chain splits into `a` and, below it,
+    `b:c`.
+    """
+
+    members: tuple[Namespace, ...]
+
+    @property
+    def head(self) -> Namespace:
+        """The first namespace."""
+        return self.members[0]
+
+    @property
+    def end(self) -> Namespace:
+        """The last namespace, whose children are listed."""
+        return self.members[-1]
+
+    @cached_property
+    def name(self) -> bytes:
+        """All segments, with the separators between them."""
+        return b"".join([node.label for node in self.members[:-1]]) + self.end.name
+
+
+class Chains:
+    """The chains among the rows of one store."""
+
+    def __init__(self, *, joins: bool = True) -> None:
+        """Without `joins` there are no chains: each namespace has a row of its own."""
+        self._joins = joins
+        self._by_member: dict[Namespace, Chain] = {}
+
+    def of(self, namespace: Namespace) -> Chain | None:
+        """Return the chain that contains a namespace, or None."""
+        return self._by_member.get(namespace)
+
+    def clear(self) -> None:
+        """Forget all chains."""
+        self._by_member.clear()
+
+    def link_below(self, namespace: Namespace) -> Namespace | None:
+        """Return the only child of an opened namespace, which may join its chain; None if there is none, or no room."""
+        chain = self.of(namespace)
+        is_full = chain is not None and len(chain.members) >= MOST_LINKS
+        is_link = self._joins and namespace.opened and len(namespace.labels) == 1 and not namespace.key_total
+        return namespace.namespace_at(0) if is_link and not namespace.unlisted and not is_full else None
+
+    def join(self, namespace: Namespace, child: Namespace) -> None:
+        """Add `child` to the chain that ends with `namespace`, or begin one."""
+        chain = self.of(namespace)
+        self._register((*((namespace,) if chain is None else chain.members), child))
+
+    def check(self, namespace: Namespace) -> Parts | None:
+        """Split the chain of a namespace where one of it has got a sibling; return both parts, None if it is intact."""
+        chain = self.of(namespace)
+        if chain is None:
+            return None
+        for number, (above, below) in enumerate(zip(chain.members, chain.members[1:], strict=False), 1):
+            is_link = len(above.labels) == 1 and not above.key_total and below.ordinal >= 0
+            if not is_link:
+                upper, lower = chain.members[:number], chain.members[number:]
+                self.forget(namespace)
+                self._register(upper)
+                if below.ordinal >= 0:
+                    self._register(lower)
+                return list(upper), list(lower)
+        return None
+
+    def forget(self, namespace: Namespace) -> None:
+        """Forget the chain that contains a namespace."""
+        chain = self.of(namespace)
+        for member in () if chain is None else chain.members:
+            del self._by_member[member]
+
+    def find(self, above: Namespace, prefix: bytes) -> Chain | None:
+        """Return a chain directly below a namespace whose name, in lower case, starts with `prefix`, or None."""
+        chains = (chain for chain in self._by_member.values() if chain.head.parent is above)
+        return next((chain for chain in chains if chain.name.lower().startswith(prefix)), None)
+
+    def _register(self, members: tuple[Namespace, ...]) -> None:
+        if len(members) > 1:
+            chain = Chain(members)
+            self._by_member.update((member, chain) for member in members)
+
 
 P = ParamSpec("P")
 
@@ -136,7 +233,7 @@ class Listings:
         while removed:
             gone = removed.pop()
             self._by_node.pop(gone.node, None)
-            self.chains.part(gone.node)
+            self.chains.forget(gone.node)
             removed += gone.expanded
 
     def attach(self, namespace: Namespace) -> Listing:
@@ -234,8 +331,8 @@ class Listings:
 
     def check_chain(self, namespace: Namespace) -> None:
         """Split the chain that contains a namespace where one of it has got a sibling."""
-        while (parted := self.chains.check(namespace)) is not None:
-            upper, lower = parted
+        while (parts := self.chains.check(namespace)) is not None:
+            upper, lower = parts
             listing = self._by_node.pop(lower[-1], None)
             if listing is None or listing.parent is None:
                 return

@@ -5,7 +5,7 @@ expanded child contains the offset, and what is the offset in it? So the rows of
 are sorted, and eight bytes each then.
 
 A namespace with nothing in it but one other is shown with it in one row, `a:b:c`, once it has been opened: see
-`chains`.
+`listings.Chain`.
 
 Rows stay in place: children that arrive during a scan are listed behind the others of their kind until the next
 sorting, by the user or at the end of the scan.

@@ -81,7 +81,7 @@ class NameSearch:
                 if node.dropped:
                     self.not_searched += node.count
                 elif isinstance(node.suffixes, bytes):
-                    self._look_at([prefix + name for name in unpack_inline(node.suffixes)], in_order=in_order)
+                    self._rate([prefix + name for name in unpack_inline(node.suffixes)], in_order=in_order)
                 elif isinstance(node.suffixes, PackedNames):
                     yield from self._search_packed(prefix, node.suffixes, matching_in, slicer, in_order=in_order)
                 continue
@@ -93,11 +93,11 @@ class NameSearch:
             for batch in node.child_batches():
                 for label, child in batch:
                     if not is_inside:
-                        self._look_at_namespace(prefix + label, in_order=in_order)
+                        self._rate_namespace(prefix + label, in_order=in_order)
                     if isinstance(child, Namespace):
                         waiting.append((child, prefix + label))
                     elif isinstance(child, bytes):
-                        self._look_at([prefix + label + name for name in unpack_inline(child)], in_order=in_order)
+                        self._rate([prefix + label + name for name in unpack_inline(child)], in_order=in_order)
                     else:
                         self.not_searched += child
                 yield from slicer.pause()
@@ -106,7 +106,7 @@ class NameSearch:
         self, prefix: bytes, packed: PackedNames, matching_in: MatchingIn, slicer: Slicer, *, in_order: bool
     ) -> Slices[None]:
         for _, chunk in packed.chunks():
-            self._look_at(matching_in(prefix, chunk), in_order=in_order)
+            self._rate(matching_in(prefix, chunk), in_order=in_order)
             yield from slicer.pause()
 
     def _containing(self, prefix: bytes, chunk: Chunk) -> Iterable[bytes]:
@@ -118,33 +118,33 @@ class NameSearch:
         names: Sequence[bytes] = chunk.names()
         return self.matcher.with_letters([prefix + name for name in names] if prefix else names)[:PER_CHUNK]
 
-    def _look_at(self, keys: Iterable[bytes], *, in_order: bool) -> None:
+    def _rate(self, keys: Iterable[bytes], *, in_order: bool) -> None:
         """Rate keys, and the namespaces in their names; keep matches."""
         for key in keys:
             found = self.matcher.match(key, in_order=in_order)
             if found is None:
                 continue
-            _put(self._keys, key, found)
+            _keep(self._keys, key, found)
             if not self._last or not key.startswith(self._last):
                 start = 0
                 brace_before = False
                 while (cut := self._store.separators.cut(key, start, brace_before=brace_before)) is not None:
                     brace_before = brace_before or key.find(b"{", start, cut.separator_end) >= 0
                     start = cut.separator_end
-                    if self._look_at_namespace(key[:start], in_order=in_order):
+                    if self._rate_namespace(key[:start], in_order=in_order):
                         break
 
-    def _look_at_namespace(self, prefix: bytes, *, in_order: bool) -> bool:
+    def _rate_namespace(self, prefix: bytes, *, in_order: bool) -> bool:
         """Rate a namespace and keep it if its name matches; return whether it does."""
         found = self.matcher.match(prefix, in_order=in_order)
         if found is None:
             return False
         self._last = prefix
-        _put(self._namespaces, prefix, found)
+        _keep(self._namespaces, prefix, found)
         return True
 
 
-def _put(found: dict[bytes, Match], name: bytes, match: Match) -> None:
+def _keep(found: dict[bytes, Match], name: bytes, match: Match) -> None:
     """Keep a match if it is among the best."""
     found[name] = match
     if len(found) > 8 * MOST_FOUND:

@@ -167,12 +167,12 @@ class Router:
                     memory.keep_suffixes(child, rests)
             else:
                 memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
-                self._add_apart(node, group)
+                self._add_to_packed_child(node, group)
                 listed, held = len(labels), 0
         memory.held_bytes += held + CHILD_BYTES * (len(labels) - listed)
         return below
 
-    def _add_apart(self, node: Namespace, group: tuple[bytes, bytes, list[bytes] | Chunk]) -> None:
+    def _add_to_packed_child(self, node: Namespace, group: tuple[bytes, bytes, list[bytes] | Chunk]) -> None:
         """Count, and if possible keep, suffixes at a child that is not an object."""
         label, separator, rests = group
         memory, children = self._memory, node.listed_children()

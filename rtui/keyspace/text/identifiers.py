@@ -153,7 +153,7 @@ _ANY_END_AT: Final = re.compile(_ENDS, re.VERBOSE).fullmatch
 def _parts(part: bytes) -> Iterator[re.Match[bytes]]:
     """Yield the identifiers and numbers in a segment; for a long word that is no token, the one at its end."""
     for one in _ANY_PART.finditer(part):
-        if one.lastgroup != "token" or not _is_wordy(one["token"]):
+        if one.lastgroup != "token" or not _has_words(one["token"]):
             yield one
         elif (end := _ANY_END_AT(part, one.start(), one.end())) is not None:
             yield end
@@ -179,7 +179,7 @@ _VOWEL: Final = re.compile(rb"[AEIOUYaeiouy]").search
 _NOT_LETTERS: Final = re.sub(rb"[A-Za-z]", b"", bytes(range(256)))
 
 
-def _is_wordy(part: bytes) -> bool:
+def _has_words(part: bytes) -> bool:
     """Whether three of five letters are in words: runs of three letters or more, perhaps with a capital first."""
     in_words = sum(len(word) for word in _WORDS(part) if _VOWEL(word))
     return 5 * in_words >= 3 * len(part.translate(None, _NOT_LETTERS))
@@ -187,7 +187,7 @@ def _is_wordy(part: bytes) -> bool:
 
 def _is_random(part: bytes) -> bool:
     """Whether a text has digits and letters of both cases, and few words."""
-    return _ALL_CLASSES(part) is not None and not _is_wordy(part)
+    return _ALL_CLASSES(part) is not None and not _has_words(part)
 
 
 _FORM_OF: Final = {
@@ -290,7 +290,7 @@ def _form(part: bytes) -> Form:  # noqa: PLR0911 - one for each kind
     if may_be_ip6 and end_of_ip6(part, 0, _NO_BORDER) == len(part):
         return _ANY_IP
     may_be_base64 = part.endswith(b"=")
-    if may_be_base64 and _PADDED(part) and not _is_wordy(part):
+    if may_be_base64 and _PADDED(part) and not _has_words(part):
         return _ANY_TOKEN
     found = _form_of_parts(part)
     if found.pattern is None and (_TOKEN(part) or _UNPADDED(part)) and _is_random(part):
@@ -307,7 +307,7 @@ def _form_of_word(part: bytes) -> Form:
         return Form(part[: match.start("digest")] + b"{hash}", 0)
     if match.lastgroup != "glued":
         return _ANY_TOKEN
-    start = _digits_from(part, len(part))
+    start = _digits_start(part, len(part))
     return _folded_form(part[:start] + NUMBER, is_sure=len(part) - start >= LONG_NUMBER)
 
 
@@ -320,7 +320,7 @@ def _form_of_parts(part: bytes) -> Form:
         start, end = one.span(one.lastgroup or 0)
         has_digest = has_digest or one.lastgroup == "digest"
         if one.lastgroup == "glued":
-            ends.append((_digits_from(part, end), end, NUMBER))
+            ends.append((_digits_start(part, end), end, NUMBER))
             continue
         name = _PART_NAMES[one.lastgroup or ""]
         replaced.append((start, end, name))
@@ -352,7 +352,7 @@ def _folded_form(pattern: bytes, *, is_sure: bool) -> Form:
     return Form(pattern, likeness) if is_sure else Form(None, MARKS, pattern, likeness)
 
 
-def _digits_from(part: bytes, end: int) -> int:
+def _digits_start(part: bytes, end: int) -> int:
     """Return the start of the run of digits that ends at `end`."""
     return len(part[:end].rstrip(b"0123456789"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import StrEnum
 
 from rtui.keyspace.text.identifiers import Wholes
 from rtui.keyspace.text.java_names import HEADER, MARK, java_text
@@ -67,3 +68,16 @@ class KeySegments:
             brace_before = brace_before or key.find(b"{", start, cut.separator_end) >= 0
             start = cut.separator_end
         return pairs
+
+
+class NodeKind(StrEnum):
+    """The keys that a node stands for."""
+
+    LITERAL = "literal"
+    """Keys with exactly this segment here."""
+    PATTERN = "pattern"
+    """Keys whose segment is an identifier, differs in a number or is one of too many: `{id}`, `page_{n}`, `{*}`."""
+    OTHER = "other"
+    """Keys beyond the budget of nodes."""
+
+    __hash__ = str.__hash__  # that of an enumeration is a function in Python, and paths are hashed by the thousand
