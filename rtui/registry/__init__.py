@@ -1,1 +1,1 @@
-"""What a team has written down about its keys: patterns with what is expected of them, naming rules, references."""
+"""A team's registry of its keys: patterns with expectations, naming rules, references."""

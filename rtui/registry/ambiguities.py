@@ -1,11 +1,10 @@
-"""Finds patterns of which a key may have two that are equally specific, with such a key.
+"""Finds pairs of equally specific patterns that match a common key, with such a key.
 
-Keys that both have are composed segment by segment, of the texts of one and sample values of the other, and tried with
-both. So a key that is found is always an example; where the forms of placeholders cross in an unusual way, one may be
-missed.
+Common keys are composed segment by segment, from the texts of one pattern and sample values of the other, and tried
+with both. So a reported key is always an example; an overlap of unusual placeholder forms may be missed.
 
-Of thousands of patterns few are compared with one another: those whose segments end in the same separators, and that
-have the same text in the segment in which they differ most, or a placeholder there.
+Of thousands of patterns only few pairs are compared: patterns whose segments end in the same separators, and that have
+the same text in the segment in which they differ most, or a placeholder there.
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from typing import Final, NamedTuple
 from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, Segment, compiled, segment_expression
 
 MOST_TRIED: Final = 512
-"""Texts that are tried for one pair."""
+"""The most texts tried for one pair."""
 
 
 class Ambiguity(NamedTuple):
-    """Two patterns, by their index, and a key of both."""
+    """Two patterns, by their index, and a key that matches both."""
 
     first: int
     second: int
@@ -30,7 +29,7 @@ class Ambiguity(NamedTuple):
 
 
 def ambiguities(patterns: Sequence[Pattern]) -> Iterator[Ambiguity]:
-    """Yield every pair of patterns that are equally specific and have a key in common."""
+    """Yield every pair of equally specific patterns that match a common key."""
     alike: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
     for index, pattern in enumerate(patterns):
         alike[pattern.specificity].append(index)
@@ -42,7 +41,7 @@ def ambiguities(patterns: Sequence[Pattern]) -> Iterator[Ambiguity]:
 
 
 def _candidates(patterns: Sequence[Pattern], group: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs of a group that may have a key in common, the lower index first."""
+    """Yield the pairs of a group that may match a common key, the lower index first."""
     still_open = [at for at in group if any(one.spans(patterns[at].separators) for one in patterns[at].segments)]
     others = set(still_open)
     yield from combinations(still_open, 2)
@@ -52,11 +51,13 @@ def _candidates(patterns: Sequence[Pattern], group: Sequence[int]) -> Iterator[t
         if at not in others:
             closed[tuple(one.separator for one in patterns[at].segments)].append(at)
     for separators, members in closed.items():
-        yield from _alike(patterns, members, range(len(separators)))
+        yield from _pairs_alike(patterns, members, range(len(separators)))
 
 
-def _alike(patterns: Sequence[Pattern], members: Sequence[int], places: Iterable[int]) -> Iterator[tuple[int, int]]:
-    """Yield the pairs without different text in any of these segments; all have as many segments."""
+def _pairs_alike(
+    patterns: Sequence[Pattern], members: Sequence[int], places: Iterable[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield the pairs without different literal text in any of these segments; all patterns have as many segments."""
     texts = {place: [patterns[at].segments[place].literal for at in members] for place in places}
     differing = {place: len({*found} - {None}) for place, found in texts.items()}
     place = max(differing, key=differing.__getitem__, default=None)
@@ -69,12 +70,12 @@ def _alike(patterns: Sequence[Pattern], members: Sequence[int], places: Iterable
     rest = [one for one in texts if one != place]
     free = by_text.pop(None, [])
     for some in (free, *by_text.values()):
-        yield from _alike(patterns, some, rest)
+        yield from _pairs_alike(patterns, some, rest)
     yield from ((min(pair), max(pair)) for some in by_text.values() for pair in product(free, some))
 
 
 def common_key(first: Pattern, second: Pattern) -> bytes | None:
-    """Return a key that has both patterns; None where none is found."""
+    """Return a key that matches both patterns, or None."""
     separators = first.separators
     if any(segment.spans(separators) for segment in (*first.segments, *second.segments)):
         return _common_open(first, second)
@@ -93,7 +94,7 @@ def common_key(first: Pattern, second: Pattern) -> bytes | None:
 
 
 def _common_text(one: Segment, two: Segment, separators: Sequence[bytes]) -> bytes | None:
-    """Return a text that both segments stand for."""
+    """Return a text that matches both segments, or None."""
     if one.literal is not None and one.literal == two.literal:
         return one.literal
     tests = [compiled(segment_expression(segment.parts, separators)).fullmatch for segment in (one, two)]
@@ -101,7 +102,7 @@ def _common_text(one: Segment, two: Segment, separators: Sequence[bytes]) -> byt
 
 
 def _texts(one: Segment, two: Segment) -> Iterator[bytes]:
-    """Yield texts that both may stand for."""
+    """Yield texts that may match both segments."""
     literals = [segment.literal for segment in (one, two) if segment.literal is not None]
     if literals:
         yield literals[0]
@@ -110,8 +111,8 @@ def _texts(one: Segment, two: Segment) -> Iterator[bytes]:
     for segment in (one, two):
         choices = [[part.text] if isinstance(part, Literal) else samples for part in segment.parts]
         yield from islice(map(b"".join, product(*choices)), MOST_TRIED)
-    begin = max(_end(one, 0), _end(two, 0), key=len)
-    end = max(_end(one, -1), _end(two, -1), key=len)
+    begin = max(_end_literal(one, 0), _end_literal(two, 0), key=len)
+    end = max(_end_literal(one, -1), _end_literal(two, -1), key=len)
     middles = [
         b"x".join((b"", *(part.text for segment in order for part in segment.parts if isinstance(part, Literal)), b""))
         for order in ((one, two), (two, one))
@@ -123,14 +124,14 @@ def _texts(one: Segment, two: Segment) -> Iterator[bytes]:
                 yield begin + end[overlap:]
 
 
-def _end(segment: Segment, at: int) -> bytes:
-    """Return the literal text at an end of a segment."""
+def _end_literal(segment: Segment, at: int) -> bytes:
+    """Return the literal text at an end of a segment; empty if a placeholder is there."""
     part = segment.parts[at]
     return part.text if isinstance(part, Literal) else b""
 
 
 def _common_open(first: Pattern, second: Pattern) -> bytes | None:
-    """Return a key of both where a placeholder may be several segments."""
+    """Return a key that matches both patterns, of which one has a placeholder that may span segments; or None."""
     for one, two in ((first, second), (second, first)):
         if not _may_begin_alike(one, two):
             return None
@@ -149,7 +150,7 @@ def _common_open(first: Pattern, second: Pattern) -> bytes | None:
 
 
 def _may_begin_alike(one: Pattern, two: Pattern) -> bool:
-    """Return False where a text differs before the first placeholder that may be several segments."""
+    """Return False if literal text differs before the first placeholder that may span segments."""
     for first, second in zip(one.segments, two.segments, strict=False):
         if any(segment.spans(one.separators) for segment in (first, second)):
             return True
@@ -161,5 +162,5 @@ def _may_begin_alike(one: Pattern, two: Pattern) -> bool:
 
 
 def _sample_from(pattern: Pattern, start: int) -> bytes:
-    """Return a sample of the segments of a pattern from one of them on."""
+    """Return a sample of the segments of a pattern from `start` on."""
     return Pattern("", pattern.separators, pattern.segments[start:]).sample()

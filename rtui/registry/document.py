@@ -1,4 +1,4 @@
-"""The registry file as types: what may stand in it and what each key is for. Its JSON schema follows from them."""
+"""The registry file as types: its keys, each with its purpose. Its JSON schema follows, docstrings included."""
 
 from __future__ import annotations
 

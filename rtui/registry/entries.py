@@ -1,4 +1,4 @@
-"""Makes entries of the pattern tables of a registry, and tells what is wrong with each."""
+"""Makes entries from the pattern tables of a registry, and reports mistakes in each."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from rtui.registry.expectations import (
     type_names,
 )
 from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, HEX, INT, Lengths, Values
-from rtui.registry.lines import Path as Place
 from rtui.registry.patterns import Pattern, PatternError, read_pattern
+from rtui.registry.problems import Path as Place
 from rtui.registry.problems import meant
 from rtui.registry.references import Reference, Source, json_steps
 from rtui.registry.registry import Entry
@@ -40,12 +40,12 @@ class EntryReader:
         wrong: Callable[[Place, str], None],
         line: Callable[[Place], int],
     ) -> None:
-        """`wrong` keeps a mistake at a place, `line` returns the line of what is there."""
+        """`wrong` records a mistake at a place; `line` returns the line of a place."""
         self._separators, self._wrong, self._line = separators, wrong, line
         self._values = self._values_of(placeholders, ("placeholders",))
 
     def entry(self, table: PatternTable, at: int) -> Entry | None:
-        """Return the entry of a table; None, and mistakes are told, where it has no pattern."""
+        """Return the entry of a table; None, with recorded mistakes, if its pattern can't be read."""
         place: Place = ("pattern", at)
         values = {**self._values, **self._values_of(table.placeholders, (*place, "placeholders"))}
         pattern = self._pattern(table.pattern, values, (*place, "pattern"))
@@ -203,7 +203,8 @@ class EntryReader:
     def _template(
         self, text: str, pattern: Pattern, values: Mapping[str, Values], more: Sequence[str], place: Place
     ) -> Pattern | None:
-        """Return a name made of the placeholders of a pattern, and of `more`."""
+        """Return a name made of the placeholders of a pattern and of `more`; None, with a recorded mistake, if it is
+        wrong."""
         alone = {one: Values(ANY_DEPTH) for one in more if text == f"{{{one}}}"}
         template = self._pattern(text, {**values, **alone}, place)
         if template is None:
@@ -224,4 +225,4 @@ _SOURCES: Final = {
     "json": Source.JSON,
     "key": Source.KEY,
 }
-"""By the word before the colon."""
+"""Sources by the word before the colon."""

@@ -1,9 +1,9 @@
-"""What a pattern expects of its keys: type, time to live, size and length; and what one key is found to have.
+"""The expectations of a pattern about type, TTL, size and length, and the facts of one key to check.
 
-A registry says what TTL a key is *given*: `30m`. A server says what is *left* of it. So `30m` and `<=30m` are both
-broken by a key with more than 30 minutes left, and neither by one with less. That keys are given too little can't be
-seen from one of them, but from many: of keys that are given 30 minutes, half have more than 15 left, and that none of
-20 has is next to impossible (`Ttl.is_too_short`).
+A registry states the TTL that a key is *given*: `30m`. A server states the TTL that is *left*. So `30m` and `<=30m` are
+both broken by a key with more than 30 minutes left, and neither by one with less. A single key does not show that it
+was given too little, but many do: of keys that are given 30 minutes, half have more than 15 left, and that none of 20
+has is next to impossible (`Ttl.is_too_short`).
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from rtui.keyspace.text.quantities import (
 from rtui.keyspace.types import TYPES
 
 NO_TTL: Final = -1
-"""What PTTL replies for a key that does not expire."""
+"""PTTL's reply for a key that does not expire."""
 
 UNLIKELY: Final = 0.001
-"""That times to live are too short is said where it would otherwise be as unlikely as this."""
+"""The probability below which TTLs are reported as too short."""
 
 
 class ExpectationError(ValueError):
-    """An expectation that can't be read; the message says how it is written, in safe text without a full stop."""
+    """An expectation that can't be read; the message shows the right form, in safe text without a full stop."""
 
 
 class Breach(Enum):
-    """What of an expectation is broken: the value is the id of the rule, its place among the members a bit."""
+    """A broken expectation: the value is the id of the rule, the place among the members its bit."""
 
     TYPE = "type-wrong"
     TTL_MISSING = "ttl-missing"
@@ -46,7 +46,7 @@ class Breach(Enum):
 
     @property
     def bit(self) -> int:
-        """Its bit in a mask of broken expectations."""
+        """The bit in a mask of broken expectations."""
         return 1 << _BREACHES.index(self)
 
 
@@ -54,27 +54,27 @@ _BREACHES: Final = tuple(Breach)
 
 
 def breaches_of(mask: int) -> tuple[Breach, ...]:
-    """Return what the bits of a mask stand for."""
+    """Return the broken expectations in a mask."""
     return tuple(one for at, one in enumerate(_BREACHES) if mask >> at & 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Ttl:
-    """Which times to live a key may be given."""
+    """The TTLs that a key may be given."""
 
     text: str
-    """As the registry has it."""
+    """The text in the registry."""
     may_be_missing: bool
-    """Whether a key without one is in order."""
+    """Whether a key may have no TTL."""
     may_expire: bool = True
-    """Whether a key with one is."""
+    """Whether a key may have a TTL."""
     low_ms: int | None = None
-    """The least that it is given; None where nothing says so."""
+    """The shortest TTL that a key is given; None without a limit."""
     high_ms: int | None = None
-    """The most that it is given."""
+    """The longest TTL that a key is given; None without a limit."""
 
     def breach(self, ttl_ms: int) -> Breach | None:
-        """Return what is wrong with what is left of a TTL, NO_TTL for a key that does not expire."""
+        """Return the breach by a remaining TTL, NO_TTL for a key that does not expire; None if it is allowed."""
         if ttl_ms == NO_TTL:
             return None if self.may_be_missing else Breach.TTL_MISSING
         if not self.may_expire:
@@ -82,9 +82,10 @@ class Ttl:
         return Breach.TTL_LONG if self.high_ms is not None and ttl_ms > self.high_ms else None
 
     def is_too_short(self, longest_ms: int, keys: int) -> bool:
-        """Whether keys were given less than the least, if so many of them have no more than this left.
+        """Whether keys were given less than the shortest TTL, if none of `keys` expiring ones has more than
+        `longest_ms` left.
 
-        Rests on keys being made evenly over time; `keys` are those that expire.
+        Assumes that keys are created evenly over time.
         """
         if self.low_ms is None or not keys or longest_ms >= self.low_ms:
             return False
@@ -119,7 +120,7 @@ _OPERATOR: Final = re.compile(r"(<=|>=|<|>|=)?\s*(.*)", re.DOTALL)
 
 
 def _bounds(text: str, parse: Callable[[str], int], forms: str) -> Bounds:
-    """Read a value, a range or a comparison; both ends count."""
+    """Read a value, a range or a comparison as inclusive bounds. Raises ExpectationError."""
     first, dots, last = text.partition("..")
     try:
         if dots:
@@ -168,16 +169,16 @@ _ALIASES: Final = {
 }
 
 _MODULE_TYPE: Final = re.compile(r"[A-Za-z0-9_-]{9}")
-"""The names of module types have nine characters."""
+"""The name of a module's type, which has nine characters."""
 
 
 def type_names() -> tuple[str, ...]:
-    """Return the names of types that a registry may use."""
+    """Return the type names that a registry may use."""
     return (*(name.decode() for name in TYPES), *_ALIASES)
 
 
 def read_type(text: str) -> bytes:
-    """Return the name of a type as TYPE answers; raises ExpectationError."""
+    """Return the name of a type as TYPE replies; raises ExpectationError."""
     name = _ALIASES.get(text, text.encode())
     if name not in TYPES and not _MODULE_TYPE.fullmatch(text):
         raise ExpectationError(f"{text!r} is no type")
@@ -185,43 +186,43 @@ def read_type(text: str) -> bytes:
 
 
 class Found(NamedTuple):
-    """What is known of one key; None where it is not."""
+    """The known facts of one key; None if unknown."""
 
     type: bytes | None = None
     ttl_ms: int | None = None
-    """What is left, NO_TTL for a key that does not expire."""
+    """The remaining TTL, NO_TTL for a key that does not expire."""
     memory_bytes: int | None = None
     length: int | None = None
 
 
 class Check(NamedTuple):
-    """One expectation and what a key has."""
+    """One expectation and the verdict for a key."""
 
     fact: str
     """`type`, `TTL`, `size` or `length`."""
     expected: str
-    """As the registry has it."""
+    """The text in the registry."""
     breach: Breach | None
-    """What is wrong; None where nothing is, or nothing is known."""
+    """The breach; None if the expectation is met, or the fact unknown."""
     is_known: bool
-    """Whether the fact is."""
+    """Whether the fact is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expectations:
-    """What a pattern expects of each of its keys."""
+    """The expectations of a pattern about each of its keys."""
 
     types: tuple[bytes, ...] = ()
-    """Empty where any will do."""
+    """The allowed types; empty for any."""
     ttl: Ttl | None = None
     size: Bounds | None = None
-    """Bytes of memory."""
+    """The allowed memory in bytes."""
     size_text: str = ""
     length: Bounds | None = None
     length_text: str = ""
 
     def broken(self, found: Found) -> int:
-        """Return the bits of what is broken; what is not known breaks nothing."""
+        """Return the bits of broken expectations; unknown facts break nothing."""
         key_type, ttl_ms, memory_bytes, length = found
         mask = 0
         if self.types and key_type is not None and key_type not in self.types:
@@ -235,7 +236,7 @@ class Expectations:
         return mask
 
     def checks(self, found: Found) -> tuple[Check, ...]:
-        """Return every expectation with what is broken of it."""
+        """Return every expectation with its breach by a key."""
         broken = breaches_of(self.broken(found))
         rows: list[tuple[str, str, object, Sequence[Breach]]] = []
         if self.types:

@@ -1,4 +1,4 @@
-"""Where registries are: files that are named, those that ship with rtui, and `rtui.toml` in a folder or above it."""
+"""The places of registries: named files, shipped ones, and `rtui.toml` in a folder or above it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 FILE_NAME: Final = "rtui.toml"
-"""Looked for in the working directory and above."""
+"""The name looked for in the working directory and above."""
 
 SHIPPED: Final = Path(__file__).parent / "registries"
 
@@ -17,7 +17,7 @@ def shipped_names() -> list[str]:
 
 
 def find_registry(start: Path) -> Path | None:
-    """Return the registry of a folder: `rtui.toml` in it or in the nearest folder above."""
+    """Return the registry of a folder: `rtui.toml` in it or in the nearest folder above; else None."""
     for folder in (start, *start.parents):
         path = folder / FILE_NAME
         if path.is_file():
@@ -26,5 +26,5 @@ def find_registry(start: Path) -> Path | None:
 
 
 def named_registry(name: str, folder: Path) -> Path:
-    """Return the file that a name means: of a registry that ships with rtui, else a path from a folder."""
+    """Return the file of a name: a registry that ships with rtui, else a path relative to `folder`."""
     return SHIPPED / f"{name}.toml" if name in shipped_names() else folder / Path(name).expanduser()

@@ -1,8 +1,8 @@
-r"""What a placeholder of a pattern may stand for: anything, or identifiers of one form.
+r"""The forms of placeholder values: anything, or identifiers of one kind.
 
-Every form is an expression over bytes that a matcher can put into a larger one. Within a form, `[^SEPARATORS]` is
-written by `expression` for the separators of the registry. A form whose values may contain a separator, such as an
-IPv6 address where `:` separates, *spans*: one value of it may take several segments of a key.
+Every form is an expression over bytes that a matcher can embed in a larger one. `Values.expression` inserts the
+registry's separators for "anything within a segment". A form whose values may contain a separator, such as an IPv6
+address with the separator `:`, *spans*: one value of it may take several segments of a key.
 """
 
 from __future__ import annotations
@@ -42,26 +42,26 @@ _DATE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What the values of a placeholder look like."""
+    """The form of the values of a placeholder."""
 
     name: str
-    """As registries write it."""
+    """The name in registries."""
     code: int
-    """A number for tables; it does not change."""
+    """A number for tables, which never changes."""
     what: str
     """A phrase with its article."""
     unit: bytes | None
-    """The expression of one byte, of a form that is any number of such bytes; None for a form of its own length."""
+    """The expression of one byte of a form that repeats it; None for a form with a shape of its own."""
     expression: bytes
-    """The expression of a whole value; of a form with a unit, that once or more."""
+    """The expression of a whole value; for a form with a unit, one or more of them."""
     alphabet: bytes
-    """Bytes that are in values; empty where that is all but separators."""
+    """The bytes that occur in values; empty if only separators don't."""
     samples: tuple[bytes, ...]
-    """Values of it."""
+    """A few values."""
 
     @property
     def is_typed(self) -> bool:
-        """Whether it is narrower than anything."""
+        """Whether the form is narrower than anything."""
         return self.code not in (ANY.code, ANY_DEPTH.code)
 
     def spans(self, separators: Sequence[bytes]) -> bool:
@@ -159,20 +159,20 @@ FORMS: Final[dict[str, Form]] = {
 """Every form that a registry can name."""
 
 Lengths = tuple[tuple[int, int | None], ...]
-"""Ranges of lengths in bytes, both ends included; None is no upper bound. Empty: any length."""
+"""Inclusive ranges of lengths in bytes; None is no upper bound. Empty: any length."""
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What one placeholder stands for."""
+    """The values of one placeholder."""
 
     form: Form = ANY
     options: tuple[bytes, ...] = ()
-    """Of an enum: all values."""
+    """For an enum, all values."""
     lengths: Lengths = ()
 
     def expression(self, separators: Sequence[bytes]) -> bytes:
-        """Return the expression of a value, without groups that capture."""
+        """Return the expression of a value, without capturing groups."""
         form = self.form
         if form is ENUM:
             return b"(?:" + b"|".join(map(re.escape, sorted(self.options, key=len, reverse=True))) + b")"

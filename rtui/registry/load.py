@@ -1,7 +1,7 @@
 """Reads registries: finds the file, checks everything in it, and makes a `Registry` of it.
 
-All mistakes of a file are told at once, each with its line and key. Warnings are about what may be used but is likely
-a mistake: ambiguous patterns, literal text that breaks the file's own naming rules.
+All mistakes of a file are reported at once, each with its line and key. Warnings are about entries that can be used but
+are likely mistakes: ambiguous patterns, literal text that breaks the file's own naming rules.
 """
 
 from __future__ import annotations
@@ -23,30 +23,29 @@ from rtui.registry.ambiguities import ambiguities
 from rtui.registry.document import Document, NamingTable, PatternTable, ReferenceTable
 from rtui.registry.entries import EntryReader
 from rtui.registry.find import FILE_NAME, named_registry, shipped_names
-from rtui.registry.lines import LineIndex
-from rtui.registry.lines import Path as Place
 from rtui.registry.matching import Matcher
 from rtui.registry.naming import NAME_RULES, NamingConfig, NamingRules, rule_ids
-from rtui.registry.problems import Problem, RegistryError, meant, path_text
+from rtui.registry.problems import LineIndex, Problem, RegistryError, meant, path_text
+from rtui.registry.problems import Path as Place
 from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import RULES, ParameterValue, RuleLevels, Severity
 from rtui.registry.words import STYLES, Glossary, Style
 
 MOST_BYTES: Final = 4 << 20
-"""A larger file is refused."""
+"""The largest file that is read."""
 
 MOST_WARNINGS: Final = 50
 
 
 def load_registry(path: Path) -> Registry:
-    """Read a registry file and what it includes; raises RegistryError."""
+    """Read a registry file and its includes; raises RegistryError."""
     return _Reading(path, _text(path)).registry()
 
 
 def read_registry(text: str, path: Path | None = None, *, may_include: bool = True) -> Registry:
-    """Read a registry from its text; `path` is what messages name and where included files are from.
+    """Read a registry from its text; `path` is named in messages and is the base of included files.
 
-    Of a text from somebody else no other file should be read: it `may_include` none.
+    For a text from somebody else no other files should be read: `may_include` is False then. Raises RegistryError.
     """
     return _Reading(path, text, may_include=may_include).registry()
 
@@ -57,9 +56,9 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             read = file.read(MOST_BYTES + 1)
     except OSError as error:
-        raise RegistryError([_whole(name, f"it can't be read: {error.strerror}")]) from None
+        raise RegistryError([_file_problem(name, f"it can't be read: {error.strerror}")]) from None
     if len(read) > MOST_BYTES:
-        raise RegistryError([_whole(name, f"it is over {MOST_BYTES:,} bytes")])
+        raise RegistryError([_file_problem(name, f"it is over {MOST_BYTES:,} bytes")])
     try:
         return read.removeprefix(BOM_UTF8).decode()
     except UnicodeDecodeError as error:
@@ -67,7 +66,7 @@ def _text(path: Path) -> str:
         raise RegistryError([Problem(name, line, display_text(""), display_text("it is not UTF-8"))]) from None
 
 
-def _whole(file: str, what: str) -> Problem:
+def _file_problem(file: str, what: str) -> Problem:
     return Problem(display_text(file), 0, display_text(""), display_text(what))
 
 
@@ -100,7 +99,7 @@ class _Reading:
             raise RegistryError([Problem(self.file, line, display_text(""), what)]) from None
 
     def registry(self) -> Registry:
-        """Return the registry; raises RegistryError with everything that is wrong."""
+        """Return the registry; raises RegistryError with all mistakes."""
         document = self._document()
         separators = self._separators(document)
         levels = self._levels()
@@ -123,16 +122,16 @@ class _Reading:
         return Registry(self.path, title, separators, tuple(entries), matcher, naming, levels, source, warnings)
 
     def wrong(self, place: Place, what: str, *, line: int | None = None) -> None:
-        """Keep a mistake."""
+        """Record a mistake."""
         number = self._lines.line(place) if line is None else line
         self.problems.append(Problem(self.file, number, path_text(place), display_text(what)))
 
     def line(self, place: Place) -> int:
-        """Return the line of what is at a place."""
+        """Return the line of a place."""
         return self._lines.line(place)
 
     def _document(self) -> Document:
-        """Return what the file says, as types; what is wrong is kept and left out."""
+        """Return the file as types; wrong parts are recorded as mistakes and left out."""
         raw = dict(self._raw)
         naming, patterns = raw.pop("naming", {}), raw.pop("pattern", [])
         if not isinstance(patterns, list):
@@ -150,7 +149,7 @@ class _Reading:
         return Document(**whole)
 
     def _struct(self, raw: Any, kind: type[S], place: Place) -> S | None:
-        """Return a table as a type, without the keys that are wrong; None where nothing is left of it."""
+        """Return a table as a type, without its wrong keys; None if nothing is left of it."""
         if not isinstance(raw, dict):
             self.wrong(place, "it is a table")
             return None
@@ -163,7 +162,7 @@ class _Reading:
         return self._converted(table, kind, place)
 
     def _unknown(self, table: dict[str, Any], kind: type[msgspec.Struct], place: Place) -> None:
-        """Tell and take away the keys that a table can't have."""
+        """Record and delete the unknown keys of a table."""
         known = list(kind.__struct_encode_fields__)
         for name in [name for name in table if name not in known]:
             self.wrong((*place, name), f"there is no key {name}{meant(name, known)}")
@@ -183,7 +182,7 @@ class _Reading:
                     return None
 
     def _explain(self, error: str, place: Place) -> str:
-        """Keep what msgspec says is wrong; return the key of the table in which it is."""
+        """Record an error of msgspec; return the key of the table that contains it."""
         unknown = _UNKNOWN.fullmatch(error)
         found = unknown or _INVALID.fullmatch(error)
         path = "" if found is None else (found[2] or "")
@@ -298,7 +297,7 @@ class _Reading:
             yield entry if entry.origin else replace(entry, origin=name, file=path)
 
     def _check_examples(self, entries: Sequence[Entry], matcher: Matcher) -> None:
-        """Tell of examples that have another pattern than the one they stand with, or none."""
+        """Record examples that match another pattern than their own, or none."""
         for at, entry in enumerate(entries):
             if entry.origin:
                 continue
@@ -332,7 +331,7 @@ _OF_WORDS: Final = sum(
     for at, rule in enumerate(NAME_RULES)
     if rule not in ("name-long", "name-huge", "name-characters", "name-encoding", "tag-empty")
 )
-"""Rules that the text of a pattern breaks by itself."""
+"""The rules that the literal text of a pattern can break by itself."""
 
 
 def _styles(case: str | Sequence[str]) -> Style:

@@ -1,19 +1,19 @@
-r"""Finds the most specific of a registry's patterns that a key has.
+r"""Finds the most specific of a registry's patterns that matches a key.
 
 Trying 200 patterns one after another would cost a hundred microseconds a key. So a key is split at the separators, and
-the number of its segments leads to the patterns that can have so many. With the patterns
+the number of its segments leads to the patterns with as many. With the patterns
 
     app:session:{id}    app:cache:{entity}:count    app:lock:{resource}:{id}    {entity}:{id}:all:{x}
 
 `app:cache:user:count` has four segments, as three of them. These differ most in the second segment, so that is looked
-up: of `cache` there is one, and one more has a placeholder there. A few patterns that are left are tried at once: their
-expressions are alternatives of one, the most specific first. Where many are left, another segment is looked up, or the
-beginning of one that is literal in part (`rank_daily_{n}`), three times at most.
+up: one has `cache` there, and one more a placeholder. A few remaining patterns are tried at once: their expressions are
+alternatives of one, the most specific first. If many remain, another segment is looked up, or the beginning of one that
+is partly literal (`rank_daily_{n}`), three times at most.
 
 A pattern with a placeholder that may span separators (an IPv6 address, any depth) has no fixed number of segments: it
-is among the patterns of every number that it can have, and only what is before that placeholder is looked up. Where
-there are several separators, it is not the number of segments that leads to patterns but the sequence of the separators
-between them: `page-{n}:{id}` has `-:`. Bytes are deleted and replaced faster than an expression splits.
+is among the patterns of every possible number, and only segments before that placeholder are looked up. With several
+separators, patterns are not found by the number of segments but by the sequence of the separators between them:
+`page-{n}:{id}` has `-:`. Deleting and replacing bytes is faster than splitting by an expression.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from rtui.keyspace.text.java_names import texts_of
 from rtui.registry.patterns import LONGEST_KEY, Literal, Pattern, Segment, compiled
 
 NO_PATTERN: Final = -1
-"""What stands for the pattern of a key that has none."""
+"""The index of a key without a pattern."""
 
 FEW: Final = 3
-"""So many patterns are tried without another lookup."""
+"""The most patterns that are tried without another lookup."""
 
 MOST_SINGLY: Final = 256
-"""Keys of which the few patterns that are left are tried one after another."""
+"""The number of keys for which the few remaining patterns are tried one after another."""
 
 MOST_LOOKUPS: Final = 3
-"""Of one key, beside the one of its sequence."""
+"""The most lookups for one key, besides its sequence."""
 
 Parts = Sequence[bytes]
 """The segments of a key."""
 
 Sequenced = int | bytes
-"""What keys are divided by first: the number of their segments, or the sequence of their separators."""
+"""The first lookup of a key: the number of its segments, or the sequence of its separators."""
 
 Place = tuple[int, int]
-"""A segment, and how many bytes at its beginning are looked up; 0 for all of it."""
+"""A segment, and the number of leading bytes that are looked up; 0 for the whole segment."""
 
 _BEGINNINGS: Final = (16, 8, 4, 2)
 
@@ -59,36 +59,36 @@ class _Shape:
     pattern: Pattern
     index: int
     segments: tuple[Segment, ...]
-    """Those before the first that spans; of that one the beginning can be looked up."""
+    """The segments before the first that spans, whose own beginning can be looked up, too."""
 
     @cached_property
     def source(self) -> bytes:
-        """The source of its expression, without groups."""
+        """The source of the pattern's expression, without groups."""
         return self.pattern.source(has_groups=False)
 
     @cached_property
     def match(self) -> Callable[[bytes], re.Match[bytes] | None]:
-        """What matches its keys."""
+        """The match function for its keys."""
         return compiled(self.source).fullmatch
 
     @property
     def is_open(self) -> bool:
-        """Whether a segment spans, so that a key may have more of them."""
+        """Whether a segment spans, so that a key may have more segments."""
         return len(self.segments) < self.least
 
     @property
     def least(self) -> int:
-        """The number of segments that a key has at least."""
+        """The least number of segments in a key."""
         return len(self.pattern.segments)
 
     @property
     def sequence(self) -> Sequenced:
-        """What its keys are divided by; where it is open, what that begins with."""
+        """The sequence of its keys; the beginning of it if the pattern is open."""
         segments = self.segments if self.is_open else self.segments[:-1]
         return _sequence([segment.separator for segment in segments], self.pattern.separators)
 
     def fits(self, sequence: Sequenced, segments: int) -> bool:
-        """Whether keys of a sequence of separators, with so many segments, may have it."""
+        """Whether keys with this sequence of separators and number of segments may match."""
         own = self.sequence
         if not self.is_open:
             return own == sequence
@@ -96,7 +96,7 @@ class _Shape:
         return self.least <= segments and is_begun
 
     def text(self, place: Place) -> bytes | None:
-        """Return what has to be found at a place of a key; None where that may be several things."""
+        """Return the text required at a place of a key; None if it may vary."""
         at, count = place
         if at > len(self.segments) or at == self.least:
             return None
@@ -109,9 +109,10 @@ class _Shape:
 
 
 class _Trial:
-    """Tries the few patterns that are left, the most specific first.
+    """Tries the few remaining patterns, the most specific first.
 
-    At first one after another. To compile all of them as one expression takes milliseconds, which pays after many keys.
+    At first one after another. Compiling all of them as one expression takes milliseconds, which pays off after many
+    keys.
     """
 
     __slots__ = ("_keys", "_match", "_shapes")
@@ -122,7 +123,7 @@ class _Trial:
         self._match: Callable[[bytes], re.Match[bytes] | None] | None = None
 
     def index(self, key: bytes) -> int:
-        """Return the index of the pattern that a key has, or NO_PATTERN."""
+        """Return the index of the pattern that matches a key, or NO_PATTERN."""
         if not self._shapes:
             return NO_PATTERN
         match = self._match
@@ -136,7 +137,7 @@ class _Trial:
 
 
 class _Lookup:
-    """Looks a segment up, or its beginning."""
+    """Looks up a segment, or its beginning."""
 
     __slots__ = ("at", "by_text", "others", "part")
 
@@ -159,21 +160,21 @@ class _Lookup:
 
 
 def _node(shapes: Sequence[_Shape], lookups: int) -> _Trial | _Lookup:
-    """Return what finds the pattern of a key among these, the most specific first, with so many lookups at most."""
+    """Return a search for the pattern of a key among these, the most specific first, with at most `lookups` lookups."""
     if len(shapes) <= FEW or not lookups:
         return _Trial(shapes)
     most = max(min(len(shape.segments) + 1, shape.least) for shape in shapes)
     places = [(at, count) for count in (0, *_BEGINNINGS) for at in range(most)]
     left, place = min(
-        ((_left(shapes, place), place) for place in places), key=lambda one: one[0], default=(0.0, (0, 0))
+        ((_mean_remaining(shapes, place), place) for place in places), key=lambda one: one[0], default=(0.0, (0, 0))
     )
     if not places or left > 0.8 * len(shapes):
         return _Trial(shapes)
     return _Lookup(shapes, place, lookups - 1)
 
 
-def _left(shapes: Sequence[_Shape], place: Place) -> float:
-    """Return how many patterns a lookup leaves on average, if each has as many keys."""
+def _mean_remaining(shapes: Sequence[_Shape], place: Place) -> float:
+    """Return the mean number of patterns that remain after a lookup, if each has as many keys."""
     counts: defaultdict[bytes | None, int] = defaultdict(int)
     for shape in shapes:
         counts[shape.text(place)] += 1
@@ -182,7 +183,7 @@ def _left(shapes: Sequence[_Shape], place: Place) -> float:
 
 
 def _sequence(separators: Sequence[bytes], known: Sequence[bytes]) -> Sequenced:
-    """Return what keys with these separators between their segments are divided by."""
+    """Return the sequence of keys with these separators between their segments."""
     if len(known) < 2:
         return len(separators) + 1
     return (b"" if _are_bytes(known) else _BETWEEN).join(separators)
@@ -196,7 +197,7 @@ _BETWEEN: Final = b"\0"
 
 
 class Matcher:
-    """Finds patterns of keys. Patterns are known by their index in what it is made from."""
+    """Finds the patterns of keys, by their index in `patterns`."""
 
     def __init__(self, patterns: Sequence[Pattern], separators: Sequence[bytes]) -> None:
         """`separators` come longest first, as in each pattern."""
@@ -218,15 +219,15 @@ class Matcher:
         self._open = [
             _node([shape for shape in still_open if shape.least <= parts], MOST_LOOKUPS) for parts in range(1, most + 1)
         ]
-        """Of keys that only patterns with a placeholder that spans can have, by the number of segments less one."""
+        """For sequences with open patterns only, by the number of segments less one."""
 
     def match(self, key: bytes) -> int | None:
-        """Return the index of the most specific pattern that a key has; None for a key without."""
+        """Return the index of the most specific pattern that matches a key, or None."""
         found = self.match_page((key,))[0]
         return None if found == NO_PATTERN else found
 
     def match_page(self, keys: Sequence[bytes]) -> list[int]:
-        """Return the index of the pattern of each key, -1 for a key without; of names of Java that of their texts."""
+        """Return the index of each key's pattern, or NO_PATTERN; a Java-serialised name is matched by its text."""
         split, nodes, still_open = self._split, self._nodes, self._open
         most = len(still_open)
         found: list[int] = []
@@ -242,7 +243,7 @@ class Matcher:
         return found
 
     def fields(self, key: bytes, index: int) -> dict[str, bytes]:
-        """Return the values of the named placeholders of a key of this pattern; raises ValueError for another."""
+        """Return the values of the named placeholders in a key of this pattern; raises ValueError for another key."""
         found = self.patterns[index].fields(texts_of((key,))[0])
         if found is None:
             raise ValueError("the key does not have this pattern")
@@ -255,7 +256,7 @@ def _shape(pattern: Pattern, index: int) -> _Shape:
 
 
 def _splitter(separators: tuple[bytes, ...]) -> Callable[[bytes], tuple[Sequenced, Parts]]:
-    """Return what splits a key: into the sequence of its separators, and its segments."""
+    """Return a function that splits a key into the sequence of its separators and its segments."""
     if not separators:
         return lambda key: (1, (key,))
     first = separators[0]

@@ -1,13 +1,14 @@
-r"""Naming rules: what is wrong with the name of one key, as bits of a number.
+r"""Naming rules: the rules that the name of one key breaks, as bits of a number.
 
-Three looks at a key find everything. Bytes that are not allowed are what is left when all allowed ones are deleted
-(`bytes.translate`); of most keys nothing is, and only of the others it is found out which rule their bytes break.
-Length and braces are counted. What is about words (style, abbreviations, a second separator) is decided segment by
-segment, once for each name and with every digit taken for 0, since the same names come again in most keys; segments
-that are identifiers have no style.
+Three checks of a key are enough. Forbidden bytes are the rest after deleting all allowed ones (`bytes.translate`); for
+most keys nothing is left, and only for the others the broken rules are looked up byte by byte. Length and braces are
+counted. Rules about words (style, abbreviations, a second separator) are decided segment by segment, once for each name
+and with every digit replaced by 0, since the same names recur in most keys; segments that are identifiers have no
+style.
 
-In a key that has a registered pattern, only the literal text of the pattern is about words, which is decided once for
-each pattern. What its placeholders stand for is data, except those of the form `word`, which are names as well.
+In a key with a registered pattern, the rules about words cover only the literal text of the pattern, which is decided
+once for each pattern. The values of its placeholders are data, except those of the form `word`, which are names as
+well.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ NAME_RULES: Final = (
     "tag-empty",
     "tag-unbalanced",
 )
-"""The ids of the rules about one name; each one's place is its bit."""
+"""The ids of the rules about one name; the place of each is its bit."""
 
 (
     SEPARATOR, MIXED, CASE, CHARACTERS, WHITESPACE, QUOTES, CONTROL, ENCODING, EMPTY, LONG, HUGE, SHORT, DEPTH,
@@ -70,23 +71,23 @@ DEFAULT_CHARACTERS: Final = bytes(set(range(0x21, 0x7F)) - set(_QUOTES) - set(_C
 """Printable ASCII without blanks, quotes and backslashes."""
 
 MOST_NAMES: Final = 16_384
-"""Segments that are remembered; when there are more, all are forgotten."""
+"""The size of the cache of segments, which is cleared when it is full."""
 
 LONGEST_NAME: Final = 64
-"""Segments of more bytes are no names."""
+"""Longer segments, in bytes, are not names."""
 
 _ZEROS: Final = bytes.maketrans(b"123456789", b"000000000")
-"""Makes names that differ in digits only the same: what is found of them is."""
+"""Maps all digits to 0: names that differ in digits only break the same rules."""
 
 STYLE_SHIFT: Final = len(NAME_RULES)
-"""Where the bits of styles begin."""
+"""The position of the first style bit."""
 STYLE_BITS: Final = int(ALL_STYLES) << STYLE_SHIFT
-"""The bits of what `NamingRules.found_in` finds that are about styles: set are those that a name is not written in."""
+"""The style bits of `NamingRules.found_in`: a set bit means that a name is not in that style."""
 
 IS_SINGLE: Final = 1 << 24
-"""There is a name of one letter."""
+"""Set if there is a name of one letter."""
 IS_LONG: Final = 1 << 25
-"""There is a name of more than one letter, or one that is no word."""
+"""Set if there is a name of more than one letter, or one that is not a word."""
 
 
 def rule_ids(mask: int) -> tuple[str, ...]:
@@ -95,24 +96,24 @@ def rule_ids(mask: int) -> tuple[str, ...]:
 
 
 def styles_found(found: int) -> Style:
-    """Return the styles that all names in a key have in common, by what `NamingRules.found_in` has found of it."""
+    """Return the styles that all names in a key have in common, from the result of `NamingRules.found_in`."""
     return ALL_STYLES & ~Style(found >> STYLE_SHIFT & ALL_STYLES)
 
 
 @dataclass(frozen=True, slots=True)
 class NamingConfig:
-    """The parameters of the rules."""
+    """The parameters of the naming rules."""
 
     separators: tuple[bytes, ...] = DEFAULT_SEPARATORS
-    """Longest first."""
+    """The separators, longest first."""
     styles: Style | None = None
-    """The styles that are allowed; None: any."""
+    """The allowed styles; None for any."""
     styles_below: Mapping[bytes, Style] = field(default_factory=dict)
-    """Those allowed in keys that begin with something; the longest beginning counts."""
+    """Allowed styles of keys by prefix; the longest prefix wins."""
     characters: str = DEFAULT_CHARACTERS
-    """Every character that is allowed; separators always are."""
+    """Every allowed character; separators always are."""
     other_separators: str = DEFAULT_OTHERS
-    """Characters that separate words where they are not declared."""
+    """Characters that count as a second separator if they are not declared as one."""
     longest: int = DEFAULT_LONGEST
     hardest: int = DEFAULT_HARDEST
     shortest: int = DEFAULT_SHORTEST
@@ -120,21 +121,21 @@ class NamingConfig:
     deepest: int = DEFAULT_DEEPEST
     """Segments."""
     glossary: Glossary | None = None
-    """None: abbreviations are not looked at."""
+    """The allowed abbreviations; None: abbreviations are not checked."""
 
 
 class _Values(NamedTuple):
-    """Values in the keys of a pattern that are judged in another way than the rest of the name."""
+    """Placeholders of a pattern whose values are not judged like the rest of the name."""
 
     pattern: Pattern
     names: tuple[int, ...]
-    """Groups of the pattern's expression that are names."""
+    """The groups of the pattern's expression that are names."""
     own: tuple[int, ...]
-    """Groups whose form has characters that names may not have."""
+    """The groups whose form has characters that names may not have."""
 
 
 class NamingRules:
-    """Tells which rules a name breaks."""
+    """Finds the rules that a name breaks."""
 
     def __init__(
         self,
@@ -145,9 +146,9 @@ class NamingRules:
         exempt: frozenset[int] = frozenset(),
         longest_of: Mapping[int, int] = MappingProxyType({}),
     ) -> None:
-        """`enabled` are the bits of the rules that are not off.
+        """`enabled`: the bits of the rules that are not off.
 
-        `exempt` patterns are named by somebody else; `longest_of` are patterns with a length of their own.
+        Names of `exempt` patterns are given by a library; `longest_of` maps patterns to a maximum length of their own.
         """
         self.config = config
         self.enabled = enabled
@@ -157,15 +158,15 @@ class NamingRules:
         self._without_separators = bytes(set(self._ok) - {*b"".join(separators)})
         self._wide = frozenset(one for one in config.characters if not one.isascii())
         self._single = separators[0] if len(separators) == 1 else None
-        self._split = re.compile(b"|".join(map(re.escape, separators))).split if separators else _whole
+        self._split = re.compile(b"|".join(map(re.escape, separators))).split if separators else _unsplit
         self._form = Identifiers(separators).form
         self._longest_of = dict(longest_of)
         others = "".join(one for one in config.other_separators if one.encode() not in separators)
         self._others = re.compile(b"[" + re.escape(others.encode()) + b"]").search if others else None
         self._names: defaultdict[Style | None, dict[bytes, int]] = defaultdict(dict)
-        """What is found of segments, by the styles that are allowed."""
+        """Results for segments, by the allowed styles."""
         self._alone: defaultdict[Style | None, dict[bytes, int]] = defaultdict(dict)
-        """The same of keys of one segment."""
+        """Results for keys of one segment, by the allowed styles."""
         self._below = sorted(config.styles_below.items(), key=lambda item: -len(item[0]))
         self._of_patterns = tuple(
             None if at in exempt else self._of_pattern(pattern) for at, pattern in enumerate(patterns)
@@ -174,18 +175,18 @@ class NamingRules:
         self._with_values = {at: found for at, found in values.items() if found.names or found.own}
 
     def broken(self, key: bytes, pattern: int = -1) -> int:
-        """Return the bits of the rules that a name breaks; `pattern` is the index of what it was matched to, or -1."""
+        """Return the bits of the enabled rules that a name breaks; `pattern` is the index of its pattern, or -1."""
         return self.of_page((key,), (pattern,))[0]
 
     def of_page(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
-        """Return what `broken` does for many keys."""
+        """Return the result of `broken` for many keys."""
         enabled = self.enabled
         return [found & enabled for found in self.found_in(keys, patterns)]
 
     def found_in(self, keys: Sequence[bytes], patterns: Sequence[int]) -> list[int]:
-        """Return what is found of each name: the bits of rules, those that are off too, and of its styles.
+        """Return the result for each name: the bits of rules, disabled ones included, and of its styles.
 
-        See `styles_found`; of names of Java of their texts, 0 for keys of a pattern that is named by somebody else.
+        See `styles_found`. A Java-serialised name is judged by its text; keys of exempt patterns have 0.
         """
         config = self.config
         ok, single, split = self._ok, self._single, self._split
@@ -223,7 +224,7 @@ class NamingRules:
         return found
 
     def _of_parts(self, key: bytes, parts: Sequence[bytes]) -> int:
-        """Return what is found of the segments of a key."""
+        """Return the result for the segments of a key."""
         allowed = self._allowed(key) if self._below else self.config.styles
         if len(parts) == 1:
             return self._of_name(key, allowed, is_alone=True)
@@ -235,7 +236,7 @@ class NamingRules:
         return words
 
     def styles(self, key: bytes, pattern: int = -1) -> Style:
-        """Return the styles that all names in a key have in common: none where it mixes them."""
+        """Return the styles that all names in a key have in common: none if it mixes them."""
         return styles_found(self._words(key, pattern))
 
     def _words(self, key: bytes, pattern: int) -> int:
@@ -258,7 +259,7 @@ class NamingRules:
         return (LONG if size > longest else 0) | (HUGE if size > self.config.hardest else 0)
 
     def _values_of(self, pattern: Pattern) -> _Values:
-        """Return which values of a pattern are judged in another way than the rest of the name."""
+        """Return the placeholders of a pattern whose values are not judged like the rest of the name."""
         names, own = [], []
         for group, one in enumerate(pattern.placeholders, 1):
             form = one.values.form
@@ -269,7 +270,7 @@ class NamingRules:
         return _Values(pattern, tuple(names), tuple(own))
 
     def _without_values(self, key: bytes, values: _Values) -> tuple[bytes, int]:
-        """Return a key without the values that have characters of their own, and what is found of those that are names.
+        """Return a key without values that have characters of their own, and the result for values that are names.
 
         An address has dots or colons, whatever is allowed elsewhere.
         """
@@ -284,7 +285,7 @@ class NamingRules:
         return key, words
 
     def _of_name(self, part: bytes, allowed: Style | None, *, is_alone: bool = False) -> int:
-        """Return what is found of one segment; `is_alone` is of one that is the whole key."""
+        """Return the result for one segment; `is_alone`: the segment is the whole key."""
         shape = part.translate(_ZEROS)
         names = self._alone[allowed] if is_alone else self._names[allowed]
         found = names.get(shape)
@@ -315,12 +316,12 @@ class NamingRules:
         return found
 
     def _is_identifier(self, part: bytes) -> bool:
-        """Whether there is an identifier; numbers between slashes leave names beside them."""
+        """Whether a segment is an identifier; a number between slashes leaves names beside it."""
         pattern = self._form(part).pattern
         return pattern is not None and not (b"/" in pattern and NUMBER in pattern)
 
     def _found_of_whole(self, key: bytes) -> int:
-        """Return what is found of a key without any of the declared separators; a dot behind a hash tag is none."""
+        """Return the result for a key without declared separators; a dot behind a hash tag does not count as one."""
         key = key.replace(b"}.", b"}", 1)
         if not self.config.separators or self._is_identifier(key):
             return 0
@@ -329,7 +330,7 @@ class NamingRules:
         return found | (SEPARATOR if is_cut and not _FILE_OR_HOST(key) else 0)
 
     def _of_pattern(self, pattern: Pattern) -> int:
-        """Return what is found of the literal text of a pattern."""
+        """Return the result for the literal text of a pattern."""
         words, allowed = 0, self._allowed(pattern.sample())
         for segment in pattern.segments:
             for part in segment.parts:
@@ -372,7 +373,7 @@ _NAME: Final = re.compile(
 """A segment made of words, which may end in digits; other mixtures of letters and digits are identifiers."""
 
 _PIECES: Final = re.compile(rb"[.{}]+").split
-"""Divides a segment into names of one style each: a hash tag may be in another one."""
+"""Splits a segment into names of one style each: a hash tag may be in another one."""
 
 _GLUED: Final = re.compile(rb"[A-Za-z]{1,4}[0-9]+[A-Za-z]{1,4}").fullmatch
 """A number between letters, such as u1000flw."""
@@ -385,10 +386,10 @@ _FILE_OR_HOST: Final = re.compile(
     """,
     re.VERBOSE,
 ).fullmatch
-"""Names in which a dot separates nothing: of files, of hosts, of versions."""
+"""Names in which a dot does not separate: of files, of hosts, of versions."""
 
 
-def _whole(key: bytes, maxsplit: int = 0) -> list[bytes]:
+def _unsplit(key: bytes, maxsplit: int = 0) -> list[bytes]:
     """Return a key as its only segment."""
     return [key]
 

@@ -1,9 +1,9 @@
 r"""Patterns of key names as a registry writes them: `app:cache:{entity}:detail:{id}`.
 
-A pattern is literal text with placeholders in braces. What a placeholder stands for is said by the registry, by its
-name: `{ip}` an address, `{entity}` one of a list (`forms.py` has all forms); without that, `{int}`, `{hex}`, `{hash}`,
-`{uuid}`, `{ulid}`, `{date}`, `{ip}`, `{email}` and `{word}` are of the form of their name, and every other placeholder
-is one byte or more without a separator.
+A pattern is literal text with placeholders in braces. The registry defines the values of a placeholder by its name:
+`{ip}` an address, `{entity}` one of a list (`forms.py` has all forms). Without a definition, `{int}`, `{hex}`,
+`{hash}`, `{uuid}`, `{ulid}`, `{date}`, `{ip}`, `{email}` and `{word}` have the form of their name, and every other
+placeholder is one byte or more without a separator.
 
 * `{*}` is a placeholder without a name; `{**}` stands for one byte or more, separators included.
 * A placeholder may be a part of a segment: `rank_daily_{n}`, `celery-task-meta-{uuid}`.
@@ -11,7 +11,7 @@ is one byte or more without a separator.
   `{user1000}.following`.
 * Backslashes escape as in `redis-cli`: `\x00` is a byte, `\\` a backslash.
 
-**Of two patterns that a key has, the more specific one counts.** They are compared by, one after another:
+**If a key matches two patterns, the more specific one counts.** They are compared by, in this order:
 
 1. the number of segments that are wholly literal: more is more specific,
 2. the number of segments that are literal in part,
@@ -39,10 +39,10 @@ from rtui.keyspace.text.display import EscapeSyntaxError, display_text, unescape
 from rtui.registry.forms import ANY, ANY_DEPTH, ENUM, FORMS, Values, other_than
 
 LONGEST_KEY: Final = 4_096
-"""A key of more bytes has no pattern: its time to be matched would grow with the square of its length."""
+"""The longest key, in bytes, that is matched: the time would grow with the square of its length."""
 
 MOST_PLACEHOLDERS: Final = 3
-"""In one segment."""
+"""The most placeholders in one segment."""
 
 UNNAMED: Final = ("*", "**")
 
@@ -51,7 +51,7 @@ _TOKEN: Final = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]|[^{}]+")
 
 
 class PatternError(ValueError):
-    """A text that is no pattern; the message says why, in safe text without a full stop."""
+    """A text that is not a pattern; the message gives the reason, in safe text without a full stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,12 +66,12 @@ class Placeholder:
     """A part that differs from key to key."""
 
     name: str
-    """`*` or `**` where it has none."""
+    """The name; `*` or `**` for an unnamed placeholder."""
     values: Values
 
     @property
     def is_named(self) -> bool:
-        """Whether it has a name that its value can be asked by."""
+        """Whether it has a name."""
         return self.name not in UNNAMED
 
 
@@ -79,38 +79,38 @@ Part = Literal | Placeholder
 
 
 class Segment(NamedTuple):
-    """What stands between two separators of a pattern."""
+    """A segment of a pattern."""
 
     parts: tuple[Part, ...]
     """Empty for an empty segment."""
     separator: bytes
-    """What ends it; empty for the last one."""
+    """The separator at its end; empty for the last segment."""
 
     @property
     def literal(self) -> bytes | None:
-        """The segment, where it is wholly literal."""
+        """The text of a wholly literal segment, else None."""
         if not self.parts:
             return b""
         return self.parts[0].text if len(self.parts) == 1 and isinstance(self.parts[0], Literal) else None
 
     @property
     def placeholder(self) -> Placeholder | None:
-        """The placeholder that it consists of."""
+        """The placeholder of a segment that consists of one only, else None."""
         return self.parts[0] if len(self.parts) == 1 and isinstance(self.parts[0], Placeholder) else None
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """Its placeholders."""
+        """The placeholders of the segment."""
         return tuple(part for part in self.parts if isinstance(part, Placeholder))
 
     def spans(self, separators: Sequence[bytes]) -> bool:
-        """Whether what it stands for may be several segments of a key."""
+        """Whether its values may take several segments of a key."""
         return any(part.values.spans(separators) for part in self.placeholders)
 
 
 @lru_cache(maxsize=4096)
 def compiled(expression: bytes) -> re.Pattern[bytes]:
-    """Return an expression compiled: many patterns have the same segments."""
+    """Return the compiled expression from a cache: many patterns have the same segments."""
     return re.compile(expression)
 
 
@@ -123,22 +123,22 @@ class Pattern:
 
     text: str
     separators: tuple[bytes, ...]
-    """Longest first, as `keyspace.text.segments.Separators` has them."""
+    """Longest first, as in `keyspace.text.segments.Separators`."""
     segments: tuple[Segment, ...]
 
     @cached_property
     def placeholders(self) -> tuple[Placeholder, ...]:
-        """All of them, in order."""
+        """All placeholders, in order."""
         return tuple(part for segment in self.segments for part in segment.placeholders)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of its placeholders."""
+        """The names of its named placeholders."""
         return tuple(one.name for one in self.placeholders if one.is_named)
 
     @cached_property
     def specificity(self) -> tuple[int, ...]:
-        """What patterns are compared by: the smaller is the more specific one. See the top of this module."""
+        """The sort key of patterns: smaller is more specific. See the top of this module."""
         kinds = [_kind_of(segment) for segment in self.segments]
         partly = [one for one, kind in zip(self.segments, kinds, strict=True) if kind == _PARTLY]
         text = sum(len(part.text) for one in partly for part in one.parts if isinstance(part, Literal))
@@ -155,7 +155,7 @@ class Pattern:
 
     @cached_property
     def earliest(self) -> tuple[int, ...]:
-        """How literal it is from the left to the right, for those that are equally specific."""
+        """The kinds of segments from left to right, which order equally specific patterns."""
         return tuple(_kind_of(segment) for segment in self.segments)
 
     @cached_property
@@ -171,11 +171,11 @@ class Pattern:
         )
 
     def matches(self, key: bytes) -> bool:
-        """Whether a key has the pattern, by itself."""
+        """Whether the pattern matches a key."""
         return len(key) <= LONGEST_KEY and self.expression.fullmatch(key) is not None
 
     def fields(self, key: bytes) -> dict[str, bytes] | None:
-        """Return the values of the named placeholders in a key; None if it does not have the pattern."""
+        """Return the values of the named placeholders in a key; None if the pattern does not match it."""
         found = self.expression.fullmatch(key) if len(key) <= LONGEST_KEY else None
         if found is None:
             return None
@@ -183,7 +183,7 @@ class Pattern:
         return {one.name: value for one, value in pairs if one.is_named}
 
     def filled(self, fields: Mapping[str, bytes]) -> bytes | None:
-        """Return the key with these values of its placeholders; None where one is missing."""
+        """Return the key with these values of its placeholders; None if one is missing."""
         found = b""
         for segment in self.segments:
             for part in segment.parts:
@@ -197,7 +197,7 @@ class Pattern:
         return found
 
     def sample(self) -> bytes:
-        """Return a key that has the pattern."""
+        """Return a key that matches the pattern."""
         texts = [
             [part.text if isinstance(part, Literal) else part.values.samples()[0] for part in segment.parts]
             for segment in self.segments
@@ -220,10 +220,10 @@ def _kind_of(segment: Segment) -> int:
 
 
 def segment_expression(parts: Sequence[Part], separators: Sequence[bytes], *, has_groups: bool = True) -> bytes:
-    """Return the expression of a segment, where wanted with a group for each placeholder.
+    """Return the expression of a segment, optionally with a group for each placeholder.
 
     Several placeholders for anything with text between them could be divided in many ways. The first place where the
-    text behind one occurs is always right, as in globs, so it is searched for once and never given up (`(?>…)`): the
+    text behind one occurs is always right, as in globs, so it is searched for once without backtracking (`(?>…)`): the
     time stays linear in the key.
     """
     found = b""
@@ -253,7 +253,7 @@ def _is_free(part: Part) -> bool:
 
 
 def read_pattern(text: str, values: Mapping[str, Values], separators: Sequence[bytes]) -> Pattern:
-    """Read a pattern; `values` says what placeholders stand for, by name. Raises PatternError.
+    """Read a pattern; `values` are the values of placeholders by name. Raises PatternError.
 
     `separators` come longest first.
     """
@@ -290,7 +290,7 @@ def _values_of(name: str, values: Mapping[str, Values]) -> Values:
 
 
 def _joined(parts: Sequence[Part]) -> list[Part]:
-    """Return the parts with neighbouring literals as one."""
+    """Return the parts with neighbouring literals merged."""
     found: list[Part] = []
     for part in parts:
         if found and isinstance(part, Literal) and isinstance(found[-1], Literal):

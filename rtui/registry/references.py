@@ -1,9 +1,10 @@
-"""What the values of keys point to, and who points to a key.
+"""References from the values of keys to other keys, and back.
 
-A reference has a source, which says what of a key points (`member`, `value`, `field:userId`, `json:items[].id`), and
-a target, a pattern that is filled with it: a member 17 of `user:5:orders` points to `order:17` by `order:{member}`.
-Turned round, a name that has the target's pattern gives values for its placeholders; where these are all that the
-source's pattern has, the key that should point here can be named: to `user:5` that is `user:list` with the member 5.
+A reference has a source, the part of a key that points (`member`, `value`, `field:userId`, `json:items[].id`), and a
+target, a pattern that is filled with it: a member 17 of `user:5:orders` points to `order:17` by `order:{member}`. In
+the other direction, a name that matches the target's pattern gives values for its placeholders; if these are all that
+the source's pattern has, the key that should point here can be named: to `user:5` that is `user:list` with the member
+5.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ import msgspec
 from rtui.registry.patterns import Pattern
 
 MOST_VALUES: Final = 10_000
-"""Values that are taken from one JSON document at most."""
+"""The most values taken from one JSON document."""
 
 
 class Source(Enum):
-    """What of a key points; the value is the placeholder that stands for it."""
+    """The part of a key that points; the value describes it."""
 
     MEMBER = "member"
     """Each member of a set, list or zset."""
@@ -40,13 +41,13 @@ class Source(Enum):
 
     @property
     def placeholder(self) -> str | None:
-        """What stands for it in a target."""
+        """The placeholder for its values in a target; None for the name alone."""
         names = {Source.MEMBER: "member", Source.FIELDS: "field", Source.KEY: None}
         return names.get(self, "value")
 
     @property
     def types(self) -> tuple[bytes, ...]:
-        """The types that have it; empty for any."""
+        """The types of keys that have such a part; empty for any."""
         return {
             Source.MEMBER: (b"set", b"zset", b"list"),
             Source.VALUE: (b"string",),
@@ -66,10 +67,11 @@ class Reference:
     """The field, or the path in JSON; else empty."""
     target: Pattern
     twin: Pattern | None = None
-    """The key that has to hold the same."""
+    """The pattern of a key that must hold the same value."""
 
     def names(self, fields: Mapping[str, bytes], values: Sequence[bytes]) -> list[bytes]:
-        """Return the names that a key points to: `fields` are those of its name, `values` what was found in it."""
+        """Return the names that a key points to; `fields` are the placeholders of its name, `values` the values found
+        in it."""
         name = self.source.placeholder
         if name is None:
             filled = self.target.filled(fields)
@@ -78,7 +80,7 @@ class Reference:
         return [one for one in found if one is not None]
 
     def twin_name(self, fields: Mapping[str, bytes]) -> bytes | None:
-        """Return the name of the key that has to hold the same; None where there is none."""
+        """Return the name of the key that must hold the same value, or None."""
         return None if self.twin is None else self.twin.filled(fields)
 
 
@@ -90,13 +92,14 @@ class Incoming(NamedTuple):
     reference: Reference
     key: bytes
     value: bytes | None
-    """What it should hold for that; None where its name is enough."""
+    """The value that it should hold; None if its name is enough."""
 
 
 def incoming(
     patterns: Sequence[Pattern], references: Sequence[tuple[int, Reference]], key: bytes
 ) -> Iterator[Incoming]:
-    """Yield the keys that should point to a key, as far as its name says them; `references` are with their pattern."""
+    """Yield the keys that should point to a key, as far as names determine them; `references` are (pattern index,
+    reference)."""
     for index, reference in references:
         fields = reference.target.fields(key)
         if fields is None:
@@ -123,7 +126,7 @@ def json_steps(path: str) -> tuple[str | None, ...]:
 
 
 def json_values(text: bytes, path: str) -> list[bytes] | None:
-    """Return the texts and whole numbers at a path of a JSON document; None for what is no JSON.
+    """Return the texts and whole numbers at a path of a JSON document; None if it is not JSON.
 
     Reads the whole document: the caller bounds its size.
     """

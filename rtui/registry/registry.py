@@ -1,4 +1,4 @@
-"""A registry that has been read: entries with their patterns, and what finds and checks them.
+"""A registry that has been read: entries with their patterns, the matcher and the rules.
 
 registry = read_registry(path)                  # load.py
 index = registry.matcher.match(key)             # the most specific pattern, or None
@@ -25,7 +25,7 @@ from rtui.registry.rules import RuleLevels
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One pattern and everything that is written about its keys. All texts are as written: not safe to show."""
+    """One pattern with everything written about its keys. All texts are as written: not safe to show."""
 
     pattern: Pattern
     expectations: Expectations = field(default_factory=Expectations)
@@ -33,48 +33,48 @@ class Entry:
     owner: str = ""
     scene: str = ""
     deprecated: str = ""
-    """What to use instead; empty where it is not to be retired."""
+    """The replacement; empty if the pattern is not deprecated."""
     holds: str = ""
-    """What strings of it hold."""
+    """The content of its strings."""
     examples: tuple[bytes, ...] = ()
     references: tuple[Reference, ...] = ()
     lock: Pattern | None = None
-    """The name of the lock that guards making the value again."""
+    """The name of the lock that guards rebuilding the value."""
     expires_in: tuple[Source, str] | None = None
-    """Where the value itself says when it is out of date."""
+    """The place in the value that tells when it is out of date."""
     longest: int | None = None
-    """Bytes of a name at most, where it is more than elsewhere."""
+    """A larger maximum length of names, in bytes."""
     is_named_here: bool = True
-    """Whether naming rules are for it; False for names that a library gives."""
+    """Whether naming rules apply; False for names given by a library."""
     origin: str = ""
-    """The included registry that it is from; empty for one of the file itself."""
+    """The included registry that contains it; empty for the file itself."""
     line: int = 0
-    """Where it is in its file, from 1."""
+    """The line in its file, from 1."""
     file: Path | None = None
-    """That file, where it is an included one; None for one of the file itself."""
+    """The included file that contains it; None for the file itself."""
 
 
 @dataclass(frozen=True)
 class Registry:
-    """All that a registry says."""
+    """A complete registry."""
 
     path: Path | None
-    """Its file; None for one that was made otherwise."""
+    """Its file; None if it was read from a text."""
     title: str
     separators: tuple[bytes, ...]
-    """Longest first."""
+    """The separators, longest first."""
     entries: tuple[Entry, ...]
     matcher: Matcher
-    """Of the entries' patterns, by the same indices."""
+    """Matches the entries' patterns, by the same indices."""
     naming: NamingRules
     rules: RuleLevels
     source: str = field(default="", repr=False)
-    """Its text, if that is all of it: empty where it includes others."""
+    """The complete text; empty if it includes others."""
     warnings: tuple[Problem, ...] = field(default=(), compare=False)
-    """What is likely a mistake and does not keep it from being used."""
+    """Likely mistakes that do not prevent its use."""
 
     def entry_of(self, key: bytes) -> Entry | None:
-        """Return the entry of the most specific pattern that a key has."""
+        """Return the entry of the most specific pattern that matches a key, or None."""
         index = self.matcher.match(key)
         return None if index is None else self.entries[index]
 
@@ -83,5 +83,5 @@ class Registry:
         return [(at, reference) for at, entry in enumerate(self.entries) for reference in entry.references]
 
     def incoming(self, key: bytes) -> list[Incoming]:
-        """Return the keys that should point to a key, as far as its name says them."""
+        """Return the keys that should point to a key, as far as names determine them."""
         return list(incoming([entry.pattern for entry in self.entries], self._references, key))

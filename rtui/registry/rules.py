@@ -1,7 +1,7 @@
-"""The rules that a registry can set to off, warn or error, with what each is for, its default and its parameters.
+"""The rules that a registry can set to off, warn or error, with reason, default severity and parameters.
 
-A rule is declared here once. What looks for its violations is elsewhere: names in `naming.py`, single keys in
-`expectations.py`, whole keyspaces and servers where reports are read.
+A rule is declared here once. Its violations are found elsewhere: for names in `naming.py`, for single keys in
+`expectations.py`, for whole keyspaces and servers in `rtui/analysis/findings`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Severity(StrEnum):
 
 
 class Family(Enum):
-    """What a rule is about."""
+    """The subject of a rule."""
 
     NAMES = "names"
     EXPECTATIONS = "expectations"
@@ -34,7 +34,7 @@ class Family(Enum):
 
 
 class Kind(Enum):
-    """What a parameter is, and how it is written."""
+    """The type of a parameter, and how it is written."""
 
     COUNT = "a whole number"
     SHARE = "a share from 0 to 1"
@@ -51,21 +51,21 @@ ParameterValue = int | float | bool | tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A number or a list that a rule works with."""
+    """A number or a list that configures a rule."""
 
     kind: Kind
     default: object
-    """As it would be written."""
+    """The default as it would be written."""
     help: str
 
     def may_be(self, value: ParameterValue) -> bool:
-        """Whether a value that was read before is one of this kind."""
+        """Whether a value that was read before is of this kind."""
         if isinstance(value, tuple):
             return self.kind is Kind.WORDS
         return self.kind is not Kind.WORDS and value >= 0
 
     def value(self, written: object) -> ParameterValue:  # noqa: PLR0911 - a line each kind
-        """Return a value that was written; raises ValueError for one that is of another kind."""
+        """Return the value of a written one; raises ValueError if it is of another kind."""
         match self.kind, written:
             case (Kind.FLAG, bool()):
                 return bool(written)
@@ -95,20 +95,20 @@ class Rule:
     id: str
     family: Family
     severity: Severity
-    """The default."""
+    """The default severity."""
     title: str
-    """What breaks it; a phrase without a full stop."""
+    """The violation; a phrase without a full stop."""
     reason: str
     """Why it matters; a sentence."""
     remedy: str
-    """What to do; a sentence."""
+    """The remedy; a sentence."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     basis: str = ""
-    """What it goes by and what it does not see, where that is not plain; sentences."""
+    """The evidence for it and its limits, if they are not obvious; sentences."""
 
     @property
     def setting(self) -> str:
-        """The line of a registry, below `[rules]`, that sets it as it is by default."""
+        """The line of a registry, below `[rules]`, that sets its defaults."""
         written = {"severity": f'"{self.severity}"'}
         written |= {name: _written(one.default) for name, one in self.parameters.items()}
         values = ", ".join(f"{name} = {value}" for name, value in written.items())
@@ -116,7 +116,7 @@ class Rule:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """All that is to be said of it: what breaks it, why it matters, what to do, what it goes by, its parameters."""
+        """All texts of the rule: violation, reason, remedy, evidence, parameters."""
         said = [f"{self.title}.", self.reason, self.remedy, *([self.basis] if self.basis else [])]
         for name, one in self.parameters.items():
             said.append(f"{name} = {_written(one.default)}: {one.help[:1].lower()}{one.help[1:]}")
@@ -661,7 +661,7 @@ RULES: Final[dict[str, Rule]] = {
 
 
 class RuleLevels:
-    """Severities and parameters of one registry."""
+    """The severities and parameters of one registry."""
 
     def __init__(
         self,
@@ -673,33 +673,33 @@ class RuleLevels:
 
     @property
     def settings(self) -> dict[str, tuple[Severity, dict[str, ParameterValue]]]:
-        """The rules that are set here, with the parameters that are."""
+        """The rules that the registry sets, with their parameters."""
         set_here = dict.fromkeys((*self._severities, *self._parameters))
         return {rule: (self.severity(rule), self._parameters.get(rule, {})) for rule in set_here}
 
     def is_set(self, rule: str) -> bool:
-        """Whether the registry itself says how much violations of a rule matter."""
+        """Whether the registry itself sets the severity of a rule."""
         return rule in self._severities
 
     def severity(self, rule: str) -> Severity:
-        """Return how much violations of a rule matter here; raises KeyError for an id that there is none of."""
+        """Return the severity of a rule; raises KeyError for an unknown id."""
         return self._severities.get(rule, RULES[rule].severity)
 
     def parameter(self, rule: str, name: str) -> ParameterValue:
-        """Return a parameter of a rule; raises KeyError where there is none of this name."""
+        """Return a parameter of a rule; raises KeyError for an unknown name."""
         declared = RULES[rule].parameters[name]
         given = self._parameters.get(rule, {})
         return given[name] if name in given else declared.value(declared.default)
 
     def number(self, rule: str, name: str) -> float:
-        """Return a parameter that is a number: durations in milliseconds, sizes in bytes."""
+        """Return a numeric parameter: durations in milliseconds, sizes in bytes. Raises TypeError for a list."""
         found = self.parameter(rule, name)
         if isinstance(found, tuple):
             raise TypeError(f"{rule} {name} is a list")
         return found
 
     def words(self, rule: str, name: str) -> tuple[str, ...]:
-        """Return a parameter that is a list of words, as written."""
+        """Return a parameter that is a list of words, as written. Raises TypeError for a number."""
         found = self.parameter(rule, name)
         if not isinstance(found, tuple):
             raise TypeError(f"{rule} {name} is no list")

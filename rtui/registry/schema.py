@@ -30,7 +30,7 @@ _SEVERITY: Final = {"enum": ["off", "warn", "error"]}
 
 
 def schema() -> dict[str, Any]:
-    """Return the schema."""
+    """Return the schema as a dict."""
     found = msgspec.json.schema(Document)
     document = found["$defs"]["Document"]
     rules = document["properties"]["rules"]
@@ -56,7 +56,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 
 def text() -> str:
-    """Return the schema as the file has it."""
+    """Return the schema as the text of its file."""
     return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
 
 

@@ -1,8 +1,8 @@
-"""Words in names: which style they are written in, and which of them are abbreviations.
+"""Words in names: their styles, and abbreviations among them.
 
 `userProfile`, `user_profile` and `UserProfile` are the words `user` and `profile`. A word is an abbreviation if it has
-no vowel (`prd`, `jwt`), or the consonants of a full word of the glossary without being it (`sessn` where that has
-`session`). The glossary lists the abbreviations that are allowed.
+no vowel (`prd`, `jwt`), or the consonants of a full word of the glossary without being it (`sessn` for `session`). The
+glossary lists the allowed abbreviations.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 
 
 class Style(IntFlag):
-    """How the words of a name are joined; names of one short word have several."""
+    """How the words of a name are joined; names of one short word have several styles."""
 
     LOWER = 1
     """No capital letters."""
@@ -34,7 +34,7 @@ STYLES: Final[dict[str, Style]] = {
     "kebab": Style.KEBAB,
     "upper": Style.UPPER,
 }
-"""By the names that registries use."""
+"""The styles by their names in registries."""
 
 ALL_STYLES: Final = Style(63)
 
@@ -63,7 +63,7 @@ _WORD: Final = re.compile(rb"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
 def words_of(name: bytes) -> list[bytes]:
-    """Return the words of a name in small letters: what lies between capitals, digits and other characters."""
+    """Return the words of a name in lower case: the letters between capitals, digits and other characters."""
     return [word.lower() for word in _WORD.findall(name)]
 
 
@@ -76,14 +76,14 @@ class Glossary:
     """The abbreviations that a team allows."""
 
     def __init__(self, words: Iterable[tuple[bytes, bytes]]) -> None:
-        """`words` are abbreviations and what each stands for."""
+        """`words`: abbreviations, each with its full form."""
         pairs = [(short.lower(), full.lower()) for short, full in words]
         self.allowed = frozenset(short for short, _ in pairs)
         self._full = frozenset(word for _, full in pairs for word in full.split())
         self._skeletons = frozenset(word.translate(None, _VOWELS) for word in self._full if len(word) > 3)
 
     def is_foreign(self, word: bytes) -> bool:
-        """Whether a word, in small letters, is an abbreviation that is not allowed."""
+        """Whether a word, in lower case, is an abbreviation that is not allowed."""
         if len(word) < 2 or word in self.allowed or word in self._full:
             return False
         skeleton = word.translate(None, _VOWELS)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from rtui.registry import schema
 from rtui.registry.find import find_registry, named_registry, shipped_names
-from rtui.registry.lines import LineIndex
 from rtui.registry.load import load_registry, read_registry
 from rtui.registry.naming import DEFAULT_LONGEST, rule_ids
-from rtui.registry.problems import RegistryError
+from rtui.registry.problems import LineIndex, RegistryError
 from rtui.registry.rules import RULES, Severity
 
 WRONG = {
