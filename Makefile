@@ -17,7 +17,7 @@ setup: ## Create the environment with everything that development needs, and bri
 	$(PYTHON) -m pip install -q -e '.[demo,dev]'
 	bash tests/bring-servers.sh
 
-engine: ## Build the compiled engine again, after a change of rtui/server/engine; needs a C compiler
+engine: ## Build the compiled engine again, after a change of rtui/server/engine
 	$(PYTHON) -m pip install -q --no-deps -e .
 
 run: ## Browse the demo keyspace, or a server: make run ARGS='-h 10.0.0.5'
@@ -58,10 +58,9 @@ pictures: ## Take the screenshots of the README again
 snapshots: ## Accept what the interface looks like now; look at the changed files before a commit
 	$(PYTHON) -m pytest -q -n auto tests/snapshots --snapshot-update
 
-wheel: ## Build dist/*.whl: with the compiled engine for this Python and platform, and without it for all
+wheel: ## Build dist/*.whl for this Python and platform
 	rm -rf build dist/*.whl
-	RTUI_BUILD_ENGINE=required CFLAGS=-g0 $(PYTHON) -m pip wheel -q --no-deps -w dist .
-	RTUI_BUILD_ENGINE=none $(PYTHON) -m pip wheel -q --no-deps -w dist .
+	CFLAGS=-g0 $(PYTHON) -m pip wheel -q --no-deps -w dist .
 
 zipapp: ## Build dist/rtui.pyz: one file to copy to a host with the same Python and platform
 	$(PYTHON) -m pip install -q shiv

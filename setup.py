@@ -1,8 +1,6 @@
-"""What pyproject.toml can't say: whether the compiled engine has to be built, may be built, is there or is left out.
+"""What pyproject.toml can't say of the compiled engine: which compiler builds it, and when it is built again.
 
-Where there is no C compiler, that of Zig is installed to build it. RTUI_BUILD_ENGINE is `required` for the wheels of
-single platforms, which must not lack it, or `none` for the wheel of all platforms. Otherwise rtui is installed without
-the engine where it can't be built.
+Where there is no C compiler, that of Zig is installed to build it.
 """
 
 from __future__ import annotations
@@ -13,10 +11,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-from setuptools import Distribution, Extension, setup
+from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
-
-ENGINE = os.environ.get("RTUI_BUILD_ENGINE", "optional")
 
 HAS_COMPILER = (
     bool(os.environ.get("CC")) or shutil.which((sysconfig.get_config_var("CC") or "cc").split()[0]) is not None
@@ -42,8 +38,10 @@ class BuildChanged(build_ext):
             kept = Path(self.get_ext_fullpath(ext.name))
             kept.parent.mkdir(parents=True, exist_ok=True)
             self.copy_file(str(built), str(kept))
-        else:
-            super().build_extension(ext)
+            return
+        if "-O" in os.environ.get("CFLAGS", ""):
+            ext.extra_compile_args = []  # they would come after it, and win
+        super().build_extension(ext)
 
 
 def newest() -> float:
@@ -51,28 +49,8 @@ def newest() -> float:
     return max(path.stat().st_mtime for pattern in SOURCES for path in Path().glob(pattern))
 
 
-class EngineDistribution(Distribution):
-    """Has the extensions of pyproject.toml as RTUI_BUILD_ENGINE wants them."""
-
-    def parse_config_files(self, *args: object, **options: object) -> None:
-        """Read pyproject.toml, then change what it says about extensions."""
-        super().parse_config_files(*args, **options)
-        if ENGINE not in {"required", "optional", "none"}:
-            raise SystemExit(f"RTUI_BUILD_ENGINE is required, optional or none, not {ENGINE}")
-        if ENGINE == "none":
-            self.ext_modules = None
-        for extension in self.ext_modules or ():
-            extension.optional = ENGINE == "optional"
-            if "-O" in os.environ.get("CFLAGS", ""):
-                extension.extra_compile_args = []  # they would come after it, and win
-
-
 if not HAS_COMPILER:
     zig = f"{sys.executable} -m ziglang cc"
     os.environ["CC"], os.environ["LDSHARED"] = zig, f"{zig} -shared"
 
-setup(
-    distclass=EngineDistribution,
-    cmdclass={"build_ext": BuildChanged},
-    setup_requires=[] if HAS_COMPILER or ENGINE == "none" else ["ziglang==0.15.1"],
-)
+setup(cmdclass={"build_ext": BuildChanged}, setup_requires=[] if HAS_COMPILER else ["ziglang==0.15.1"])

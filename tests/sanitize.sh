@@ -18,7 +18,7 @@ tar -c --exclude='*.so' --exclude='__pycache__' rtui tests themes pyproject.toml
 # build NAME FLAGS: the package and its tests in $source.NAME, where neither pytest nor Python finds the other engine.
 build() {
     cp -a "$source" "$source.of-$1"
-    CC=gcc CFLAGS="$2 -O0 -fno-omit-frame-pointer -g1" LDFLAGS="$2" RTUI_BUILD_ENGINE=required \
+    CC=gcc CFLAGS="$2 -O0 -fno-omit-frame-pointer -g1" LDFLAGS="$2" \
         ${BUILD_PYTHON:-"$python"} -m pip install -q --no-deps --no-compile ${BUILD_OPTIONS:-} \
         --target "$source.$1" "$source.of-$1"
     cp -r "$source/tests" "$source/pyproject.toml" "$source.$1"
@@ -29,7 +29,7 @@ build addresses "-fsanitize=address,undefined -fno-sanitize-recover=all" &
 building=$!
 [[ -n ${NO_RACE:-} ]] || build threads "-fsanitize=thread"
 wait $building
-export PYTHONMALLOC=malloc RTUI_REQUIRE_ENGINE=1 PYTHONDONTWRITEBYTECODE=1
+export PYTHONMALLOC=malloc PYTHONDONTWRITEBYTECODE=1
 
 (
     cd "$source.addresses"

@@ -21,7 +21,6 @@ import rtui
 import rtui.cli
 from rtui.cli.output import ReaderGone, open_standard_streams
 from rtui.keyspace.text.matching import nearest_word
-from rtui.server.engine import engine_name
 from rtui.server.user.ending_signals import EndedBySignal, exit_status, heeded, raise_at_once
 from rtui.server.user.registries import RegistryFileError
 from rtui.server.wire.errors import ExitCode, InternalError, RtuiError
@@ -42,6 +41,9 @@ _WORD: Final = re.compile(r"[A-Za-z-]{2,20}")
 
 _NEARLY: Final = 0.7
 """How much alike a word and a subcommand are at least that is probably meant."""
+
+ENGINE: Final = "rtui.server.engine"
+"""The package that can't be imported where it was not built."""
 
 _GROUP_OPTIONS: Final = frozenset({"--help", "--version"})
 
@@ -116,8 +118,17 @@ def summary(name: str) -> str | None:
     return found[2] if found is not None and found[1] == name else None
 
 
+def engine_state() -> str:
+    """Return whether the engine was built."""
+    try:
+        importlib.import_module(ENGINE)
+    except ImportError:
+        return "not built"
+    return "compiled"
+
+
 @click.group(cls=Subcommands, context_settings={"max_content_width": 100})
-@click.version_option(rtui.__version__, message=f"%(prog)s, version %(version)s\nengine: {engine_name()}")
+@click.version_option(rtui.__version__, message=f"%(prog)s, version %(version)s\nengine: {engine_state()}")
 @click.help_option("--help")
 def group() -> None:
     """Group the subcommands."""
@@ -153,6 +164,8 @@ def _print_error(error: Exception) -> int:
     if isinstance(error, click.ClickException):
         error.show()
         return error.exit_code
+    if isinstance(error, ImportError) and error.name == ENGINE:
+        error = RtuiError("Not installed as a whole", str(error))
     if isinstance(error, RtuiError):
         others = error.others if isinstance(error, RegistryFileError) else ()
         lines = [f"rtui: {error.title}", *(f"  {line}" for line in (error.happened, *others, error.remedy))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 from pathlib import Path
 
@@ -41,11 +40,9 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
     if picture is None:
         require_terminal("a session is played on one")
     from rtui.server.analysis.table_import import import_ahead  # noqa: PLC0415 - the help must not wait for all this
-    from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
     from rtui.server.recording.document import read_recording  # noqa: PLC0415
     from rtui.server.recording.player import confine  # noqa: PLC0415
 
-    os.environ[ENVIRONMENT] = "python"
     recording = read_recording(file.expanduser())
     import_ahead()  # it sets the environment, which a replay may not
     if picture is None:

@@ -26,6 +26,11 @@ def new_random(purpose: str) -> Random:
     return Random(f"{seed} {purpose} {drawn[purpose]}")
 
 
+def is_recorded() -> bool:
+    """Tell whether the session is recorded or replayed."""
+    return _SEEDED.get() is not None
+
+
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
     """Have all that is drawn within the block, and in tasks that are started in it, follow from a seed."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -108,11 +107,9 @@ def run(options: BrowseOptions) -> int:
 def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
     """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
     from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
-    from rtui.server.engine import ENVIRONMENT  # noqa: PLC0415
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
     from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415
 
-    os.environ[ENVIRONMENT] = "python"
     recorder = Recorder(path)
     options = replace(options, resume=False)
     app = RtuiApp(options, palette=terminal_palette(), settings=settings, recent=RecentServers(), recorder=recorder)

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pkgutil
 import subprocess
 import sys
+import time
 from collections.abc import Sequence
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
 
 import click
 import pytest
@@ -14,6 +18,7 @@ import rtui
 import rtui.cli
 from rtui.cli import main as command_line
 from rtui.cli.main import run
+from rtui.server.engine import EXTENSIONS, NOT_BUILT, OUTDATED, why_not
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, FailureKind, TargetError
 from tests.servers import Server
 
@@ -259,3 +264,36 @@ def test_what_is_wrong_with_an_argument_is_said(line: str, said: str, capfd: pyt
 def test_an_empty_argument_is_not_this_machine(arguments: list[str], capfd: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2
     assert "is a variable not set?" in capfd.readouterr().err
+
+
+def test_an_engine_that_was_not_built_is_said_in_a_sentence(tmp_path: Path) -> None:
+    assert why_not(tmp_path) == NOT_BUILT
+    for name in EXTENSIONS:
+        (tmp_path / f"{name}{EXTENSION_SUFFIXES[0]}").touch()
+    assert why_not(tmp_path) is None
+    source = tmp_path / "_scan.pyx"
+    source.touch()
+    os.utime(source, (time.time() + 60, time.time() + 60))
+    assert why_not(tmp_path) == OUTDATED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["--version"], 0, "engine: not built"),
+        (["--help"], 0, "--password"),
+        (["report", "--help"], 0, "--estimate"),
+        (["slot", "a"], 0, "15495"),
+        (["report", "-p", "1"], 4, f"rtui: Not installed as a whole\n  {NOT_BUILT}\n"),
+        (["find", "-p", "1", "a"], 4, NOT_BUILT),
+        (["-p", "1"], 4, NOT_BUILT),
+    ],
+)
+def test_without_an_engine_only_what_scans_is_missing(args: list[str], code: int, said: str) -> None:
+    unbuilt = "import importlib.machinery, sys; importlib.machinery.EXTENSION_SUFFIXES = []"
+    run = f"{unbuilt}\nfrom rtui.cli.main import run\nsys.exit(run({args!r}))"
+    done = subprocess.run([sys.executable, "-c", run], capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert said in done.stdout + done.stderr
+    assert "Traceback" not in done.stderr

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
+from rtui.server.chance import seeded
 from rtui.server.guard.command import Command
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectFailure
@@ -42,6 +43,15 @@ def target_of(server: Server, **changes: Any) -> Target:
 def impatient(target: Target, **timeouts: float) -> Target:
     """The same target with other times that a server is waited for."""
     return replace(target, way=replace(target.way, timeouts=Timeouts(**timeouts)))
+
+
+ASKERS: Final = pytest.mark.parametrize("asker", ["engine", "python"])
+"""Who asks about all keys: Python where the replies are recorded."""
+
+
+def asked_by(asker: str) -> AbstractContextManager[None]:
+    """Have one of ASKERS ask in a block."""
+    return seeded(1) if asker == "python" else nullcontext()
 
 
 @asynccontextmanager

@@ -10,7 +10,6 @@ import pytest
 
 from rtui.registry.load import read_registry
 from rtui.server.analysis.run import AnalysisRun
-from rtui.server.engine import ENVIRONMENT
 from rtui.server.guard.command import find_spec
 from rtui.server.options import AnalysisOptions
 from rtui.server.scan.pace import Pace
@@ -21,7 +20,7 @@ from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.browsing.test_session import browsing, whole
 from tests.server.scanned import numbered, plant
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import ASKERS, asked_by, connected, eventually, target_of
 from tests.servers import Server
 
 NOT_MONITORED = frozenset(
@@ -33,7 +32,6 @@ NOT_MONITORED = frozenset(
 )
 """What MONITOR does not tell on some version."""
 
-ENGINES = pytest.mark.parametrize("engine", ["python", "compiled"])
 MANY = 5_000
 REGISTRY = read_registry(
     """
@@ -76,12 +74,11 @@ def check(log: CommandLog, wire: list[list[bytes]], recorder: Recorder) -> None:
     }
 
 
-@ENGINES
-async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+@ASKERS
+async def test_a_browsing_session(valkey: Server, tmp_path: Path, asker: str) -> None:
     every_type.fill(valkey, valkey.client())
     plant(valkey, numbered(MANY, b"user:"))
-    with Recorder(valkey) as recorder:
+    with asked_by(asker), Recorder(valkey) as recorder:
         async with DelayProxy(valkey.port) as proxy:
             async with browsing(target_of(valkey, port=proxy.port), tmp_path) as session:
                 await whole(session)
@@ -109,14 +106,13 @@ async def test_a_browsing_session(valkey: Server, tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
-@ENGINES
+@ASKERS
 @pytest.mark.parametrize("estimate", [None, 500], ids=["all", "sample"])
-async def test_an_analysis(server: Server, monkeypatch: pytest.MonkeyPatch, engine: str, estimate: int | None) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+async def test_an_analysis(server: Server, asker: str, estimate: int | None) -> None:
     every_type.fill(server, server.client())
     plant(server, numbered(MANY, b"user:"))
     log = CommandLog()
-    with Recorder(server) as recorder:
+    with asked_by(asker), Recorder(server) as recorder:
         async with DelayProxy(server.port) as proxy:
             async with connected(target_of(server, port=proxy.port), log=log) as connection:
                 await AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, estimate_keys=estimate)).run()
@@ -144,16 +140,14 @@ async def test_over_tls_the_engine_writes_the_same_log(tls_server: Server) -> No
         assert found[name] == seen[name] > 0
 
 
-@ENGINES
-async def test_a_connection_that_is_lost_again_and_again(
-    valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+@ASKERS
+async def test_a_connection_that_is_lost_again_and_again(valkey: Server, asker: str) -> None:
     plant(valkey, numbered(MANY, b"user:"))
     log = CommandLog()
     async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port), log=log) as connection:
         proxy.cut_after(100_000)
-        await AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL)).run()
+        with asked_by(asker):
+            await AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL)).run()
     lost = [entry for entry in log.entries if entry.outcome == "lost"]
     assert any(entry.purpose is Purpose.INSPECTION and entry.owed for entry in lost)
     assert all(entry.is_over for entry in log.entries)

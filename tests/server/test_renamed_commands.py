@@ -14,7 +14,6 @@ from rtui.server import guard
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.deployment.topology import ClusterWatch
-from rtui.server.engine import ENVIRONMENT
 from rtui.server.facts.key_facts import key_facts
 from rtui.server.guard.command import find_spec, unpack_requests
 from rtui.server.guard.names import CommandNames, command_names
@@ -33,7 +32,7 @@ from tests.proxy import DelayProxy
 from tests.server import every_type
 from tests.server.analysis.test_cluster_analysis import report_of
 from tests.server.scanned import numbered
-from tests.server.targets import connected, eventually, target_of
+from tests.server.targets import ASKERS, asked_by, connected, eventually, target_of
 from tests.servers import Server, binaries, running
 
 RENAMED = {
@@ -73,13 +72,10 @@ def under_own_names(argv: list[bytes]) -> tuple[bytes, ...]:
     return (own.get(argv[0], argv[0]), *argv[1:])
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
-async def test_a_pass_is_as_on_any_server_but_for_the_names_on_the_wire(
-    renamed_server: Server, monkeypatch: pytest.MonkeyPatch, engine: str
-) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+@ASKERS
+async def test_a_pass_is_as_on_any_server_but_for_the_names_on_the_wire(renamed_server: Server, asker: str) -> None:
     log = CommandLog()
-    with Recorder(renamed_server) as recorder:
+    with asked_by(asker), Recorder(renamed_server) as recorder:
         async with DelayProxy(renamed_server.port) as proxy:
             target = target_of(renamed_server, port=proxy.port, names=NAMES)
             async with connected(target, log=log) as connection:
@@ -136,18 +132,16 @@ async def test_what_is_disabled_is_never_asked(renamed_server: Server) -> None:
         assert "LLEN" not in words(proxy.commands())
 
 
-@pytest.mark.parametrize("engine", ["python", "compiled"])
+@ASKERS
 @pytest.mark.parametrize("word", ["SCAN", "TYPE", "PTTL", "MEMORY", "OBJECT", "DBSIZE", "INFO", "CLIENT", "STRLEN"])
-async def test_a_pass_never_asks_what_is_disabled(
-    valkey: Server, monkeypatch: pytest.MonkeyPatch, engine: str, word: str
-) -> None:
-    monkeypatch.setenv(ENVIRONMENT, engine)
+async def test_a_pass_never_asks_what_is_disabled(valkey: Server, asker: str, word: str) -> None:
     valkey.admin.mset({f"user:{n}": n for n in range(500)})
     async with DelayProxy(valkey.port) as proxy:
         names = command_names({word: ""})
         async with connected(target_of(valkey, port=proxy.port, names=names)) as connection:
             analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL))
-            await analysis.run()
+            with asked_by(asker):
+                await analysis.run()
         assert word not in words(proxy.commands())
     if word == "SCAN":
         assert analysis.progress.state is ScanState.FAILED

@@ -29,8 +29,7 @@ async def shown_at_moments() -> dict[str, list[str]]:
     return found
 
 
-def test_a_recorded_tour(snapshot: SnapshotAssertion, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", "python")
+def test_a_recorded_tour(snapshot: SnapshotAssertion) -> None:
     assert asyncio.run(shown_at_moments()) == snapshot
 
 

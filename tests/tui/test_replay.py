@@ -32,12 +32,6 @@ from tests.tui.visiting import Visitor, private_folders, visiting
 SIZE = (100, 30)
 
 
-@pytest.fixture(autouse=True)
-def pure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions that are recorded and replayed have their keys counted one by one."""
-    monkeypatch.setenv("RTUI_ENGINE", "python")
-
-
 TOUR: tuple[tuple[str, ...], ...] = (
     *(("right",), ("down",), ("right",), ("down",), ("question_mark",), ("escape",), ("L",), ("escape",)),
     *(("slash",), tuple("zset"), ("enter",), ("escape",)),

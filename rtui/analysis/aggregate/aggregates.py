@@ -117,6 +117,8 @@ class Aggregates:
         if asked_at_s != NOT_ASKED_S:
             self.keys += len(batch.keys)
         self.revision += 1
+        if batch.encodings is not None:
+            self.add_encodings(batch.key_type or b"", batch.encodings)
         self._held.append((batch, asked_at_s))
         if not self._summaries:
             ready, self._held = self._held[:ADDED_AT_ONCE], self._held[ADDED_AT_ONCE:]

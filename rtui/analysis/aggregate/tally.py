@@ -215,6 +215,7 @@ class InspectedBatch:
     """
     asked_at_s: float | None = None
     """When the first answers about them came, in seconds since the epoch; None before that."""
+    encodings: Sequence[bytes] | None = None
 
     @property
     def string_lengths(self) -> Sequence[int] | None:

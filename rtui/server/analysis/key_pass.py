@@ -24,7 +24,6 @@ from rtui.keyspace.slices import Steps
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.deployment.nodes import Deployment
-from rtui.server.engine import engine_name
 from rtui.server.inspection.inspected_nodes import InspectedNodes
 from rtui.server.inspection.largest import READ_BY_RTUI, READ_BY_RTUI_NOTE, prove_longest
 from rtui.server.inspection.node_inspection import NodeInspection
@@ -289,13 +288,9 @@ class AnalysisPass:
 
 def _pipelines() -> NewPipeline:
     """Return what asks about keys."""
-    if engine_name() == "python":
-        from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
+    from rtui.server.source.inspection import TableInspection  # noqa: PLC0415 - Polars takes a while to import
 
-        return TableInspection
-    from rtui.server.source.engine_inspection import CompiledInspection  # noqa: PLC0415
-
-    return CompiledInspection
+    return TableInspection
 
 
 async def _in_time(asking: Coroutine[object, object, None]) -> None:

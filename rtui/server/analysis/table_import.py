@@ -9,7 +9,6 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
-from rtui.server.engine import engine_name
 from rtui.server.wire.errors import RtuiError
 
 MOST_THREADS: Final = 2
@@ -31,8 +30,6 @@ def import_counting() -> None:
     try:
         for name in MODULES:
             import_module(name)
-        if engine_name() == "compiled":
-            import_module("rtui.server.source.engine_inspection")
     except RuntimeWarning:
         raise RtuiError("No analysis", NOT_THIS_PROCESSOR) from None
     except ImportError as error:

@@ -1,44 +1,36 @@
-"""The compiled scan, optional, with the same results as that in Python."""
+"""The compiled engine: what scans and asks about keys without a Python object for each.
+
+To import it, or a module of it, raises ImportError where it has not been built, or not since a source of it changed.
+"""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Sequence
-from functools import cache
-from importlib.util import find_spec
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Final
-
-ENVIRONMENT: Final = "RTUI_ENGINE"
-"""The variable of the environment that has Python ask in place of the compiled engine, with the value `python`."""
 
 EXTENSIONS: Final = ("_name_table", "_ranges", "_scan", "_slot_filter")
 """The modules that are compiled."""
 
-
-@cache
-def is_built() -> bool:
-    """Tell whether the extensions were built for this interpreter, from the sources beside them if there are any."""
-    built = [find_spec(f"rtui.server.engine.{name}") for name in EXTENSIONS]
-    paths = [Path(spec.origin) for spec in built if spec is not None and spec.origin is not None]
-    return len(paths) == len(EXTENSIONS) and not is_outdated(paths, Path(__file__).parent)
+NOT_BUILT: Final = "The engine that scans has not been built for this Python: install rtui again with pip."
+OUTDATED: Final = "The engine that scans is older than its sources: `make engine` builds it."
 
 
-def is_outdated(extensions: Iterable[Path], folder: Path) -> bool:
-    """Tell whether a Cython source in the folder is newer than all of the extensions.
+def why_not(folder: Path) -> str | None:
+    """Return why the extensions of a folder can't be used, in a sentence; None where they can.
 
-    So it is in a checkout that was updated and not installed again: what Python calls may have changed since.
+    In a checkout that was updated and not installed again they are older than a source.
     """
-    built_ns = max(path.stat().st_mtime_ns for path in extensions)
+    paths = [
+        next((path for suffix in EXTENSION_SUFFIXES if (path := folder / f"{name}{suffix}").exists()), None)
+        for name in EXTENSIONS
+    ]
+    built = [path.stat().st_mtime_ns for path in paths if path is not None]
+    if len(built) < len(EXTENSIONS):
+        return NOT_BUILT
     sources = (path for ending in ("*.pyx", "*.pxd") for path in folder.glob(ending))
-    return any(path.stat().st_mtime_ns > built_ns for path in sources)
+    return OUTDATED if any(path.stat().st_mtime_ns > max(built) for path in sources) else None
 
 
-def engine_name() -> str:
-    """Return what asks about keys: `compiled` or `python`."""
-    return "compiled" if os.environ.get(ENVIRONMENT) != "python" and is_built() else "python"
-
-
-def is_compiled(separators: Sequence[bytes]) -> bool:
-    """Tell whether the compiled engine groups names with these separators: those of one byte each."""
-    return engine_name() == "compiled" and all(len(one) == 1 for one in separators)
+if (_reason := why_not(Path(__file__).parent)) is not None:
+    raise ImportError(_reason, name=__name__)

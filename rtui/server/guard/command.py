@@ -7,13 +7,12 @@ line against the list, with its bounds, and demand the user's consent or the evi
 the next one only in the key and its length. `TYPE` of `a` and of `user:1` goes out as `*2 $4 TYPE $1 a *2 $4 TYPE $6
 user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, packs what each request
 about a key ends with, `$1 a` without the mark, and interleaves that with the bytes that come before: a list of two
-parts for each request, filled by slices, without a Python loop over the keys. Who asks about the same keys in several
-writes packs them once (`pack_keys`) and has `build_bulk` do the rest.
+parts for each request, filled by slices, without a Python loop over the keys.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import InitVar, dataclass
 from functools import lru_cache
 from typing import Final, NoReturn, final
@@ -233,53 +232,12 @@ def build_batch(
     name = _batch_name(builds)
     for one in builds:
         _require_evidence(one.spec, evidence, keys=len(keys))
-    return _bulk_command(name, [one.before_length for one in builds], pack_keys(keys))
-
-
-@final
-class PackedKeys:
-    """Keys that are short enough for bulk, each packed once as all requests about it end: its length, CRLF, it, CRLF.
-
-    Made by `pack_keys` only. They can be joined and divided, for writes that ask later about the same keys.
-    """
-
-    __slots__ = ("_ends",)
-
-    def __init__(self, token: object, ends: list[bytes]) -> None:
-        _check_token(token)
-        self._ends = ends
-
-    def __len__(self) -> int:
-        return len(self._ends)
-
-    def extend(self, others: PackedKeys) -> None:
-        """Append other keys."""
-        self._ends += others._ends
-
-    def take(self, most: int) -> PackedKeys:
-        """Take out the first ones, at most so many."""
-        taken = self._ends[:most]
-        del self._ends[:most]
-        return PackedKeys(_TOKEN, taken)
-
-    def at(self, indexes: Iterable[int]) -> PackedKeys:
-        """Return those at these indexes."""
-        return PackedKeys(_TOKEN, [*map(self._ends.__getitem__, indexes)])
-
-
-def pack_keys(keys: Sequence[bytes]) -> PackedKeys:
-    """Pack keys of at most 64 KiB; raises GuardError for a longer one."""
-    if keys and max(map(len, keys)) > MAX_BULK_KEY_BYTES:
-        raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
-    return PackedKeys(_TOKEN, [b"%d\r\n%b\r\n" % (len(key), key) for key in keys])
-
-
-def _bulk_command(name: str, befores: Sequence[bytes], keys: PackedKeys) -> Command:
-    """Return requests about each key, of which `befores` are the bytes before its length; raises GuardError."""
-    ends = keys._ends
-    size = len(ends)
+    befores, size = [one.before_length for one in builds], len(keys)
     if not 1 <= size <= MAX_BATCH_KEYS:
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_KEYS} keys, not {size}")
+    if max(map(len, keys)) > MAX_BULK_KEY_BYTES:
+        raise GuardError(f"keys over {MAX_BULK_KEY_BYTES} bytes are not sent in bulk")
+    ends = [b"%d\r\n%b\r\n" % (len(key), key) for key in keys]
     if len(befores) == 1:
         (before,) = befores
         packed = before + before.join(ends)
@@ -290,10 +248,8 @@ def _bulk_command(name: str, befores: Sequence[bytes], keys: PackedKeys) -> Comm
             parts[2 * index :: step] = [before] * size
             parts[2 * index + 1 :: step] = ends
         packed = b"".join(parts)
-    if len(packed) > MAX_BATCH_BYTES:  # which it may be by what is around the keys
-        key_bytes = sum([int(end.partition(b"\r")[0]) for end in ends])
-        if key_bytes * len(befores) > MAX_BATCH_BYTES:
-            raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
+    if len(packed) > MAX_BATCH_BYTES and sum(map(len, keys)) * len(befores) > MAX_BATCH_BYTES:
+        raise GuardError(f"a batch is of at most {MAX_BATCH_BYTES} bytes of keys")
     return Command(_TOKEN, name, packed, replies=size * len(befores))
 
 
@@ -328,37 +284,6 @@ def key_template(build: KeyCommand, evidence: Evidence | None = None, names: Com
     word, *subcommand = build.spec.words
     before = _before_length((others[word], *subcommand)) if word in others else build.before_length
     return KeyTemplate(_TOKEN, build.spec.name, before)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class BulkTemplate:
-    """Commands that are sent together about each of many keys; made by `bulk_template` only."""
-
-    token: InitVar[object]
-    name: str
-    befores: tuple[bytes, ...]
-
-    def __post_init__(self, token: object) -> None:
-        _check_token(token)
-
-
-def bulk_template(*templates: KeyTemplate) -> BulkTemplate:
-    """Join the templates of 1 to 8 commands; raises GuardError."""
-    if not all(type(one) is KeyTemplate for one in templates) or not 1 <= len(templates) <= MAX_BATCH_COMMANDS:
-        raise GuardError(f"1 to {MAX_BATCH_COMMANDS} templates of the guard are sent together")
-    name = " + ".join([one.name for one in templates])
-    return BulkTemplate(_TOKEN, name, tuple([one.before for one in templates]))
-
-
-def build_bulk(template: BulkTemplate, keys: PackedKeys) -> Command:
-    """Build these commands for each of 1 to 2,000 packed keys, of which the evidence of the templates is known.
-
-    Replies come as those of `build_batch`. Raises GuardError.
-    """
-    if type(keys) is not PackedKeys or type(template) is not BulkTemplate:
-        raise GuardError("bulk commands are made of the guard's templates and packed keys only")
-    return _bulk_command(template.name, template.befores, keys)
 
 
 @final

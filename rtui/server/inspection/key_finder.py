@@ -21,7 +21,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 from rtui.analysis.query.deciding import fact_tests
 from rtui.analysis.query.matches import FIELD_OF, Matches
@@ -37,7 +37,7 @@ from rtui.server.guard.evidence import MemoryUsagePolicy
 from rtui.server.inspection.candidates import Candidate, Question, WaitingCandidates, command_of
 from rtui.server.inspection.key_rights import COUNTS_AS_USE, KeyRights
 from rtui.server.inspection.plan import COMMAND_NAMES, InspectionPlan
-from rtui.server.scan.node import EngineQueries, KeyQueries
+from rtui.server.scan.node import KeyQueries
 from rtui.server.scan.pace import PRIOR_KEY_US
 from rtui.server.scan.page import is_temporary
 from rtui.server.wire.capability import means_gone
@@ -45,9 +45,6 @@ from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.lane import Lane
 from rtui.server.wire.own_reads import OwnReads
 from rtui.server.wire.replies import Reply, ServerError
-
-if TYPE_CHECKING:
-    from rtui.server.engine._scan import ScanEngine
 
 LONG_NAME: Final = f"names of more than {MAX_BULK_KEY_BYTES >> 10} KiB are not sent in bulk"
 
@@ -61,7 +58,7 @@ class KeyFinder:
 
     command_names = COMMAND_NAMES
     key_us = PRIOR_KEY_US
-    is_compiled = False
+    compiled = None
     key_share = 1.0
 
     def __init__(
@@ -113,10 +110,6 @@ class KeyFinder:
 
     def settle(self) -> None:
         """Do nothing: answers are read as they come."""
-
-    def compiled(self, engine: ScanEngine) -> EngineQueries:
-        """Raise NotImplementedError: the compiled engine can't ask this."""
-        raise NotImplementedError
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""

@@ -117,10 +117,6 @@ class LastStages:
             chosen = set(late)
             self._after_lengths(rows_at(batch, [index for index in range(len(batch.keys)) if index not in chosen]))
 
-    def measure(self, batch: InspectedBatch) -> None:
-        """Let keys of one type wait for the third stage."""
-        self._long.add(batch)
-
     def go_on_after_third(self, batch: InspectedBatch) -> None:
         """Hand on keys of one type; without a length where it can't be asked any more."""
         if batch.lengths is None:

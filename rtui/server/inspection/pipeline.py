@@ -9,7 +9,8 @@ One page of keys goes through it like this, a round trip after the other, while 
    writes are small, and reading the replies to each by itself takes longer than the server needs for them. Then
    `with_answers` turns them into an `InspectedBatch` a type: keys and the columns `ttl_ms` and `idle_s`. Keys that are
    gone are counted, the others wait in `_typed`, joined with keys of the same type from other pages.
-4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`.
+4. The next write takes batches from `_typed` and makes a SECOND query of each: `MEMORY USAGE k1, HLEN k1, …`. Every
+   n-th key of a type waits in `_encoded` instead, and is asked `OBJECT ENCODING k1` besides.
 5. With these replies, hundreds at once again, `memory_bytes` and `lengths` are filled, and the batch goes by way of
    `last_stages` to `Aggregates.add`. What is kept is read at once when there is an error among the replies, and by
    `settle`.
@@ -17,10 +18,9 @@ One page of keys goes through it like this, a round trip after the other, while 
 Where some facts are asked of a sample only, every eighth key is sampled in step 1, beginning with a random one of the
 first eight (`sampled_keys`). From then on sampled keys and others go in queries and batches of their own.
 
-Three things branch off. Keys that are not sampled wait in `last_stages` for the THIRD stage where their memory says
+Two things branch off. Keys that are not sampled wait in `last_stages` for the THIRD stage where their memory says
 that they may be among the longest (`late_lengths`). A batch whose MEMORY USAGE nothing bounds waits there for a TIMED
-query, which is alone in its write so that its time can be measured. Of every n-th key of a type the encoding is asked
-besides.
+query, which is alone in its write so that its time can be measured.
 
 When the inspection ends, `largest.complete_largest` asks what the lists of the largest keys still lack.
 
@@ -35,7 +35,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rtui.analysis.aggregate.aggregates import Aggregates
@@ -53,9 +53,10 @@ from rtui.server.inspection.queries import (
     is_plain,
     query_about,
     read_answers,
+    rows_at,
     with_answers,
 )
-from rtui.server.inspection.sampled_keys import EncodingSample, ListedKeys
+from rtui.server.inspection.sampled_keys import EveryNth, ListedKeys
 from rtui.server.scan.node import EngineQueries, KeyQueries
 from rtui.server.wire.capability import refuses_fact
 from rtui.server.wire.errors import ServerBusyError
@@ -75,6 +76,11 @@ class InspectionPipeline:
 
     command_names = COMMAND_NAMES
     key_us = KEY_US
+
+    @property
+    def compiled(self) -> Callable[[ScanEngine], EngineQueries] | None:
+        """See `QuerySource`."""
+        return None
 
     def __init__(
         self,
@@ -108,7 +114,9 @@ class InspectionPipeline:
         """Keys that wait for the second stage."""
         self._answered = AnsweredQueries()
         """Queries whose answers are to be read."""
-        self._encodings = EncodingSample()
+        self._encoded = WaitingKeys()
+        """Keys that wait for the second stage, and are asked for their encoding then."""
+        self._every_nth = EveryNth()
 
     def add_to(self, findings: Aggregates) -> None:
         """Hand the results to other findings from now on."""
@@ -122,21 +130,12 @@ class InspectionPipeline:
     @property
     def unsent(self) -> int:
         """Keys about which something is still to be sent."""
-        return self.listed.keys + self._typed.keys + self.last_stages.keys + self._encodings.keys
+        return self.listed.keys + self._typed.keys + self._encoded.keys + self.last_stages.keys
 
     @property
     def key_share(self) -> float:
         """As if each key got all questions."""
         return 1.0
-
-    @property
-    def is_compiled(self) -> bool:
-        """Whether the compiled engine can do its work."""
-        return False
-
-    def compiled(self, engine: ScanEngine) -> EngineQueries:
-        """See `is_compiled`."""
-        raise NotImplementedError
 
     async def use_lane(self, lane: Lane) -> None:
         """Ask on this lane from now on, and only what its server allows; raises ConnectionLost."""
@@ -152,18 +151,18 @@ class InspectionPipeline:
         """Forget all keys that wait: the scan begins again."""
         self.listed.take_all()
         self._typed.clear()
+        self._encoded.clear()
         self.last_stages.reset()
         self._answered.clear()
-        self._encodings.clear()
         self.own_read_keys = 0
 
     def take_waiting(self) -> list[bytes]:
         """Forget all keys that wait, and return them: another node is asked all about them."""
         self.settle()
         keys = self.listed.take_all()
-        for batch in chain(self._typed.take(self._typed.keys), self.last_stages.take_all()):
+        waiting = [one.take(one.keys) for one in (self._typed, self._encoded)]
+        for batch in chain(*waiting, self.last_stages.take_all()):
             keys += batch.keys
-        self._encodings.clear()
         return keys
 
     def add_page(self, keys: list[bytes]) -> None:
@@ -209,18 +208,16 @@ class InspectionPipeline:
                 yield query_about(Stage.FIRST, listed, key_commands)
             else:  # all of it is refused
                 self.go_on(listed)
-        for batch in self._typed.take(later):
-            key_commands = self.plan.second_commands(batch.key_type, batch.is_sampled)
+        encoding = (guard.object_encoding,) if self.plan.asks_encodings else ()
+        encoded = [*self._encoded.take(later)]
+        left = later - sum([len(batch.keys) for batch in encoded])
+        for batch, more in chain(zip(encoded, repeat(encoding)), zip(self._typed.take(left), repeat(()))):
+            key_commands = (*self.plan.second_commands(batch.key_type, batch.is_sampled), *more)
             if key_commands:
                 yield query_about(Stage.SECOND, batch, key_commands, self.plan.evidence(batch.key_type))
             else:
                 self.last_stages.go_on(batch)
         yield from self.last_stages.length_queries(later)
-        if self._encodings.keys:
-            if not self.plan.asks_encodings:
-                self._encodings.clear()
-            for chosen in self._encodings.take(later):
-                yield query_about(Stage.ENCODING, chosen, (guard.object_encoding,))
 
     def answered(self, queries: Sequence[Query], replies: Sequence[Reply], round_trip_s: float | None) -> None:
         """Store the answers to the queries of a write, and let the keys go on from time to time.
@@ -271,12 +268,8 @@ class InspectionPipeline:
                 self.plan.capabilities.record(names[at], error)
         for at, count in found.unread.items():
             self.unread[names[at]] += count
-        if found.elsewhere and self.on_absent is not None and query.stage is not Stage.ENCODING:
+        if found.elsewhere and self.on_absent is not None:
             self.on_absent(found.elsewhere)
-        if query.stage is Stage.ENCODING:
-            encodings = [encoding for part in found.parts for encoding in part.answers[0] or ()]
-            self.findings.add_encodings(query.batch.key_type or b"", encodings)
-            return []
         self._add_gone(found.gone)
         return [batch for part in found.parts for batch in with_answers(query, part, now_s)]
 
@@ -303,25 +296,32 @@ class InspectionPipeline:
                 self.last_stages.go_on_after_third(batch)
 
     def lost(self, queries: Sequence[Query]) -> None:
-        """Put keys back about which nothing has come back; other keys will do for encodings."""
+        """Put keys back about which nothing has come back."""
         for query in queries:
             match query.stage:
                 case Stage.FIRST:
                     self.listed.add(query.batch.keys, is_sampled=query.batch.is_sampled)
                 case Stage.SECOND:
-                    self._typed.add(query.batch)
+                    waiting = self._encoded if guard.object_encoding in query.key_commands else self._typed
+                    waiting.add(query.batch)
                 case Stage.THIRD | Stage.TIMED:
                     self.last_stages.put_back(query)
 
     def go_on(self, batch: InspectedBatch) -> None:
         """Let keys of one type wait for the second stage after the first, or hand them on if it asks nothing."""
-        if batch.key_type is not None and self.plan.asks_encodings:
-            self._encodings.choose(batch.key_type, batch.keys, self.plan.encoding_every)
         if batch.idle_s is not None and self.plan.resets_idle_times:
             asked_at_s = self.last_stages.asked_at_s(batch)
             idle_s, count = self.own_reads.correct_idle_times(batch.keys, batch.idle_s, asked_at_s)
             batch = replace(batch, idle_s=idle_s)
             self.own_read_keys += count
+        if batch.key_type is not None and self.plan.asks_encodings:
+            size = len(batch.keys)
+            chosen = self._every_nth.choose(batch.key_type, size, self.plan.encoding_every)
+            if chosen:
+                self._encoded.add(rows_at(batch, chosen))
+                batch = rows_at(batch, sorted({*range(size)} - {*chosen}))
+            if len(chosen) == size:
+                return
         if self.plan.second_commands(batch.key_type, batch.is_sampled):
             self._typed.add(batch)
         else:

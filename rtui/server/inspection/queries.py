@@ -2,16 +2,16 @@
 
     stage    asked of each key                     together with       evidence       into the columns
     FIRST    TYPE, PTTL, OBJECT IDLETIME or FREQ   the next SCAN       none needed    key_type, ttl_ms, idle_s|frequency
-    SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths
+    SECOND   MEMORY USAGE, and STRLEN, HLEN, …     the SCAN after it   TypeEvidence   memory_bytes, lengths, encodings
     THIRD    STRLEN, HLEN, … of some               the SCAN after it   none needed    lengths
 
 The first stage asks about all keys of a page alike, but for what is asked of sampled keys only. The second asks about
 keys of one type, which decides what the answers cost the server and which command returns the length. The third asks
-the length of keys that are not sampled, where their memory says that they may be among the longest. Two variants:
+the length of keys that are not sampled, where their memory says that they may be among the longest. Of every n-th key
+of a type, which waits by itself, the second asks OBJECT ENCODING, too. One variant:
 
     TIMED      MEMORY USAGE where nothing bounds its cost: alone in a write, between two INFO commandstats, for no more
                keys than have proved cheap so far; the evidence contains how many those are
-    ENCODING   OBJECT ENCODING of every n-th key of a type, counted by type and not kept by key
 
 The replies to k questions about n keys come as one list of n * k, key by key. Where every answer is a fact, as on
 nearly every page, the columns are plain slices of it; only where one is not is each key checked by itself.
@@ -28,15 +28,16 @@ from typing import Any, Final, TypeAlias
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.server import guard
 from rtui.server.facts.answers import Expected
+from rtui.server.facts.answers import expected as expected_of
 from rtui.server.facts.types import length_commands
 from rtui.server.guard.command import Command, KeyCommand, build_batch, split_keys
 from rtui.server.guard.evidence import Evidence
 from rtui.server.scan.page import is_elsewhere, is_temporary
-from rtui.server.wire.capability import is_key_refusal, means_gone
+from rtui.server.wire.capability import Feature, is_key_refusal, means_gone
 from rtui.server.wire.errors import ServerBusyError
 from rtui.server.wire.replies import Reply, ServerError
 
-FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths")
+FACT_COLUMNS: Final = ("ttl_ms", "memory_bytes", "idle_s", "frequency", "lengths", "encodings")
 """The columns of `InspectedBatch`, by their names."""
 
 COMMANDS_OF_A_KEY: Final = 5
@@ -54,6 +55,8 @@ MOST_ANSWERED: Final = 4_000
 MOMENT_S: Final = 0.125
 """Keys that were asked in the same so many seconds count as asked at their end."""
 
+_ENCODING: Final = expected_of(Feature.OBJECT_ENCODING)
+
 _PLAIN: Final = frozenset({bytes, int})
 """The types of replies that are facts, or say that a key is gone; never an error."""
 
@@ -64,6 +67,7 @@ COLUMN_OF: Final[dict[KeyCommand, str]] = {
     guard.object_freq: "frequency",
     guard.memory_usage: "memory_bytes",
     **dict.fromkeys(length_commands().values(), "lengths"),
+    guard.object_encoding: "encodings",
 }
 """The field of `InspectedBatch` that the answers to a question go into."""
 
@@ -75,7 +79,6 @@ class Stage(Enum):
     SECOND = "second"
     THIRD = "third"
     TIMED = "timed"
-    ENCODING = "encoding"
 
 
 @dataclass(slots=True)
@@ -145,7 +148,8 @@ def read_answers(
 ) -> Answers:
     """Turn replies, key by key and for each key question by question, into columns.
 
-    Unless it `tells_elsewhere`, a fact is unknown of a key that another node has.
+    Unless it `tells_elsewhere`, a fact is unknown of a key that another node has. An encoding says nothing of whether
+    its key is there: what else is asked in the same write does.
 
     Raises ServerBusyError when one of them says that the server can't answer just now: all are to be asked again then.
     """
@@ -158,14 +162,15 @@ def read_answers(
     for key, row in zip(keys, zip(*columns, strict=True), strict=True):
         is_gone = has_moved = False
         for index, (question, reply) in enumerate(zip(expected, row, strict=True)):
+            says_where = question is not _ENCODING
             if not isinstance(reply, ServerError):
-                is_gone = is_gone or question.means_gone(reply)
+                is_gone = is_gone or (says_where and question.means_gone(reply))
             elif tells_elsewhere and is_elsewhere(reply):
-                has_moved = True
+                has_moved = has_moved or says_where
             elif is_temporary(reply):
                 raise ServerBusyError(reply.text)
             elif means_gone(reply):
-                is_gone = True
+                is_gone = is_gone or says_where
             elif not is_key_refusal(reply):
                 found.errors.setdefault(index, reply)
         if has_moved:
@@ -175,7 +180,11 @@ def read_answers(
             found.gone.append(key)
             continue
         has = tuple(question.fits(reply) for question, reply in zip(expected, row, strict=True))
-        found.unread.update(i for i, reply in enumerate(row) if not (has[i] or isinstance(reply, ServerError)))
+        found.unread.update(
+            index
+            for index, (question, reply) in enumerate(zip(expected, row, strict=True))
+            if not (has[index] or isinstance(reply, ServerError) or question.means_gone(reply))
+        )
         part_keys, part_columns = parts.setdefault(has, ([], [[] for _ in expected]))
         part_keys.append(key)
         for column, reply in zip(part_columns, row, strict=True):
@@ -242,7 +251,7 @@ class JoinedKeys:
     def __init__(self, signature: _Signature) -> None:
         self.signature = signature
         self.keys: list[bytes] = []
-        self.columns: list[list[int] | None] = [[] if is_known else None for is_known in signature[1]]
+        self.columns: list[list[Any] | None] = [[] if is_known else None for is_known in signature[1]]
         self.replies: list[Reply] = []
         """To the questions about them, key by key; none as long as they wait."""
 
@@ -265,25 +274,17 @@ class JoinedKeys:
                 if column is not None:
                     del column[:most]
         key_type, _, note, is_sampled, asked_at_s = self.signature
-        ttl_ms, memory_bytes, idle_s, frequency, lengths = columns
-        return InspectedBatch(
-            key_type, keys, ttl_ms, memory_bytes, idle_s, frequency, lengths, note, is_sampled, asked_at_s
-        )
+        facts: dict[str, Any] = dict(zip(FACT_COLUMNS, columns, strict=True))
+        return InspectedBatch(key_type, keys, note=note, is_sampled=is_sampled, asked_at_s=asked_at_s, **facts)
 
 
-def _columns_of(batch: InspectedBatch) -> tuple[Sequence[int] | None, ...]:
+def _columns_of(batch: InspectedBatch) -> tuple[Sequence[Any] | None, ...]:
     """Return the columns in the order of FACT_COLUMNS."""
-    return batch.ttl_ms, batch.memory_bytes, batch.idle_s, batch.frequency, batch.lengths
+    return tuple([getattr(batch, name) for name in FACT_COLUMNS])
 
 
 def _signature_of(batch: InspectedBatch, asked_at_s: float | None) -> _Signature:
-    known = (
-        batch.ttl_ms is not None,
-        batch.memory_bytes is not None,
-        batch.idle_s is not None,
-        batch.frequency is not None,
-        batch.lengths is not None,
-    )
+    known = tuple([column is not None for column in _columns_of(batch)])
     return batch.key_type, known, batch.note, batch.is_sampled, asked_at_s
 
 

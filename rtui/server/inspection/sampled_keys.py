@@ -54,15 +54,10 @@ class ListedKeys:
         waiting = self._sampled if is_sampled else self._others
         waiting += keys
 
-    def take(self, most: int, *, least: int = 1) -> Iterator[InspectedBatch]:
-        """Take up to so many keys; of sampled keys and others so many that both run out together.
-
-        While less than `least` sampled keys wait, others are taken alone, and then these are first.
-        """
+    def take(self, most: int) -> Iterator[InspectedBatch]:
+        """Take up to so many keys; of sampled keys and others so many that both run out together."""
         waiting = len(self._sampled) + len(self._others)
         sampled = -(-len(self._sampled) * min(most, waiting) // max(1, waiting))
-        if least > 1 and self._others:
-            sampled = min(most, len(self._sampled)) if len(self._sampled) >= least else 0
         others = min(most, waiting) - sampled
         if sampled:
             taken, self._sampled = self._sampled[:sampled], self._sampled[sampled:]
@@ -78,37 +73,15 @@ class ListedKeys:
         return keys
 
 
-class EncodingSample:
-    """By type, every n-th key of those that are chosen from, which waits to be asked for its encoding."""
+class EveryNth:
+    """Chooses every n-th key of each type, in the order in which they come."""
 
     def __init__(self) -> None:
-        self.keys = 0
-        """How many keys wait."""
         self._skip: dict[bytes, int] = {}
         """By type, how many keys are passed over before the next one."""
-        self._waiting: dict[bytes, list[bytes]] = {}
 
-    def choose(self, key_type: bytes, keys: Sequence[bytes], every: int) -> None:
-        """Let one in so many of the next keys of a type wait."""
+    def choose(self, key_type: bytes, keys: int, every: int) -> range:
+        """Return which of the next keys of a type are chosen."""
         skip = self._skip.get(key_type, 0)
-        self._skip[key_type] = (skip - len(keys)) % every
-        chosen = keys[skip::every]
-        if chosen:
-            self._waiting.setdefault(key_type, []).extend(chosen)
-            self.keys += len(chosen)
-
-    def take(self, most: int) -> Iterator[InspectedBatch]:
-        """Take up to so many keys, a batch for each type."""
-        while self._waiting and most > 0:
-            key_type, keys = self._waiting.popitem()
-            if len(keys) > most:
-                self._waiting[key_type] = keys[most:]
-            taken = keys[:most]
-            self.keys -= len(taken)
-            most -= len(taken)
-            yield InspectedBatch(key_type, taken)
-
-    def clear(self) -> None:
-        """Forget the keys that wait."""
-        self._waiting.clear()
-        self.keys = 0
+        self._skip[key_type] = (skip - keys) % every
+        return range(skip, keys, every)

@@ -4,8 +4,6 @@ The engine has the connection to itself, in a thread without the GIL, for a slic
 ones short. After each slice the pace is set anew from the round trips seen, what was found is handed on, and whatever
 the engine does not do by itself is seen to: probes, questions that Python asks itself, a pause, another's commands on
 the lane, replies that are no plain answers. For that the lane is taken back once all replies have come.
-
-Import it only where the compiled engine was built.
 """
 
 from __future__ import annotations
@@ -20,15 +18,12 @@ import hiredis
 
 from rtui.server.engine._name_table import NameTable
 from rtui.server.engine._scan import ScanEngine
-from rtui.server.engine._slot_filter import SlotFilter as CompiledSlotFilter
 from rtui.server.guard.command import scan_template
-from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
-from rtui.server.scan.listing import Listing, python_ranges
-from rtui.server.scan.node import EngineQueries, ScanNode, SplitSink
+from rtui.server.scan.listing import Listing
+from rtui.server.scan.node import EngineQueries, SplitSink
 from rtui.server.scan.pace import MAX_WIDTH, MIN_COUNT
-from rtui.server.scan.page import ScanFilter, scan_page
+from rtui.server.scan.page import scan_page
 from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import ScanNote
 from rtui.server.scan.ranges import CursorOrderError, Range, Ranges
@@ -65,17 +60,6 @@ NOTHING_SEEN: Final = (0,) * 10
 """The counters of an engine that has not begun."""
 
 
-def _new_ranges(node: ScanNode) -> Ranges:
-    if not node.dialect.is_ordered:
-        return python_ranges(node)
-    return cast("Ranges", node.ranges(CompiledRanges))
-
-
-def compiled_listing(node: ScanNode, only: ScanFilter, slots: ClusterSlots | None) -> Listing:
-    """Return a listing whose ranges and filter the engine can use."""
-    return Listing(node, only, slots, new_ranges=_new_ranges, new_filter=CompiledSlotFilter)
-
-
 class CompiledPipeline(ScanPipeline):
     """Asks one node as `ScanPipeline` does, by the compiled engine where cursors have a position.
 
@@ -90,7 +74,7 @@ class CompiledPipeline(ScanPipeline):
         notes: dict[ScanNote, None],
         split_sink: SplitSink | None,
     ) -> None:
-        """`listing` is a `compiled_listing`; where nothing is asked about its keys `split_sink` gets them."""
+        """Where nothing is asked about the keys `split_sink` gets them."""
         super().__init__(listing, control, sink, notes)
         self._split_sink = split_sink
         self._engine: ScanEngine | None = None
@@ -148,24 +132,24 @@ class CompiledPipeline(ScanPipeline):
         if engine is None:
             only = self.listing.only
             template = scan_template(only.match, only.key_type, lane.names)
-            engine = self._engine = ScanEngine(cast("CompiledRanges", ranges), template)
+            engine = self._engine = ScanEngine(ranges, template)
             self._seen = NOTHING_SEEN
             if passes is not None:
-                engine.filter_slots(cast("CompiledSlotFilter", passes.filter))
-            if self.source is not None:
+                engine.filter_slots(passes.filter)
+            if self.source is not None and self.source.compiled is not None:
                 self._queries = self.source.compiled(engine)
             elif self._split_sink is not None:
                 self._names = NameTable(self._split_sink.separators)
                 engine.group_names(self._names)
         elif ranges is not self._scanned:
-            engine.use_ranges(cast("CompiledRanges", ranges))
+            engine.use_ranges(ranges)
         self._scanned = ranges
         return engine
 
     def _leave_engine(self) -> None:
         """Have Python ask what the engine has not asked yet, since cursors have no position any more."""
         if self._engine is not None:
-            self._engine.use_ranges(CompiledRanges(Dialect.SLOTTED, ()))
+            self._engine.use_ranges(Ranges(Dialect.SLOTTED, ()))
             waiting = self.take_waiting()
             if self.source is not None:
                 self.source.add_page(waiting)

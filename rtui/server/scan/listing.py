@@ -1,8 +1,7 @@
 """What one node has listed: from a reply to SCAN to the keys of it that are new, and how far the node's cursors are.
 
 Each page goes through one `Listing`. It checks that the server moves on, in order, and has not begun again; leaves out
-keys that were listed before or that do not match; and counts. Which ranges and which filter by slot do that, those in
-Python or the compiled ones, is chosen where the listing is made.
+keys that were listed before or that do not match; and counts.
 """
 
 from __future__ import annotations
@@ -17,8 +16,7 @@ from rtui.server.scan.cursor import BeginningWatch, Dialect, slots_between
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import BeginAgainError, ScanFilter, measured_page
 from rtui.server.scan.progress import ScanNote
-from rtui.server.scan.ranges import Range, Ranges
-from rtui.server.scan.slot_filter import KeyFilter, SlotFilter
+from rtui.server.scan.ranges import Range
 from rtui.server.scan.slot_passes import SlotPasses
 from rtui.server.wire.errors import ScanRefusedError
 from rtui.server.wire.replies import Reply
@@ -31,39 +29,22 @@ OUT_OF_ORDER: Final = 8_000
 where a length that is asked late makes one miss its own."""
 
 
-def python_ranges(node: ScanNode) -> Ranges:
-    """Return the ranges of a node, not compiled."""
-    return node.ranges(Ranges)
-
-
 class Listing:
     """The pages of one node, in one pass over its keyspace, or in several over its slots of a cluster."""
 
-    def __init__(
-        self,
-        node: ScanNode,
-        only: ScanFilter,
-        slots: ClusterSlots | None = None,
-        *,
-        new_ranges: Callable[[ScanNode], Ranges] = python_ranges,
-        new_filter: Callable[[int], KeyFilter] = SlotFilter,
-    ) -> None:
-        """With `slots` nothing is listed before `begin_pass`.
-
-        `new_filter` makes what decides which listed keys are delivered, and remembers so many of them.
-        """
+    def __init__(self, node: ScanNode, only: ScanFilter, slots: ClusterSlots | None = None) -> None:
+        """With `slots` nothing is listed before `begin_pass`."""
         self.node = node
         self.only = only
         self.matches: Callable[[bytes], bool] | None = None
         """What tells whether a name matches, on a server that is not sent a pattern."""
-        self.passes = None if slots is None else SlotPasses(node, slots, new_filter)
+        self.passes = None if slots is None else SlotPasses(node, slots)
         self.keys = 0
         """Keys that the server returned."""
         self.delivered = 0
         """Keys that went to the sink since the scan began, or began again."""
         self.name_bytes = 0.0
         """The mean length of the names in a page; after longer ones it falls by a tenth a page at most."""
-        self._new_ranges, self._new_filter = new_ranges, new_filter
         self._was_resized = False
         """Whether `was_resized` held in an earlier pass over the node's slots."""
         self._looked: tuple[int, set[int]] | None = None
@@ -74,7 +55,7 @@ class Listing:
 
     def _begin(self, node: ScanNode) -> None:
         """List what of the node is to be scanned from here on."""
-        self.ranges = self._new_ranges(node)
+        self.ranges = node.ranges()
         self._beginning = BeginningWatch(node.first_keys)
         self._stuck = 0
         if node.dialect is Dialect.STANDALONE:
@@ -98,7 +79,7 @@ class Listing:
 
     def use_slots(self, slots: ClusterSlots) -> None:
         """Begin again from the start with another book of the cluster's slots; the scan does not run."""
-        self.passes = SlotPasses(self.node, slots, self._new_filter)
+        self.passes = SlotPasses(self.node, slots)
 
     def take_page(self, one: Range, reply: Reply) -> list[bytes]:
         """Move a range on by the reply to its SCAN; return the keys that are to be delivered.

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol
 
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.server import guard
 from rtui.server.guard.command import Command
 from rtui.server.scan.cursor import Dialect, equal_ranges
 from rtui.server.scan.pace import MAX_COUNT, MAX_WIDTH
-from rtui.server.scan.ranges import CursorSpan, Slots
+from rtui.server.scan.ranges import CursorSpan, Ranges, Slots
 from rtui.server.scan.slot_views import read_slot_view
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
@@ -25,8 +25,6 @@ from rtui.server.wire.replies import Reply
 
 if TYPE_CHECKING:
     from rtui.server.engine._scan import ScanEngine
-
-_Ranges = TypeVar("_Ranges")
 
 LEAST_WIDTH: Final = 8
 """Ranges that a keyspace is cut into, if it is; a power of two."""
@@ -125,12 +123,8 @@ class QuerySource(Protocol):
         """Count keys that are gone, as was found out."""
 
     @property
-    def is_compiled(self) -> bool:
-        """Whether the compiled engine can ask them."""
-
-    def compiled(self, engine: ScanEngine) -> EngineQueries:
-        """Let a new engine ask, as far as it can; only if `is_compiled`."""
-        ...
+    def compiled(self) -> Callable[[ScanEngine], EngineQueries] | None:
+        """Lets a new engine ask, as far as it can; None where it can't."""
 
 
 class EngineQueries(Protocol):
@@ -231,17 +225,17 @@ class ScanNode:
         """The primary of the replica that answers on this lane; None where it is no replica to be followed."""
         return self.primary if lane.server.role == "replica" else None
 
-    def ranges(self, ranges: Callable[..., _Ranges]) -> _Ranges:
-        """The ranges to scan, made by `Ranges` or its like, side by side where the order of cursors allows it."""
+    def ranges(self) -> Ranges:
+        """Return the ranges to scan, side by side where the order of cursors allows it."""
         if not self.dialect.is_ordered:
-            return ranges(self.dialect, first_cursor=self.first_cursor)
+            return Ranges(self.dialect, first_cursor=self.first_cursor)
         if self.spans is not None:
-            return ranges(self.dialect, self.spans, slots=self.slots)
+            return Ranges(self.dialect, self.spans, slots=self.slots)
         if self.dialect is Dialect.SLOTTED:
-            return ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
+            return Ranges(self.dialect, [CursorSpan(self.dialect.position(self.first_cursor))], slots=self.slots)
         begin, width = self.dialect.position(self.first_cursor), width_for(self.size, self.connection.round_trip_s)
         cut = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin]
-        return ranges(self.dialect, cut, first_keys=self.first_keys)
+        return Ranges(self.dialect, cut, first_keys=self.first_keys)
 
 
 async def slots_without_keys(server: Connection, slots: Sequence[int]) -> set[int]:

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rtui.keyspace.text.display import SafeText
-from rtui.server.engine import is_compiled
+from rtui.server.chance import is_recorded
 from rtui.server.scan.cluster_scan import ClusterScan, UncoveredSlots, reason_of, repeats_note
-from rtui.server.scan.cluster_slots import ClusterSlots
+from rtui.server.scan.cluster_slots import MOST_BYTES, ClusterSlots
+from rtui.server.scan.compiled_scan import CompiledPipeline
 from rtui.server.scan.listing import Listing
 from rtui.server.scan.node import Cluster, ScanNode, SplitSink
 from rtui.server.scan.node_scan import NodeScan
@@ -19,7 +20,6 @@ from rtui.server.scan.pipeline import ScanPipeline
 from rtui.server.scan.progress import Cost, NodeProgress, Progress, ScanNote, ScanState, Speedometer
 from rtui.server.scan.ranges import CursorSpan
 from rtui.server.scan.run_control import RunControl
-from rtui.server.scan.slot_filter import MOST_BYTES
 from rtui.server.scan.turns import NODES_AT_ONCE
 from rtui.server.wire.supervised_tasks import failure_of
 
@@ -68,10 +68,12 @@ class Totals:
 
 
 def _can_compile(node: ScanNode, split_sink: SplitSink | None) -> bool:
-    """Whether the compiled engine can do with the keys of a node what is wanted."""
+    """Whether the engine does with the keys of a node what is wanted; never in a session whose replies are recorded."""
+    if is_recorded():
+        return False
     if node.queries is not None:
-        return node.queries.is_compiled
-    return split_sink is not None and is_compiled(split_sink.separators)
+        return node.queries.compiled is not None
+    return split_sink is not None and all(len(one) == 1 for one in split_sink.separators)
 
 
 class Scan:
@@ -118,13 +120,11 @@ class Scan:
         only = ScanFilter(match, key_type)
 
         def new_scan(node: ScanNode) -> NodeScan:
+            listing = Listing(node, only, self._slots)
             if _can_compile(node, split_sink):
-                from rtui.server.scan.compiled_scan import CompiledPipeline, compiled_listing  # noqa: PLC0415 - if built
-
-                listing = compiled_listing(node, only, self._slots)
                 pipeline: ScanPipeline = CompiledPipeline(listing, control, sink, self._notes, split_sink)
             else:
-                pipeline = ScanPipeline(Listing(node, only, self._slots), control, sink, self._notes)
+                pipeline = ScanPipeline(listing, control, sink, self._notes)
             return NodeScan(pipeline, control, restart=self._begin_again, notes=self._notes)
 
         self._new_scan = new_scan

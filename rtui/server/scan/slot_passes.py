@@ -6,7 +6,6 @@ executed before it, and every other one later: the positions of that moment divi
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -16,7 +15,6 @@ from rtui.server.scan.cursor import Dialect, slot_span, slots_between
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.page import is_temporary
 from rtui.server.scan.ranges import CursorSpan, Ranges
-from rtui.server.scan.slot_filter import KeyFilter
 from rtui.server.scan.slot_ledger import NONE
 from rtui.server.scan.slot_views import SlotView, read_slot_view
 from rtui.server.scan.turns import NODES_AT_ONCE
@@ -35,7 +33,7 @@ VIEW_BYTES_PER_S: Final = 4 << 20
 class SlotPasses:
     """What one node has visited, is visiting and is to visit."""
 
-    def __init__(self, node: ScanNode, slots: ClusterSlots, new_filter: Callable[[int], KeyFilter]) -> None:
+    def __init__(self, node: ScanNode, slots: ClusterSlots) -> None:
         """Scan the slots of a cluster that this node serves; it has an id."""
         if node.id is None:
             raise ValueError("a node of a cluster has an id")
@@ -53,7 +51,7 @@ class SlotPasses:
         self._has_begun = False
         self._owned = 0
         self._view_bytes = 0
-        self.filter = slots.add_node(self._id, new_filter, is_by_slot=self.dialect is Dialect.SLOTTED)
+        self.filter = slots.add_node(self._id, is_by_slot=self.dialect is Dialect.SLOTTED)
 
     @property
     def fraction(self) -> float | None:

@@ -31,7 +31,7 @@ from tests.server.browsing.test_session import browsing, whole
 from tests.server.deployment.test_nodes import deployed
 from tests.server.scan.test_cluster_scan import KEYS, KINDS, Counted, asked_for, busiest, delivered, fill, interrupted
 from tests.server.scanned import numbered, plant
-from tests.server.targets import eventually, target_of
+from tests.server.targets import asked_by, eventually, target_of
 from tests.servers import Server, binaries, running
 
 VERSIONS = ["redis-7.0", "redis-8.10", "valkey-9.1"]
@@ -62,7 +62,8 @@ async def scan_of_replicas(cluster: TestCluster, counted: Counted, pace: Pace = 
         whole = ScannedCluster(deployment, queries_of if asks else None)
         counted.control.pace = pace
         scanned = whole.scan_nodes(nodes, {})
-        yield Scan(scanned, counted.take, counted.control, cluster=whole, **counted.options())
+        with asked_by(counted.asker):
+            yield Scan(scanned, counted.take, counted.control, cluster=whole, **counted.options())
 
 
 def finished(scan: Scan, counted: Counted, names: set[bytes]) -> None:

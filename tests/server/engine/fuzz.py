@@ -16,12 +16,10 @@ from typing import Final
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS
-from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._slot_filter import SlotFilter
-from rtui.server.scan.compiled_ranges import CompiledRanges
+from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP
 from rtui.server.scan.cursor import Dialect, equal_ranges
-from rtui.server.scan.ranges import CursorSpan
-from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP
+from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import RtuiError
 from tests.server.engine.model_server import (
@@ -77,11 +75,11 @@ def mutated(replies: bytes, rng: Random) -> bytes:
     return bytes(found)
 
 
-def ranges_of(rng: Random) -> RangesOfEngine:
+def ranges_of(rng: Random) -> Ranges:
     dialect = rng.choice((Dialect.OPAQUE, Dialect.STANDALONE, Dialect.SLOTTED))
     if dialect is Dialect.STANDALONE:
-        return CompiledRanges(dialect, [CursorSpan(start, end) for start, end in equal_ranges(rng.choice((1, 2, 8)))])
-    return CompiledRanges(dialect)
+        return Ranges(dialect, [CursorSpan(start, end) for start, end in equal_ranges(rng.choice((1, 2, 8)))])
+    return Ranges(dialect)
 
 
 def disturb(run: CompiledRun, key_filter: SlotFilter, rng: Random) -> None:

@@ -26,17 +26,14 @@ from rtui.keyspace.text.segments import Separators
 from rtui.registry.load import read_registry
 from rtui.registry.registry import Registry
 from rtui.server import guard
-from rtui.server.engine._ranges import CompiledRanges as RangesOfEngine
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.engine._slot_filter import SlotFilter
 from rtui.server.guard.command import find_spec, scan_template
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.page import scan_page
-from rtui.server.scan.slot_filter import KeyFilter
-from rtui.server.source.engine_inspection import InspectingEngine
-from rtui.server.source.inspection import TableInspection
+from rtui.server.scan.ranges import Ranges
+from rtui.server.source.inspection import InspectingEngine, TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
@@ -261,7 +258,7 @@ def pipeline_of(setting: Setting) -> TableInspection:
 
 def findings_of(pipeline: TableInspection) -> Recorded:
     """What counts the tables of an inspection."""
-    return cast("Recorded", pipeline.late_rows.findings)
+    return cast("Recorded", pipeline.tables.findings)
 
 
 def parsed(replies: bytes, names: Sequence[str]) -> list[Reply]:
@@ -302,7 +299,7 @@ def ask_pipeline(pipeline: TableInspection, server: ModelServer, most: int) -> b
 
 
 def inspect_in_python(
-    setting: Setting, server: ModelServer, key_filter: KeyFilter | None = None, elsewhere: list[bytes] | None = None
+    setting: Setting, server: ModelServer, key_filter: SlotFilter | None = None, elsewhere: list[bytes] | None = None
 ) -> TableInspection:
     """Inspect all keys of a server in Python, or those that a filter delivers; others may be `elsewhere`."""
     pipeline = pipeline_of(setting)
@@ -334,7 +331,7 @@ class CompiledRun:
         setting: Setting,
         server: ModelServer,
         rng: Random,
-        ranges: RangesOfEngine | None = None,
+        ranges: Ranges | None = None,
         *,
         key_filter: SlotFilter | None = None,
         elsewhere: list[bytes] | None = None,
@@ -343,7 +340,7 @@ class CompiledRun:
         self.pipeline = pipeline_of(setting)
         if elsewhere is not None:
             self.pipeline.on_absent = elsewhere.extend
-        self.ranges = ranges or CompiledRanges(Dialect.OPAQUE)
+        self.ranges = ranges or Ranges(Dialect.OPAQUE)
         self.engine = ScanEngine(self.ranges, scan_template())
         if key_filter is not None:
             self.engine.filter_slots(key_filter)

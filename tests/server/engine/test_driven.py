@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -12,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from rtui.server.engine import is_built
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
-from rtui.server.scan.ranges import CursorSpan
-from tests.server.scan.table import Table
-from tests.wire import Requests
-
-if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
-    assert is_built(), "the compiled engine was not built"
-elif not is_built():
-    pytest.skip("the compiled engine was not built", allow_module_level=True)
-
-from rtui.server.scan.compiled_ranges import CompiledRanges
+from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.wire.engine_drivers import Event
 from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting
+from tests.server.scan.table import Table
+from tests.wire import Requests
 
 SILENCE_US = 20_000_000
 SLICE_US = 1_000
@@ -54,7 +45,7 @@ def served(server: ModelServer) -> Iterator[int]:
         theirs.close()
 
 
-def state(ranges: CompiledRanges) -> tuple[object, ...]:
+def state(ranges: Ranges) -> tuple[object, ...]:
     """All that the ranges of a scan say."""
     table, flags = ranges.table, (ranges.is_done, ranges.is_untouched, ranges.repeats_possible)
     return ranges.fraction(), ranges.remaining(), flags, (table.bits, table.has_shrunk, table.is_sure)
@@ -65,7 +56,7 @@ def test_the_ranges_say_in_a_slice_what_they_said_before_and_can_not_be_changed(
     names = [b"user:%d" % number for number in range(3_000)]
     table = Table({one: rng.randrange(POSITION_END) for one in names}, bits=10)
     server = ModelServer([], Answers(3, frozenset({"odd"})), scan=table.scan)
-    ranges = CompiledRanges(Dialect.STANDALONE, [CursorSpan(start, end) for start, end in equal_ranges(8)])
+    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(start, end) for start, end in equal_ranges(8)])
     run = CompiledRun(Setting(), server, rng, ranges)
     engine, decide, one = run.engine, run.queries.decide, ranges.under_way(1)[0]
     seen: list[tuple[object, ...]] = []

@@ -15,15 +15,10 @@ from rtui.keyspace.store.packed_names import MAX_INLINE_BYTES, MAX_INLINE_NAMES
 from rtui.keyspace.store.split_names import SplitNames
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.engine import is_built
+from rtui.server.engine._name_table import NameTable
 from tests.examples import examples
 from tests.grammar import Grammar
 from tests.keyspace.naive import check_same
-
-if not is_built():
-    pytest.skip("the compiled engine was not built", allow_module_level=True)
-
-from rtui.server.engine._name_table import NameTable
 
 SEPARATOR_SETS = st.sampled_from([(b":",), (b":", b"/"), (), (b"{",), (b"}", b":"), (b"\0",), (b"\xff", b":", b"a")])
 NAMES = st.lists(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from array import array
 from dataclasses import replace
 from random import Random
@@ -15,22 +14,13 @@ from hypothesis import strategies as st
 from rtui.analysis.columns import ALL_COLUMNS, EVERYTHING, SAMPLED_COLUMNS, Asked, Columns
 from rtui.keyspace.slices import finish
 from rtui.keyspace.slots import SLOTS, key_slot
-from rtui.server.engine import is_built
+from rtui.server.engine._slot_filter import SlotFilter
+from rtui.server.scan.cluster_slots import ACCEPT, ACCEPT_NEW, DROP, fingerprint
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
-from rtui.server.scan.ranges import CursorSpan
-from rtui.server.scan.slot_filter import ACCEPT, ACCEPT_NEW, DROP, SlotFilter, fingerprint
+from rtui.server.scan.ranges import CursorSpan, Ranges
+from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 from tests.examples import examples
-from tests.server.scan.table import Table
-
-if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
-    assert is_built(), "the compiled engine was not built"
-elif not is_built():
-    pytest.skip("the compiled engine was not built", allow_module_level=True)
-
-from rtui.server.engine._slot_filter import SlotFilter as CompiledSlotFilter
-from rtui.server.scan.compiled_ranges import CompiledRanges
-from rtui.server.source.inspection import TableInspection
 from tests.server.engine.model_server import (
     FACTS,
     REGISTRY,
@@ -44,6 +34,7 @@ from tests.server.engine.model_server import (
     identity,
     inspect_in_python,
 )
+from tests.server.scan.table import Table
 
 SERVERS = (
     identity("valkey", (9, 1, 0)),
@@ -173,7 +164,7 @@ def test_keys_are_left_out_by_slot_as_in_python(seed: int) -> None:
     names = sorted({one for page in pages for one in page})
     known = array("Q", map(fingerprint, rng.sample(names, rng.randrange(len(names) + 1))))
     most = rng.choice((0, 30, 10_000))
-    filters = SlotFilter(most), CompiledSlotFilter(most)
+    filters = SlotFilter(most), SlotFilter(most)
     of_slots = {slot: rng.choice((DROP, ACCEPT, ACCEPT_NEW)) for slot in {key_slot(one) for one in names}}
     for one in filters:
         for slot, what in of_slots.items():
@@ -190,21 +181,21 @@ def test_keys_are_left_out_by_slot_as_in_python(seed: int) -> None:
 def test_other_ranges_while_the_engine_lives() -> None:
     """A second pass delivers what the first has not, once nothing is under way any more."""
     names = [b"user:%d" % number for number in range(400)]
-    server, key_filter = ModelServer([names[:100], names[100:150]], Answers(7)), CompiledSlotFilter(1_000)
+    server, key_filter = ModelServer([names[:100], names[100:150]], Answers(7)), SlotFilter(1_000)
     key_filter.set_slots(range(SLOTS), ACCEPT)
     run = CompiledRun(Setting(), server, Random(7), key_filter=key_filter)
     run.queries.prepare()
     run.engine.set_pace(count=10, portion=10, most_under_way=100, width=1, key_gap_us=0, idle_us=0)
     assert run.engine.next_write()
     with pytest.raises(RuntimeError):
-        run.engine.use_ranges(CompiledRanges(Dialect.OPAQUE))
+        run.engine.use_ranges(Ranges(Dialect.OPAQUE))
     run.engine.drop()
     run.run()
     assert delivered(run) == 150
     key_filter.set_slots(range(SLOTS), ACCEPT_NEW)
     key_filter.know(key_filter.take(range(SLOTS)))
     server.pages = [names[50:300], names[300:], names[:200]]
-    run.ranges = CompiledRanges(Dialect.OPAQUE)
+    run.ranges = Ranges(Dialect.OPAQUE)
     run.engine.use_ranges(run.ranges)
     run.run(longest_piece=5_000, losses=3)
     assert delivered(run) == 400
@@ -292,7 +283,7 @@ def test_ranges_that_are_scanned_side_by_side() -> None:
     table = Table({one: rng.randrange(POSITION_END) for one in names}, bits=10)
     server = ModelServer([], Answers(3, frozenset({"gone"})), scan=table.scan)
     spans = [CursorSpan(start, end) for start, end in equal_ranges(8)]
-    run = CompiledRun(Setting(), server, rng, CompiledRanges(Dialect.STANDALONE, spans))
+    run = CompiledRun(Setting(), server, rng, Ranges(Dialect.STANDALONE, spans))
     compare(inspect_in_python(Setting(), ModelServer([names], server.answers)), run.run(longest_piece=5_000, losses=5))
     assert run.losses
     assert run.ranges.is_done

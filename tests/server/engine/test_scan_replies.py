@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import subprocess
 import sys
 from random import Random
@@ -11,24 +10,17 @@ from typing import Any
 
 import pytest
 
-from rtui.server.engine import is_built
-from tests.wire import Requests
-
-if os.environ.get("RTUI_REQUIRE_ENGINE") == "1":
-    assert is_built(), "the compiled engine was not built"
-elif not is_built():
-    pytest.skip("the compiled engine was not built", allow_module_level=True)
-
 from rtui.server import guard
 from rtui.server.engine._scan import ScanEngine
 from rtui.server.guard.command import key_template, scan_template
 from rtui.server.guard.evidence import TypeEvidence
-from rtui.server.scan.compiled_ranges import CompiledRanges
 from rtui.server.scan.cursor import Dialect
+from rtui.server.scan.ranges import Ranges
 from rtui.server.wire.engine_drivers import Event
 from rtui.server.wire.errors import ServerBusyError
 from tests.server.engine.fuzz import fuzz
 from tests.server.engine.model_server import Answers, CompiledRun, ModelServer, Setting, ask, findings_of, page
+from tests.wire import Requests
 
 NO_PAGES = (
     *(
@@ -64,7 +56,7 @@ NOT_THE_PROTOCOL = (
 
 def new_engine(*, depth: int = 1) -> ScanEngine:
     """An engine that only lists keys."""
-    engine = ScanEngine(CompiledRanges(Dialect.OPAQUE), scan_template())
+    engine = ScanEngine(Ranges(Dialect.OPAQUE), scan_template())
     engine.set_pace(count=10, portion=10, most_under_way=10 * depth, width=8, key_gap_us=0, idle_us=0)
     return engine
 
@@ -161,7 +153,7 @@ def test_cursors_that_do_not_move_are_noticed() -> None:
 
 
 def test_cursors_that_go_back_are_noticed() -> None:
-    engine = ScanEngine(CompiledRanges(Dialect.STANDALONE), scan_template())
+    engine = ScanEngine(Ranges(Dialect.STANDALONE), scan_template())
     engine.set_pace(count=10, portion=10, most_under_way=10 * 1, width=8, key_gap_us=0, idle_us=0)
     for cursor, event in ((b"1", 0), (b"2", Event.NOT_IN_ORDER)):
         engine.next_write()
@@ -211,7 +203,7 @@ def test_what_python_raises_comes_out_and_nothing_is_lost() -> None:
 def test_templates_are_those_of_the_guard_and_complete() -> None:
     run = CompiledRun(Setting(), ModelServer([[b"a"]], Answers(1)), Random(1))
     with pytest.raises(TypeError):
-        ScanEngine(CompiledRanges(Dialect.OPAQUE), b"FLUSHALL")  # type: ignore[arg-type]
+        ScanEngine(Ranges(Dialect.OPAQUE), b"FLUSHALL")  # type: ignore[arg-type]
     with pytest.raises(TypeError):
         run.engine.set_template(0, b"DEL")  # type: ignore[arg-type]
     for asked, length in (((1 << 4, 0), None), ((0, 1 << 5), None), ((1 << 2, 0), None), ((1 << 7, 0), None)):

@@ -12,17 +12,12 @@ from rtui.server.guard.command import (
     MAX_BATCH_COMMANDS,
     MAX_BATCH_KEYS,
     MAX_BULK_KEY_BYTES,
-    BulkTemplate,
     GuardError,
     KeyCommand,
     KeyTemplate,
-    PackedKeys,
     build_batch,
-    build_bulk,
-    bulk_template,
     find_spec,
     key_template,
-    pack_keys,
     scan_template,
     split_keys,
 )
@@ -54,41 +49,10 @@ def test_a_batch_is_its_commands_one_after_another(builds: list[KeyCommand], key
     assert type(batch.packed) is bytes
 
 
-@given(st.lists(st.sampled_from(BULK), min_size=1, max_size=MAX_BATCH_COMMANDS), KEYS, KEYS, st.data())
-def test_commands_of_templates_about_packed_keys_are_those_of_a_batch(
-    builds: list[KeyCommand], keys: list[bytes], others: list[bytes], data: st.DataObject
-) -> None:
-    template = bulk_template(*[key_template(build, HASHES if build.spec.evidence else None) for build in builds])
-    packed = pack_keys(keys)
-    packed.extend(pack_keys(others))
-    most = data.draw(st.integers(1, len(keys) + len(others)))
-    taken = packed.take(most)
-    for part, wanted in ((taken, (keys + others)[:most]), (packed, (keys + others)[most:])):
-        assert len(part) == len(wanted)
-        if wanted:
-            made, batch = build_bulk(template, part), build_batch(builds, wanted, HASHES)
-            assert (made.packed, made.name, made.replies) == (batch.packed, batch.name, batch.replies)
-    at = data.draw(st.lists(st.integers(0, most - 1), min_size=1, max_size=5))
-    chosen = [(keys + others)[index] for index in at]
-    assert build_bulk(template, taken.at(at)).packed == build_batch(builds, chosen, HASHES).packed
-
-
-def test_only_the_guard_makes_templates_and_packs_keys() -> None:
-    template, keys = bulk_template(key_template(guard.pttl)), pack_keys([b"key"])
+def test_only_the_guard_makes_templates() -> None:
     forged: Any
     for forged in (
-        lambda: PackedKeys(object(), [b"FLUSHALL"]),
-        lambda: BulkTemplate(object(), "PTTL", (b"*1\r\n$8\r\nFLUSHALL\r\n",)),
         lambda: KeyTemplate(object(), "PTTL", b""),
-        bulk_template,
-        lambda: bulk_template(*[key_template(guard.pttl)] * (MAX_BATCH_COMMANDS + 1)),
-        lambda: bulk_template(template),  # type: ignore[arg-type]
-        lambda: build_bulk(key_template(guard.pttl), keys),  # type: ignore[arg-type]
-        lambda: build_bulk(template, [b"3\r\nkey\r\n"]),  # type: ignore[arg-type]
-        lambda: build_bulk(template, pack_keys([])),
-        lambda: build_bulk(template, pack_keys([b"k"] * (MAX_BATCH_KEYS + 1))),
-        lambda: build_bulk(template, pack_keys([b"k" * MAX_BULK_KEY_BYTES] * 257)),
-        lambda: pack_keys([b"k" * (MAX_BULK_KEY_BYTES + 1)]),
         lambda: key_template(guard.memory_usage),
         lambda: key_template(guard.memory_usage, TypeEvidence(b"stream", "redis", (7, 0))),
     ):

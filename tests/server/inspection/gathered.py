@@ -15,9 +15,9 @@ from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.columns import EVERYTHING, Columns
 from rtui.analysis.report.document import Scope
 from rtui.keyspace.text.segments import Separators
-from rtui.server.inspection.pipeline import InspectionPipeline, NewPipeline
+from rtui.server.inspection.pipeline import InspectionPipeline
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.cursor import Dialect
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
@@ -99,13 +99,12 @@ async def inspecting(
     pace: Pace = Pace.FULL,
     columns: Columns = EVERYTHING,
     first_sampled: int | None = None,
-    new_pipeline: NewPipeline = TableInspection,
     **options: Any,
 ) -> tuple[Scan, InspectionPipeline]:
-    """A scan that inspects everything into `found`, not yet run."""
+    """A scan that inspects everything into `found`, not yet run; Python asks, since cursors are opaque."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
-    pipeline = new_pipeline(plan, found, first_sampled=first_sampled)
-    node = ScanNode(connection, dialect_of(connection.server), queries=pipeline)
+    pipeline = TableInspection(plan, found, first_sampled=first_sampled)
+    node = ScanNode(connection, Dialect.OPAQUE, queries=pipeline)
     return Scan([node], lambda keys: None, RunControl(pace), **options), pipeline

@@ -120,7 +120,7 @@ async def test_the_next_scan_rides_with_the_questions(valkey: Server) -> None:
     plant(valkey, numbered(MANY))
     found = Gathered()
     async with DelayProxy(valkey.port) as proxy, connected(target_of(valkey, port=proxy.port)) as connection:
-        scan, _ = await inspecting(connection, found, new_pipeline=InspectionPipeline)  # tables ask in fuller writes
+        scan, _ = await inspecting(connection, found)
         await scan.run()
         requests = [request.commands for request in proxy.requests]
     names = [argv[0] for commands in requests for argv in commands]

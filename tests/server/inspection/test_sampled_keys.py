@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.columns import EVERYTHING, SAMPLE_EVERY, SAMPLED_COLUMNS
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.inspection.sampled_keys import EncodingSample, ListedKeys
+from rtui.server.inspection.sampled_keys import EveryNth, ListedKeys
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.identity import NoTouch, ServerIdentity
 
@@ -70,29 +70,14 @@ def test_sampled_keys_and_others_run_out_together(sampled: int, others: int, mos
     assert taken[False] + [key for key in rest if key.startswith(b"o")] == [b"o%d" % index for index in range(others)]
 
 
-@given(PAGES, st.integers(1, 16), st.integers(1, 9))
-def test_every_nth_key_of_a_type_is_asked_for_its_encoding(sizes: list[int], every: int, most: int) -> None:
+@given(PAGES, st.integers(1, 16))
+def test_every_nth_key_of_a_type_is_chosen_over_all_pages(sizes: list[int], every: int) -> None:
     keys, pages = pages_of(sizes)
-    sample = EncodingSample()
+    sample = EveryNth()
+    hashes: list[bytes] = []
+    sets: list[bytes] = []
     for page in pages:
-        sample.choose(b"hash", page, every)
-        sample.choose(b"set", page[:1], every)
-    firsts = [page[0] for page in pages if page]
-    wanted = {b"hash": keys[::every], b"set": firsts[::every]}
-    assert sample.keys == sum(map(len, wanted.values()))
-    taken: dict[bytes | None, list[bytes]] = {b"hash": [], b"set": []}
-    while sample.keys:
-        before = sample.keys
-        for batch in sample.take(most):
-            taken[batch.key_type] += batch.keys
-        assert before - sample.keys == min(most, before)
-    assert taken == wanted
-
-
-def test_keys_that_are_forgotten_count_for_the_next_one() -> None:
-    sample = EncodingSample()
-    sample.choose(b"hash", [b"0", b"1"], 4)
-    sample.clear()
-    assert not sample.keys
-    sample.choose(b"hash", [b"2", b"3", b"4"], 4)
-    assert [list(batch.keys) for batch in sample.take(9)] == [[b"4"]]
+        hashes += [page[index] for index in sample.choose(b"hash", len(page), every)]
+        sets += [page[index] for index in sample.choose(b"set", len(page[:1]), every)]
+    assert hashes == keys[::every]
+    assert sets == [page[0] for page in pages if page][::every]

@@ -26,7 +26,6 @@ from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanNote, ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
-from rtui.server.source.engine_inspection import CompiledInspection
 from rtui.server.source.inspection import TableInspection
 from rtui.server.wire.capability import Capabilities
 from rtui.server.wire.command_log import CommandLog
@@ -34,7 +33,7 @@ from rtui.server.wire.connection import Connection
 from rtui.server.wire.target import Target
 from tests.clusters import TestCluster, set_slots
 from tests.server.scanned import Seen, numbered
-from tests.server.targets import eventually
+from tests.server.targets import asked_by, eventually
 from tests.servers import Server
 
 KEYS = 12_000
@@ -92,6 +91,11 @@ class Counted:
         """How many keys were delivered; of those inspected how many were there."""
         return {"pure": self.seen.keys.total(), "names": self.store.keys}.get(self.kind, self.findings.keys)
 
+    @property
+    def asker(self) -> str:
+        """Who asks about the keys."""
+        return "python" if self.kind == "inspected in Python" else "engine"
+
     def options(self) -> dict[str, Any]:
         if self.kind != "names":
             return {}
@@ -115,7 +119,7 @@ class Counted:
         if self.kind not in {"inspected", "inspected in Python"}:
             return None
         plan = InspectionPlan(Capabilities(), connection.server, connection.no_touch)
-        return (CompiledInspection if self.kind == "inspected" else TableInspection)(plan, self.findings)
+        return TableInspection(plan, self.findings)
 
     def check(self, names: set[bytes]) -> None:
         """Each key once."""
@@ -134,6 +138,7 @@ async def scan_of(cluster: TestCluster, counted: Counted, pace: Pace = Pace.FULL
         node_ids = dict.fromkeys((await primaries.owners()).values())
         counted.nodes = [await primaries.node(node_id) for node_id in node_ids]
         counted.control.pace = pace
+        stack.enter_context(asked_by(counted.asker))
         yield Scan(counted.nodes, counted.take, counted.control, cluster=primaries, **counted.options())
 
 

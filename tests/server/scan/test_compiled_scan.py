@@ -1,4 +1,4 @@
-"""The compiled engine over real connections: whatever happens on the way, the report is that of Python."""
+"""The engine over real connections: whatever happens on the way, the report is that of a pass undisturbed."""
 
 from __future__ import annotations
 
@@ -21,18 +21,13 @@ from rtui.analysis.report.document import CoverageKind, Report
 from rtui.server.analysis.run import AnalysisRun
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.options import AnalysisOptions, BrowseOptions
+from rtui.server.scan import compiled_scan
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.connection import Connection
 from rtui.server.wire.errors import ConnectionLost
-from tests.server.scan.kinds import IS_BUILT
-from tests.server.targets import connected, eventually, impatient, target_of
+from tests.server.targets import asked_by, connected, eventually, impatient, target_of
 from tests.servers import Server
-
-if not IS_BUILT:
-    pytest.skip("the compiled engine was not built", allow_module_level=True)
-
-from rtui.server.scan import compiled_scan
 
 KEYS = 12_000
 
@@ -117,12 +112,11 @@ def moments(rng: Random, count: int) -> list[int]:
     return sorted(rng.sample(range(KEYS // 20, 9 * KEYS // 10), count))
 
 
-async def report_in_python(server: Server) -> Report:
-    """What Python says of the keys; the server's statistics begin anew."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RTUI_ENGINE", "python")
-        async with connected(target_of(server)) as connection:
-            analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=COLUMNS))
+async def undisturbed(server: Server, asker: str = "engine") -> Report:
+    """What a pass says of the keys that nothing disturbs; the server's statistics begin anew."""
+    async with connected(target_of(server)) as connection:
+        analysis = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=COLUMNS))
+        with asked_by(asker):
             await analysis.run()
     assert analysis.report is not None
     server.admin.config_resetstat()
@@ -131,7 +125,7 @@ async def report_in_python(server: Server) -> Report:
 
 @asynccontextmanager
 async def analysing(server: Server, pace: Pace = Pace.NORMAL, **timeouts: float) -> AsyncIterator[AnalysisRun]:
-    """An analysis that runs by the compiled engine; it has to end in the block."""
+    """An analysis that runs; it has to end in the block."""
     async with connected(impatient(target_of(server), **timeouts)) as connection:
         analysis = AnalysisRun(connection, AnalysisOptions(pace=pace, columns=COLUMNS))
         running = asyncio.create_task(analysis.run())
@@ -140,8 +134,10 @@ async def analysing(server: Server, pace: Pace = Pace.NORMAL, **timeouts: float)
             await running
 
 
-async def compare(server: Server, pure: Report, meanwhile: Callable[[AnalysisRun], Awaitable[object]]) -> AnalysisRun:
-    """Analyse by the engine while something happens, and fail unless it says what Python says."""
+async def compare(
+    server: Server, expected: Report, meanwhile: Callable[[AnalysisRun], Awaitable[object]]
+) -> AnalysisRun:
+    """Analyse while something happens, and fail unless it says what is expected."""
     async with analysing(server) as analysis:
         await meanwhile(analysis)
         analysis.control.pace = Pace.FULL
@@ -149,8 +145,8 @@ async def compare(server: Server, pure: Report, meanwhile: Callable[[AnalysisRun
     assert report is not None
     assert analysis.progress.state is ScanState.DONE
     assert report.head.coverage.kind is CoverageKind.EXACT
-    assert report.head.coverage.keys == pure.head.coverage.keys == server.admin.dbsize()
-    assert told(report) == told(pure)
+    assert report.head.coverage.keys == expected.head.coverage.keys == server.admin.dbsize()
+    assert told(report) == told(expected)
     assert not engine_threads()
     return analysis
 
@@ -159,16 +155,15 @@ def engine_threads() -> list[threading.Thread]:
     return [one for one in threading.enumerate() if one.name.startswith("rtui engine")]
 
 
-async def test_undisturbed(filled: Server) -> None:
-    pure = await report_in_python(filled)
-    await compare(filled, pure, lambda _: asyncio.sleep(0))
+async def test_the_engine_says_what_python_says(filled: Server) -> None:
+    await compare(filled, await undisturbed(filled, "python"), lambda _: asyncio.sleep(0))
 
 
 @pytest.mark.slow
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_connections_killed_again_and_again_in_the_middle(filled: Server, seed: int) -> None:
-    pure, rng = await report_in_python(filled), Random(seed)
+    expected, rng = await undisturbed(filled), Random(seed)
     killed: set[int | None] = set()
 
     async def kill(analysis: AnalysisRun) -> None:
@@ -180,7 +175,7 @@ async def test_connections_killed_again_and_again_in_the_middle(filled: Server, 
             assert filled.admin.client_kill_filter(_id=str(number)) == 1
             killed.add(number)
 
-    await compare(filled, pure, kill)
+    await compare(filled, expected, kill)
     assert len(killed) == 6
     assert typed_keys(filled) > KEYS  # some were asked once more
 
@@ -189,7 +184,7 @@ async def test_connections_killed_again_and_again_in_the_middle(filled: Server, 
 @pytest.mark.sampled("seed")
 @pytest.mark.parametrize("seed", range(2))
 async def test_pauses_and_other_paces_in_the_middle(filled: Server, seed: int) -> None:
-    pure, rng = await report_in_python(filled), Random(seed)
+    expected, rng = await undisturbed(filled), Random(seed)
 
     async def change(analysis: AnalysisRun) -> None:
         for number, moment in enumerate(moments(rng, 8)):
@@ -202,7 +197,7 @@ async def test_pauses_and_other_paces_in_the_middle(filled: Server, seed: int) -
             await at_rest(analysis, filled)
             analysis.control.resume()
 
-    await compare(filled, pure, change)
+    await compare(filled, expected, change)
 
 
 async def at_rest(analysis: AnalysisRun, server: Server) -> None:
@@ -221,7 +216,7 @@ async def at_rest(analysis: AnalysisRun, server: Server) -> None:
 @pytest.mark.parametrize("seed", range(2))
 async def test_a_server_that_is_stopped_and_goes_on(filled: Server, seed: int) -> None:
     """For less long than it may owe answers."""
-    pure, rng = await report_in_python(filled), Random(seed)
+    expected, rng = await undisturbed(filled), Random(seed)
 
     async def stop(analysis: AnalysisRun) -> None:
         for moment in moments(rng, 2):
@@ -237,7 +232,7 @@ async def test_a_server_that_is_stopped_and_goes_on(filled: Server, seed: int) -
                 filled.thaw()
 
     received = connections_received(filled)
-    await compare(filled, pure, stop)
+    await compare(filled, expected, stop)
     assert connections_received(filled) <= received + 3  # none was opened anew
 
 
@@ -247,7 +242,7 @@ def connections_received(server: Server) -> int:
 
 @pytest.mark.slow
 async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Server) -> None:
-    pure = await report_in_python(filled)
+    expected = await undisturbed(filled)
     async with analysing(filled, reply_s=0.2, direct_s=0.2) as analysis:
         await until_typed(filled, KEYS // 4)
         filled.freeze()
@@ -258,7 +253,7 @@ async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Serve
             filled.thaw()
         analysis.control.pace = Pace.FULL
     assert analysis.report is not None
-    assert told(analysis.report) == told(pure)
+    assert told(analysis.report) == told(expected)
 
 
 @pytest.mark.slow
@@ -266,7 +261,7 @@ async def test_a_server_that_is_stopped_for_too_long_is_asked_anew(filled: Serve
 @pytest.mark.parametrize("seed", range(2))
 async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> None:
     """Its thread has ended then, nothing is under way, and the connection is good for another one."""
-    pure, rng = await report_in_python(filled), Random(seed)
+    expected, rng = await undisturbed(filled), Random(seed)
     async with connected(target_of(filled)) as connection:
         for moment in moments(rng, 2):
             filled.admin.config_resetstat()
@@ -282,15 +277,11 @@ async def test_cancelled_in_the_middle_of_a_slice(filled: Server, seed: int) -> 
         again = AnalysisRun(connection, AnalysisOptions(pace=Pace.FULL, columns=COLUMNS))
         await again.run()
     assert again.report is not None
-    assert told(again.report) == told(pure)
+    assert told(again.report) == told(expected)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["compiled", "python"])
-async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(
-    filled: Server, engine: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("RTUI_ENGINE", engine)
+async def test_a_connection_that_is_closed_in_the_middle_of_a_slice(filled: Server) -> None:
     async with analysing(filled) as analysis:
         await until_typed(filled, KEYS // 4)
         await eventually(lambda: analysis.progress.keys > 0)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import tracemalloc
+import gc
 from collections import Counter
+from pathlib import Path
 from random import Random
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.server.engine import _ranges
 from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.ranges import HEAD_BYTES, LARGE_HEADS, CursorOrderError, CursorSpan, Range, Ranges
 from rtui.server.scan.savepoint import savepoint_of
-from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Table
 
 STANDALONE = Dialect.STANDALONE
@@ -27,6 +28,8 @@ def make_table(rng: Random) -> Table:
 
 
 rngs = st.integers(0, 1 << 32).map(Random)
+positions = st.integers(0, POSITION_END - 1)
+ORDERED = (STANDALONE, Dialect.SLOTTED)
 
 
 def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[bytes]) -> None:
@@ -36,11 +39,10 @@ def step(ranges: Ranges, table: Table, one: Range, count: int, seen: Counter[byt
     seen.update(ranges.advance(one, cursor, keys))
 
 
-@each_kind
 @given(rngs, st.integers(0, 3), st.integers(1, 60))
-def test_every_key_once_in_any_order(kind: type[Ranges], rng: Random, power: int, count: int) -> None:
+def test_every_key_once_in_any_order(rng: Random, power: int, count: int) -> None:
     table = make_table(rng)
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(1 << power)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(1 << power)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(8)), count, seen)
@@ -48,12 +50,11 @@ def test_every_key_once_in_any_order(kind: type[Ranges], rng: Random, power: int
     assert ranges.repeats_possible or max(seen.values(), default=1) == 1
 
 
-@each_kind
 @given(rngs, st.integers(1, 60))
-def test_seams_of_a_large_table_never_need_an_excuse(kind: type[Ranges], rng: Random, count: int) -> None:
+def test_seams_of_a_large_table_never_need_an_excuse(rng: Random, count: int) -> None:
     """Where a page is short against a range, the names at the seams settle everything."""
     full = Table({b"key:%d" % index: rng.randrange(POSITION_END) for index in range(1000)}, 10)
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, full, rng.choice(ranges.under_way(4)), count, seen)
@@ -61,12 +62,11 @@ def test_seams_of_a_large_table_never_need_an_excuse(kind: type[Ranges], rng: Ra
     assert not ranges.repeats_possible
 
 
-@each_kind
 @given(rngs, st.integers(1, 40))
-def test_pages_asked_for_early_and_taken_up_late(kind: type[Ranges], rng: Random, count: int) -> None:
+def test_pages_asked_for_early_and_taken_up_late(rng: Random, count: int) -> None:
     """Several requests are under way at once, as on a lane: replies come in the order of the requests."""
     table = make_table(rng)
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     under_way: list[tuple[Range, int, list[bytes]]] = []
     while not ranges.is_done:
@@ -83,15 +83,12 @@ def test_pages_asked_for_early_and_taken_up_late(kind: type[Ranges], rng: Random
     assert ranges.repeats_possible or max(seen.values(), default=1) == 1
 
 
-@each_kind
 @given(rngs, st.lists(st.tuples(st.integers(1, 9), st.integers(0, 3)), max_size=30))
-def test_nothing_is_missing_while_the_table_changes(
-    kind: type[Ranges], rng: Random, changes: list[tuple[int, int]]
-) -> None:
+def test_nothing_is_missing_while_the_table_changes(rng: Random, changes: list[tuple[int, int]]) -> None:
     """Keys that stay are delivered though the table grows and shrinks and others come and go."""
     table = make_table(rng)
     stable = set(rng.sample(sorted(table.keys), len(table.keys) // 2))
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     seen: Counter[bytes] = Counter()
     while not ranges.is_done:
         step(ranges, table, rng.choice(ranges.under_way(4)), 5, seen)
@@ -103,18 +100,17 @@ def test_nothing_is_missing_while_the_table_changes(
     assert stable <= set(seen)
 
 
-@each_kind
 @given(rngs, st.integers(1, 20), st.integers(0, 12))
-def test_a_later_run_sees_everything_once(kind: type[Ranges], rng: Random, count: int, steps: int) -> None:
+def test_a_later_run_sees_everything_once(rng: Random, count: int, steps: int) -> None:
     """Broken off anywhere, taken up from what was saved, wrapped round: the second run alone has it all."""
     table = make_table(rng)
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     for _ in range(steps):
         if not ranges.is_done:
             step(ranges, table, rng.choice(ranges.under_way(4)), count, Counter())
     if ranges.is_done:
         return
-    again = kind(STANDALONE, savepoint_of("run", 0, None, None, ranges.remaining()).spans())
+    again = Ranges(STANDALONE, savepoint_of("run", 0, None, None, ranges.remaining()).spans())
     seen: Counter[bytes] = Counter()
     while not again.is_done:
         step(again, table, rng.choice(again.under_way(4)), count, seen)
@@ -122,9 +118,8 @@ def test_a_later_run_sees_everything_once(kind: type[Ranges], rng: Random, count
     assert again.repeats_possible or max(seen.values(), default=1) == 1
 
 
-@each_kind
-def test_fraction_is_what_was_gone_through(kind: type[Ranges]) -> None:
-    ranges = kind(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+def test_fraction_is_what_was_gone_through() -> None:
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
     assert ranges.fraction() == 0.0
     first = ranges.under_way(1)[0]
     ranges.advance(first, STANDALONE.cursor(first.end), [])
@@ -135,30 +130,27 @@ def test_fraction_is_what_was_gone_through(kind: type[Ranges]) -> None:
     assert ranges.is_done
 
 
-@each_kind
-def test_a_cursor_that_goes_backwards_is_an_error(kind: type[Ranges]) -> None:
-    ranges = kind(STANDALONE)
+def test_a_cursor_that_goes_backwards_is_an_error() -> None:
+    ranges = Ranges(STANDALONE)
     one = ranges.under_way(1)[0]
     ranges.advance(one, 1, [])
     with pytest.raises(CursorOrderError):
         ranges.advance(one, 2, [])
 
 
-@each_kind
 @pytest.mark.parametrize("dialect", [Dialect.STANDALONE, Dialect.SLOTTED])
-def test_a_cursor_of_more_than_64_bits_is_an_error(kind: type[Ranges], dialect: Dialect) -> None:
-    ranges = kind(dialect)
+def test_a_cursor_of_more_than_64_bits_is_an_error(dialect: Dialect) -> None:
+    ranges = Ranges(dialect)
     with pytest.raises(CursorOrderError):
         ranges.advance(ranges.under_way(1)[0], 1 << 70, [])
 
 
-@each_kind
 @pytest.mark.parametrize("length", [1, 99, 101, 70_000])
-def test_a_page_from_before_its_cursor_is_compared_with_the_last_ones(kind: type[Ranges], length: int) -> None:
+def test_a_page_from_before_its_cursor_is_compared_with_the_last_ones(length: int) -> None:
     """The cursor that a page brings is shorter than the one that was sent: its table may have had fewer buckets."""
     names = [b"%d" % number * length for number in range(6)]
     for page, is_repeat in ((names[4:], False), (names[3:], True)):
-        ranges = kind(STANDALONE)
+        ranges = Ranges(STANDALONE)
         one = ranges.under_way(1)[0]
         ranges.advance(one, 0b100, names[:2])
         ranges.advance(one, 0b110, names[2:4])
@@ -166,9 +158,8 @@ def test_a_page_from_before_its_cursor_is_compared_with_the_last_ones(kind: type
         assert ranges.repeats_possible is is_repeat
 
 
-@each_kind
-def test_an_opaque_scan_ends_with_cursor_zero_only(kind: type[Ranges]) -> None:
-    ranges = kind(Dialect.OPAQUE, first_cursor=9)
+def test_an_opaque_scan_ends_with_cursor_zero_only() -> None:
+    ranges = Ranges(Dialect.OPAQUE, first_cursor=9)
     one = ranges.under_way(1)[0]
     assert one.cursor == 9
     assert ranges.advance(one, 7, [b"a"]) == [b"a"]
@@ -178,34 +169,97 @@ def test_an_opaque_scan_ends_with_cursor_zero_only(kind: type[Ranges]) -> None:
     assert ranges.is_done
 
 
-@each_kind
-def test_an_opaque_scan_is_not_cut(kind: type[Ranges]) -> None:
+def test_an_opaque_scan_is_not_cut() -> None:
     with pytest.raises(ValueError, match="cut"):
-        kind(Dialect.OPAQUE, [CursorSpan(0, 5)])
+        Ranges(Dialect.OPAQUE, [CursorSpan(0, 5)])
 
 
-@pytest.mark.parametrize("width", [8, 64])
-def test_names_of_a_megabyte_are_not_held(width: int) -> None:
-    """Ranges whose first pages have names of 256 KiB: what is remembered of them is bounded in bytes."""
-    cut = [CursorSpan(*piece) for piece in equal_ranges(width)]
-    ranges = Ranges(STANDALONE, cut)
-    tracemalloc.start()
+def resident_bytes() -> int:
+    """The memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_long_names_are_not_held() -> None:
+    """Ranges whose first pages have names of 256 KiB, 200 MB in all: what is remembered of them is bounded in bytes."""
+    width = 64
+    ranges = Ranges(STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
+    before = resident_bytes()
     for number in range(6):
         for index, one in enumerate(ranges.under_way(width)):
             page = [b"%d %d %d " % (number, index, turn) + bytes(1 << 18) for turn in range(2)]
             ranges.advance(one, STANDALONE.cursor(one.start + (number + 1 << 50)), page)
     del page
-    held = tracemalloc.get_traced_memory()[0]
-    tracemalloc.stop()
-    assert held < LARGE_HEADS * HEAD_BYTES + (1 << 20)
+    assert resident_bytes() - before < 2 * LARGE_HEADS * HEAD_BYTES
 
 
-@each_kind
-def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats(kind: type[Ranges]) -> None:
-    ranges = kind(STANDALONE, [CursorSpan(0, 1 << 63), CursorSpan(1 << 63, POSITION_END)])
+def test_a_seam_whose_names_are_too_long_to_be_remembered_may_have_repeats() -> None:
+    ranges = Ranges(STANDALONE, [CursorSpan(0, 1 << 63), CursorSpan(1 << 63, POSITION_END)])
     first, second = ranges.under_way(2)
     page = [b"%d" % number + bytes(1 << 20) for number in range(6)]
     ranges.advance(second, STANDALONE.cursor(3 << 62), page)
     assert not ranges.repeats_possible
     ranges.advance(first, STANDALONE.cursor((1 << 63) + (1 << 60)), page)
     assert ranges.repeats_possible
+
+
+@given(positions, st.sampled_from(ORDERED))
+def test_positions_and_cursors(position: int, dialect: Dialect) -> None:
+    """A range begins with the cursor of its position, and goes on to the position of the cursor that came."""
+    beginning = Ranges(dialect, [CursorSpan(position)])
+    assert beginning.under_way(1)[0].cursor == dialect.cursor(position)
+    if position:
+        whole = Ranges(dialect)
+        (one,) = whole.under_way(1)
+        whole.advance(one, dialect.cursor(position), [])
+        assert one.position == position
+
+
+@given(st.lists(st.integers(0, 5), max_size=20), st.integers(0, 7))
+def test_the_next_range_is_that_with_most_left_of_those_that_rest(steps: list[int], width: int) -> None:
+    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(4)])
+    for step in steps:
+        under_way = ranges.under_way(width)
+        resting = [one for one in under_way if not one.is_under_way]
+        wanted = max(resting, key=lambda one: one.end - one.position, default=None)
+        assert ranges.next_range(width) == wanted
+        if step < len(under_way):
+            one = under_way[step]
+            if one.is_under_way:
+                reached = one.end if step % 2 else (one.position + one.end) // 2
+                ranges.advance(one, Dialect.STANDALONE.cursor(reached) if reached < POSITION_END else 0, [])
+            one.is_under_way = not one.is_under_way
+    assert ranges.is_done == (ranges.next_range(4) is None and not ranges.under_way(4))
+
+
+@pytest.mark.parametrize(("start", "end"), [(5, 5), (5, 4), (-1, 4), (0, POSITION_END + 1), (POSITION_END, 1 << 65)])
+def test_what_is_no_range_is_refused(start: int, end: int) -> None:
+    with pytest.raises(ValueError, match=r"position|ends"):
+        Ranges(Dialect.STANDALONE, [CursorSpan(start, end)])
+
+
+def test_a_range_keeps_what_it_belongs_to() -> None:
+    """It is a view into memory of the ranges, and no other ranges take it."""
+    (one,) = Ranges(Dialect.STANDALONE).under_way(1)
+    gc.collect()
+    assert one.end == POSITION_END
+    ranges = Ranges(Dialect.STANDALONE)
+    with pytest.raises(ValueError, match="another"):
+        ranges.advance(one, 1, [])
+    assert ranges.under_way(1) == ranges.under_way(1)
+    assert {*ranges.under_way(1), one} == {one, ranges.under_way(1)[0]}
+    assert one != ranges.under_way(1)[0]
+
+
+def test_nothing_is_set_up_twice_or_from_outside() -> None:
+    ranges = Ranges(Dialect.STANDALONE)
+    with pytest.raises(ValueError, match="already"):
+        ranges.__init__(Dialect.STANDALONE)  # type: ignore[misc]
+    for kind in (_ranges.CompiledRange, _ranges.CompiledTable):
+        with pytest.raises(TypeError):
+            kind()
+
+
+def test_names_are_bytes() -> None:
+    ranges = Ranges(Dialect.STANDALONE)
+    with pytest.raises(TypeError):
+        ranges.advance(ranges.under_way(1)[0], 1, [b"a", None])  # type: ignore[list-item]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Separators
-from rtui.server.scan.cursor import POSITION_END, Dialect, TableWatch, equal_ranges
+from rtui.server.scan.cursor import POSITION_END, Dialect, equal_ranges
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.pipeline import TABLE_PROBES
@@ -21,7 +21,6 @@ from rtui.server.scan.ranges import CursorSpan, Ranges
 from rtui.server.scan.run_control import RunControl
 from rtui.server.scan.scan import Scan
 from tests.examples import examples
-from tests.server.scan.kinds import each_kind
 from tests.server.scan.table import Dict
 from tests.server.scanned import Seen, numbered, plant, table_bits, uproot
 from tests.server.targets import connected, target_of
@@ -55,7 +54,7 @@ def scanned(
 ) -> tuple[Counter[bytes], bool]:
     """Scan as a node's scan does; returns how often each key was delivered, and whether repeats were possible."""
     seen: Counter[bytes] = Counter()
-    watch = TableWatch()
+    watch = Ranges(Dialect.STANDALONE).table
     watch.observe(first_cursor)
     while not ranges.is_done:
         one = rng.choice(ranges.under_way(8))
@@ -73,7 +72,6 @@ def scanned(
     return seen, ranges.repeats_possible or watch.has_shrunk
 
 
-@each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(RANDOMS, st.sampled_from((1, 2, 8, 64)), st.integers(1, 40), CHANGES)
@@ -82,13 +80,11 @@ def scanned(
 @example(Random(9231), 8, 2, 5)  # a bucket of several ranges
 @example(Random(13533), 8, 1, 60)  # a page that runs over a range into the middle of the next one
 @example(Random(18758), 8, 27, 60)  # a table that shrinks and grows again, of many keys
-def test_every_key_that_stays_is_delivered_and_counted_once(
-    kind: type[Ranges], rng: Random, width: int, count: int, changes: int
-) -> None:
+def test_every_key_that_stays_is_delivered_and_counted_once(rng: Random, width: int, count: int, changes: int) -> None:
     table = a_table(rng, rng.choice((3, 60, 400)))
     names = sorted(table.keys)
     staying = set(rng.sample(names, len(names) // 2))
-    ranges = kind(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
+    ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(width)])
     fleeting = [name for name in names if name not in staying]
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=fleeting)
     assert staying <= set(seen)
@@ -101,10 +97,9 @@ def test_every_key_that_stays_is_delivered_and_counted_once(
     assert store.root.count == len(seen)
 
 
-@each_kind
 @settings(deadline=None, max_examples=examples(100))
 @given(st.integers(0, 1 << 32).map(Random), st.integers(2, 40))
-def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng: Random, count: int) -> None:
+def test_a_later_run_over_a_smaller_table_has_every_key(rng: Random, count: int) -> None:
     """Ranges that were cut where a larger table had its buckets begin in the middle of those of the smaller one."""
     table = a_table(rng, 300)
     cuts = sorted({rng.randrange(1, 1 << 11) << 53 for _ in range(rng.randint(1, 6))})
@@ -112,20 +107,17 @@ def test_a_later_run_over_a_smaller_table_has_every_key(kind: type[Ranges], rng:
     table.rehash(5000)
     spans = [CursorSpan(start, end) for start, end in zip([0, *cuts], [*cuts, POSITION_END], strict=True)]
     rng.shuffle(spans)
-    ranges = kind(Dialect.STANDALONE, spans)
+    ranges = Ranges(Dialect.STANDALONE, spans)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=0, fleeting=[])
     assert set(seen) == table.keys
     assert is_flagged or max(seen.values()) == 1
 
 
-@each_kind
 @pytest.mark.slow
 @settings(deadline=None, max_examples=examples(200))
 @given(RANDOMS, st.sampled_from((1, 8, 64)), st.integers(1, 40), CHANGES)
 @example(Random(39), 1, 32, 0)
-def test_a_first_page_that_was_taken_before(
-    kind: type[Ranges], rng: Random, width: int, count: int, changes: int
-) -> None:
+def test_a_first_page_that_was_taken_before(rng: Random, width: int, count: int, changes: int) -> None:
     """The table may shrink between that page and the next one, and then again hold keys of that page."""
     table = a_table(rng, rng.choice((60, 400)))
     names = table.keys
@@ -134,19 +126,18 @@ def test_a_first_page_that_was_taken_before(
     table.rehash(rng.choice((0, 5, 5000)))
     begin = Dialect.STANDALONE.position(cursor)
     spans = [CursorSpan(max(begin, start), end) for start, end in equal_ranges(width) if end > begin] if cursor else []
-    ranges = kind(Dialect.STANDALONE, spans, first_keys=keys)
+    ranges = Ranges(Dialect.STANDALONE, spans, first_keys=keys)
     seen, is_flagged = scanned(table, rng, ranges, count=count, changes=changes, fleeting=[], first_cursor=cursor)
     seen.update(keys)
     assert names <= set(seen)
     assert is_flagged or max(seen.values()) == 1
 
 
-@each_kind
 @settings(deadline=None)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(1, 40))
-def test_a_table_that_only_grows_gives_nothing_twice(kind: type[Ranges], rng: Random, count: int) -> None:
+def test_a_table_that_only_grows_gives_nothing_twice(rng: Random, count: int) -> None:
     table = a_table(rng, 60)
-    ranges = kind(Dialect.STANDALONE)
+    ranges = Ranges(Dialect.STANDALONE)
     seen: Counter[bytes] = Counter()
     bits = 9
     while not ranges.is_done:
@@ -160,16 +151,15 @@ def test_a_table_that_only_grows_gives_nothing_twice(kind: type[Ranges], rng: Ra
     assert not ranges.repeats_possible
 
 
-@each_kind
 @settings(deadline=None)
 @given(st.integers(0, 1 << 32).map(Random), st.integers(1, 20), st.integers(1, 7))
-def test_a_table_that_is_small_for_one_page_only(kind: type[Ranges], rng: Random, count: int, less: int) -> None:
+def test_a_table_that_is_small_for_one_page_only(rng: Random, count: int, less: int) -> None:
     """Too short for the length of cursors to show it: the keys that come twice do."""
     table = a_table(rng, 300)
     names = sorted(table.keys)
-    ranges = kind(Dialect.STANDALONE)
+    ranges = Ranges(Dialect.STANDALONE)
     seen: Counter[bytes] = Counter()
-    watch = TableWatch()
+    watch = Ranges(Dialect.STANDALONE).table
     for page in range(5000):
         if ranges.is_done:
             break
@@ -192,11 +182,8 @@ def asked(client: redis.Redis, cursor: int, count: int) -> tuple[int, list[bytes
     return int(reply[0]), list(reply[1])
 
 
-@each_kind
 @pytest.mark.parametrize(("version", "keys"), [("redis62", 3), ("redis70", 3), ("redis810", 3), ("valkey", 16)])
-def test_ranges_of_a_server_whose_small_table_grows(
-    kind: type[Ranges], version: str, keys: int, request: pytest.FixtureRequest
-) -> None:
+def test_ranges_of_a_server_whose_small_table_grows(version: str, keys: int, request: pytest.FixtureRequest) -> None:
     """Every second range begins in the middle of one of four buckets; after the table has grown, none does."""
     server: Server = request.getfixturevalue(version)
     client = server.client()
@@ -204,7 +191,7 @@ def test_ranges_of_a_server_whose_small_table_grows(
     for attempt in range(20):
         server.admin.flushall()
         names = plant(server, numbered(keys, b"%d:" % attempt))
-        ranges = kind(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
+        ranges = Ranges(Dialect.STANDALONE, [CursorSpan(*piece) for piece in equal_ranges(8)])
         seen: Counter[bytes] = Counter()
         for one in ranges.under_way(8)[1::2]:
             if not one.is_done:

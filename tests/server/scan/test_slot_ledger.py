@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slots import SLOTS, key_slot
 from rtui.server.scan.cluster_slots import ClusterSlots
-from rtui.server.scan.slot_filter import SlotFilter
 from rtui.server.scan.slot_ledger import SlotLedger
 from rtui.server.scan.slot_views import SlotView
 from tests.examples import examples
@@ -57,7 +56,7 @@ class ModelScan:
     def __init__(self, node: ModelNode, cluster: ModelCluster) -> None:
         self.node, self.cluster = node, cluster
         self.is_by_slot = cluster.is_by_slot
-        self.filter = cluster.slots.add_node(node.id, SlotFilter, is_by_slot=self.is_by_slot)
+        self.filter = cluster.slots.add_node(node.id, is_by_slot=self.is_by_slot)
         self.visiting: frozenset[int] | None = None
         self.position = (-1, 0)
 
@@ -319,7 +318,7 @@ def test_slots_that_turn_out_to_be_taken_in_after_they_were_covered_are_doubted(
     slots = ClusterSlots(100)
     half, other = SlotView("a", [(0, 99)], epoch=1), SlotView("b", [(100, SLOTS - 1)], {5: "b", 6: "b"}, 2)
     for view in (half, other):
-        slots.add_node(view.served_by, SlotFilter, is_by_slot=True)
+        slots.add_node(view.served_by, is_by_slot=True)
     for view in (half, other):
         wanted = slots.begin_pass(view.served_by, view)
         slots.observe(view.served_by, view, begun=wanted, ended=wanted)

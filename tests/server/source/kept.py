@@ -13,7 +13,7 @@ from rtui.analysis.aggregate.top_keys import TopKeys
 from rtui.analysis.columns import EVERYTHING, Asked, Columns
 from rtui.keyspace.slots import key_slot
 from rtui.server.inspection.plan import InspectionPlan
-from rtui.server.scan.cursor import dialect_of
+from rtui.server.scan.cursor import Dialect, dialect_of
 from rtui.server.scan.node import ScanNode
 from rtui.server.scan.pace import Pace
 from rtui.server.scan.run_control import RunControl
@@ -80,14 +80,20 @@ class Kept:
 
 
 async def reading(
-    connection: Connection, found: Kept, *, columns: Columns = EVERYTHING, pace: Pace = Pace.FULL, **options: Any
+    connection: Connection,
+    found: Kept,
+    *,
+    columns: Columns = EVERYTHING,
+    pace: Pace = Pace.FULL,
+    dialect: Dialect | None = None,
+    **options: Any,
 ) -> tuple[Scan, TableInspection]:
-    """A scan that reads all keys into tables, not yet run."""
+    """A scan that reads all keys into tables, not yet run; where cursors are opaque Python asks."""
     capabilities = Capabilities()
     await capabilities.probe(connection)
     plan = InspectionPlan(capabilities, connection.server, connection.no_touch, columns)
     inspection = TableInspection(plan, found, **options)
-    node = ScanNode(connection, dialect_of(connection.server), queries=inspection)
+    node = ScanNode(connection, dialect or dialect_of(connection.server), queries=inspection)
     return Scan([node], lambda keys: None, RunControl(pace)), inspection
 
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import tempfile
 from pathlib import Path
 from random import Random
 
 from rtui.server.chance import seeded
-from rtui.server.engine import ENVIRONMENT
 from rtui.server.options import BrowseOptions
 from rtui.server.recording.recorder import Recorder
 from rtui.server.wire.target import Target
@@ -50,7 +48,6 @@ async def take(server: Server, folder: Path) -> None:
 
 
 def main() -> None:
-    os.environ[ENVIRONMENT] = "python"
     FILE.unlink(missing_ok=True)
     with running(binaries()["redis-7.0"]) as server, tempfile.TemporaryDirectory() as folder:
         plant(server)

@@ -1,0 +1,321 @@
+"""Rows of the key table: made of the arrays of the compiled engine, and of batches of keys that Python has asked about.
+
+The columns are those of `rtui.table.schema`. Batches are collected until they are worth a table.
+"""
+
+from __future__ import annotations
+
+import time
+from binascii import crc_hqx
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import chain, pairwise, repeat
+from typing import Any, Final, Protocol, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from rtui.analysis.aggregate.tally import InspectedBatch
+from rtui.analysis.aggregate.top_keys import TopKeys
+from rtui.keyspace.slots import SLOTS, key_slot
+from rtui.table.schema import LATEST_MS, NEVER, SCHEMA, names_of
+
+Numbers: TypeAlias = np.ndarray[Any, np.dtype[np.int64]]
+
+TABLE_ROWS: Final = 2_000
+"""Rows of a table made of batches."""
+
+FIRST_ROWS: Final = 200
+"""Rows of the first such table; each has twice the rows of the one before until they are TABLE_ROWS."""
+
+TABLE_S: Final = 0.25
+"""After so long a table has as many rows as there are."""
+
+ROW: Final = np.dtype(
+    [
+        *((name, np.uint64) for name in ("name_at", "length")),
+        *((name, np.int64) for name in ("ttl_ms", "recency", "memory_bytes", "size", "asked_ms")),
+        ("type", np.int32),
+        ("slot", np.uint16),
+        ("known", np.uint8),
+        ("encoding", np.uint8),
+    ],
+    align=True,
+)
+"""A row as `server/engine/_pages.pxd` has it; names are `length` bytes from `name_at` on."""
+
+TTL, MEMORY, IDLE, FREQUENCY, LENGTH, SAMPLED = (1 << bit for bit in range(6))
+"""Bits of `known`: which facts of a key are known, and whether it stands for others."""
+
+MOST_ENCODINGS: Final = 33
+"""Of one type, with 0 for one that is not known."""
+
+_FACTS: Final = {"memory_bytes": "memory_bytes", "length": "lengths", "idle_s": "idle_s", "frequency": "frequency"}
+"""Columns of the key table that a batch has as they are, and their names there."""
+
+
+class TableFindings(Protocol):
+    """What the tables of a pass are added up to."""
+
+    @property
+    def big(self) -> TopKeys:
+        """Says how long a key must be to be listed, and is told of keys whose length is not asked."""
+
+    def add_rows(self, table: Callable[[], pl.DataFrame], rows: int, asked_at_s: float) -> None:
+        """Add rows that were asked at about this moment, in seconds since the epoch by the server's clock.
+
+        `table` makes the table of these rows, in any thread.
+        """
+
+    def add_unread(self, keys: Sequence[bytes]) -> None:
+        """Add keys of which only the name is known."""
+
+    def add_vanished(self, count: int) -> None:
+        """Count keys that were gone when they were asked."""
+
+    def add_note(self, key_type: bytes | None, note: str) -> None:
+        """Learn why the memory of keys of a type is not known."""
+
+
+class LengthFloors:
+    """From which length on a key would be listed among the longest of its type, by the lengths so far.
+
+    The findings add tables up in large chunks, so they know it late; which keys are asked for their length depends on
+    it. To `LateLengths` this is what the findings' lists of largest keys are.
+    """
+
+    def __init__(self, big: TopKeys) -> None:
+        """`big` says how many keys are listed and from which length on they are big, and is told what is left out."""
+        self.big = big
+        self._largest: dict[bytes | None, Numbers] = {}
+
+    @property
+    def top(self) -> int:
+        """Keys in each list."""
+        return self.big.top
+
+    def add(self, key_type: bytes | None, lengths: Numbers) -> None:
+        """Take in the lengths of keys of one type."""
+        known = self._largest.get(key_type)
+        if known is not None:
+            if len(known) == self.top and int(lengths.max(initial=0)) <= known[0]:
+                return
+            lengths = np.concatenate([known, lengths])
+        self._largest[key_type] = np.sort(lengths)[-self.top :]
+
+    def length_floor(self, key_type: bytes | None) -> int:
+        """See `TopKeys`."""
+        known = self._largest.get(key_type)
+        floor = 0 if known is None or len(known) < self.top else int(known[0])
+        limit = self.big.limits(key_type).length
+        return floor if limit is None else min(floor, limit + 1)
+
+    def leave_out(self, key_type: bytes | None, most_length: int) -> None:
+        """See `TopKeys`."""
+        self.big.leave_out(key_type, most_length)
+
+
+class Tables:
+    """Findings that hand the keys of one node on as tables: those that come as batches are collected for a while."""
+
+    def __init__(self, findings: TableFindings, node: str) -> None:
+        """`node` is host and port of the primary that serves the keys; empty until it is known."""
+        self.node, self.database = node, 0
+        self.ahead_ms = 0
+        """How far the server's clock is ahead of that of rtui."""
+        self.rows = 0
+        """Keys that wait for a table."""
+        self._batches: list[tuple[InspectedBatch, float]] = []
+        """With the moments at which they were asked, by the clock of rtui."""
+        self._since = 0.0
+        self._most = FIRST_ROWS
+        self.use(findings)
+
+    def use(self, findings: TableFindings) -> None:
+        """Hand on to other findings from now on."""
+        self.findings = findings
+        self.big = LengthFloors(findings.big)
+        self.add_unread, self.add_vanished, self.add_note = (
+            findings.add_unread,
+            findings.add_vanished,
+            findings.add_note,
+        )
+
+    def add(self, batch: InspectedBatch, asked_at_s: float) -> None:
+        """Add keys about which all is known, asked at this moment by the clock of rtui."""
+        if batch.note:
+            self.add_note(batch.key_type, batch.note)
+        if batch.lengths is not None:
+            self.big.add(batch.key_type, np.array(batch.lengths, dtype=np.int64))
+        now = time.monotonic()
+        if not self.rows:
+            self._since = now
+        self._batches.append((batch, asked_at_s))
+        self.rows += len(batch.keys)
+        if self.rows >= self._most or now - self._since > TABLE_S:
+            self._most = min(2 * self._most, TABLE_ROWS)
+            self.hand_on()
+
+    def add_array(self, rows: EngineRows) -> bool:
+        """Add rows of the engine, one at least; return whether the length of any is known."""
+        found = rows.lengths()
+        for key_type, lengths in found.items():
+            self.big.add(key_type, lengths)
+        table = partial(rows.table, self.ahead_ms, self.node, self.database)
+        self.findings.add_rows(table, len(rows), (rows.asked_ms + self.ahead_ms) / 1000)
+        return bool(found)
+
+    def hand_on(self) -> None:
+        """Hand on the keys that wait."""
+        batches, rows, self._batches, self.rows = self._batches, self.rows, [], 0
+        if rows:
+            ahead_s = self.ahead_ms / 1000
+            table = partial(table_of, [(batch, at_s + ahead_s) for batch, at_s in batches], self.node, self.database)
+            self.findings.add_rows(table, rows, max([at_s for _, at_s in batches]) + ahead_s)
+
+    def clear(self) -> None:
+        """Forget the keys that wait."""
+        self._batches, self.rows = [], 0
+
+
+def table_of(batches: Sequence[tuple[InspectedBatch, float]], node: str, database: int) -> pl.DataFrame:
+    """Return the keys of batches as a table, each batch with the moment by the server's clock at which it was asked."""
+    keys = [*chain.from_iterable([batch.keys for batch, _ in batches])]
+    sizes, size = [len(batch.keys) for batch, _ in batches], len(keys)
+    name, raw = names_of(keys)
+
+    def of_each(values: Iterable[Any]) -> list[Any]:
+        return [*chain.from_iterable(map(repeat, values, sizes))]
+
+    def joined(field: str) -> list[Any]:
+        columns = [getattr(batch, field) for batch, _ in batches]
+        return [
+            *chain.from_iterable(
+                repeat(None, many) if one is None else one for one, many in zip(columns, sizes, strict=True)
+            )
+        ]
+
+    columns: dict[str, pl.Series] = {
+        "name": name,
+        "raw": raw,
+        "type": named(of_each([batch.key_type for batch, _ in batches])),
+        "encoding": named(joined("encodings")),
+        "node": constant("node", node, size),
+        "expires_ms": pl.concat([_expiries(batch, round(asked_at_s * 1000)) for batch, asked_at_s in batches]),
+        **{column: pl.Series(joined(fact), dtype=pl.Int64) for column, fact in _FACTS.items()},
+        "database": constant("database", database, size),
+        "slot": pl.Series(_slots(keys)),
+        "sampled": pl.Series(of_each([batch.is_sampled for batch, _ in batches]), dtype=pl.Boolean),
+    }
+    return pl.DataFrame({column: columns[column] for column in SCHEMA})
+
+
+def _expiries(batch: InspectedBatch, asked_ms: int) -> pl.Series:
+    """Return when the keys of a batch expire by the server's clock, in ms since the epoch."""
+    if batch.ttl_ms is None:
+        return constant("expires_ms", None, len(batch.keys))
+    return pl.Series(expiries(np.array(batch.ttl_ms, np.int64), np.array(asked_ms, np.int64)))
+
+
+class EngineRows:
+    """Rows that the engine has handed over at once."""
+
+    def __init__(
+        self, rows: bytes, names: bytes, types: Sequence[bytes | None], encodings: Sequence[Sequence[bytes]]
+    ) -> None:
+        """`types` are by number, and `encodings` of each type by number less 1, as far as the engine knows them."""
+        self.array: np.ndarray[Any, Any] = np.frombuffer(rows, ROW)
+        self._names, self._types, self._encodings = names, types, encodings
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.array)
+
+    @property
+    def asked_ms(self) -> int:
+        """When the last of them was asked first, in ms since the epoch by the clock of rtui."""
+        return int(self.array["asked_ms"].max())
+
+    def has(self, fact: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Return of which rows a fact is known."""
+        found: np.ndarray[Any, np.dtype[np.bool_]] = self.array["known"] & np.uint8(fact) != 0
+        return found
+
+    def lengths(self) -> dict[bytes | None, Numbers]:
+        """Return by type the lengths that are known."""
+        known = self.has(LENGTH)
+        types, sizes = self.array["type"][known], self.array["size"][known]
+        return {self._types[one]: sizes[types == one] for one in self._types_of(known)}
+
+    def without_memory(self) -> list[bytes | None]:
+        """Return the types of which keys have no known memory."""
+        return [self._types[one] for one in self._types_of(~self.has(MEMORY))]
+
+    def _types_of(self, rows: np.ndarray[Any, np.dtype[np.bool_]]) -> list[int]:
+        """Return the numbers of the types of some rows."""
+        found: list[int] = np.flatnonzero(np.bincount(self.array["type"][rows])).tolist()
+        return found
+
+    def table(self, ahead_ms: int, node: str, database: int) -> pl.DataFrame:
+        """Return the table; the server's clock is so far ahead of that of rtui."""
+        array, size = self.array, len(self)
+        ends = [0, *np.cumsum(array["length"], dtype=np.int64).tolist()]
+        name, raw = names_of([self._names[start:end] for start, end in pairwise(ends)])
+        kinds = array["type"]
+        texts = [
+            encoding
+            for some in self._encodings
+            for encoding in (None, *some, *[None] * (MOST_ENCODINGS - 1 - len(some)))
+        ]
+        columns: dict[str, pl.Series] = {
+            "name": name,
+            "raw": raw,
+            "type": named(self._types).gather(kinds),
+            "encoding": named(texts).gather(kinds * MOST_ENCODINGS + array["encoding"]),
+            "node": constant("node", node, size),
+            "expires_ms": self._column(TTL, expiries(array["ttl_ms"], array["asked_ms"] + ahead_ms)),
+            "memory_bytes": self._column(MEMORY, array["memory_bytes"]),
+            "length": self._column(LENGTH, array["size"]),
+            "idle_s": self._column(IDLE, array["recency"]),
+            "frequency": self._column(FREQUENCY, array["recency"]),
+            "database": constant("database", database, size),
+            "slot": pl.Series(array["slot"].astype(np.int64)),
+            "sampled": pl.Series(self.has(SAMPLED)),
+        }
+        return pl.DataFrame({column: columns[column] for column in SCHEMA})
+
+    def _column(self, fact: int, values: Numbers) -> pl.Series:
+        """Return a column that is null where the fact is not known."""
+        known = self.has(fact)
+        if not known.any():
+            return constant("length", None, len(self))
+        found = pl.Series(np.ascontiguousarray(values))
+        return found if known.all() else found.scatter(np.flatnonzero(~known), None)
+
+
+def expiries(left_ms: Numbers, asked_ms: Numbers) -> Numbers:
+    """Return when keys expire that had so long left when they were asked; NEVER where it is negative."""
+    return np.where(left_ms < 0, NEVER, np.minimum(left_ms, LATEST_MS - asked_ms) + asked_ms)
+
+
+def named(names: Sequence[bytes | None]) -> pl.Series:
+    """Return names of types or encodings, whatever their bytes, as a column."""
+    try:
+        texts = pl.Series(names, dtype=pl.Binary).cast(pl.String)
+    except pl.exceptions.ComputeError:  # not UTF-8
+        texts = pl.Series([None if one is None else one.decode("utf-8", "backslashreplace") for one in names])
+    return texts.cast(pl.Categorical())
+
+
+def constant(column: str, value: object, size: int) -> pl.Series:
+    """Return a column of the key table with one value."""
+    return pl.Series([value], dtype=SCHEMA[column]).new_from_index(0, size)
+
+
+def _slots(keys: Sequence[bytes]) -> Numbers:
+    """Return the hash slot of each key; only in those with a brace tags are looked for."""
+    slots = np.fromiter([crc_hqx(key, 0) for key in keys], np.int64, len(keys)) % SLOTS
+    for index, key in enumerate(keys):
+        if b"{" in key:
+            slots[index] = key_slot(key)
+    return slots
