@@ -12,10 +12,9 @@ from rtui.analysis.facts import Unknown
 from rtui.analysis.findings import server_durability, server_keys, server_load
 from rtui.analysis.findings.finding import Found, judge
 from rtui.analysis.findings.server_keys import CLIFF_LOAD, EVICTS, HOT_EXPIRING
-from rtui.analysis.health.clients_panel import clients_panel
 from rtui.analysis.health.durability_panels import persistence_panel, replication_panel
 from rtui.analysis.health.fields import FIELDS
-from rtui.analysis.health.load_panel import BANNED, load_panel
+from rtui.analysis.health.load_panels import BANNED, clients_panel, load_panel
 from rtui.analysis.health.memory_panel import memory_panel
 from rtui.analysis.health.panel import About, Line, Lines, Panel, State
 from rtui.analysis.health.sample import Source

@@ -12,16 +12,21 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, of_server, server_rule
 from rtui.analysis.findings.places import key_line
-from rtui.analysis.health.clients_panel import (
+from rtui.analysis.health.durability_panels import LEAST_S
+from rtui.analysis.health.load_panels import (
+    BANNED,
     BUFFERS,
+    CHURN,
+    CLIENTS_LIMIT,
+    CPU,
+    HIT_RATIO,
+    MAIN_THREAD,
     QUERIES,
     class_of,
     limits,
     listed,
     query_limit,
 )
-from rtui.analysis.health.durability_panels import LEAST_S
-from rtui.analysis.health.load_panel import BANNED, CHURN, CLIENTS_LIMIT, CPU, HIT_RATIO, MAIN_THREAD
 from rtui.analysis.health.memory_panel import CANNOT_EVICT, FRAGMENTED, NEAR_LIMIT, POLICY, SWAPPED, UNLIMITED, eviction
 from rtui.analysis.health.sample import ClientFigures, LoggedCommand, Source
 from rtui.analysis.health.slow_panel import SLOW, LoggedGroup, caller, first_key, folding, group_name, grouped, logged

@@ -7,7 +7,7 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings import contents
-from rtui.analysis.findings.table import findings_table
+from rtui.analysis.findings.comparison import findings_table
 from rtui.analysis.formats.blocks import Block, BlockPage, Facts, PageHead, ReportCharts
 from rtui.analysis.formats.csv_and_json import table_csv, table_json, write_csv
 from rtui.analysis.formats.json import write_json

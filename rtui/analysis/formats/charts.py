@@ -1,4 +1,4 @@
-"""The drawings of pages as SVG: namespaces by size, coming expiries, and the figures of a server over time.
+"""Elements of HTML with escaped texts; drawings as SVG: namespaces by size, coming expiries, figures over time.
 
 The icicle of namespaces has a row for each level; width is by bytes, colour by the share that never expires. The expiry
 forecast has bars over time for the next hour, day, week and later, with cliffs marked and listed. The small chart of a
@@ -9,17 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from html import escape
 from typing import Final
 
 from rtui.analysis import humanize
-from rtui.analysis.formats.html_parts import Markup, element
 from rtui.analysis.health.panel import Line, chart_bounds, plotted, value_text
 from rtui.analysis.humanize import OTHER
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.cells import KEYS, Cells, parts_of, plain, weight_of
 from rtui.analysis.report.tables.table import COVERAGE_MARKS, Column, Unit, cell_text
-from rtui.keyspace.text.display import SafeText, display
+from rtui.keyspace.text.display import SafeText, display, display_text
+
+_VOID: Final = frozenset({"meta", "rect", "path", "line", "input"})
+"""Elements without an end."""
+
+
+class Markup(str):
+    """Text of a page with its tags, which is not escaped again."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | float | None) -> Markup:
+    """Return an element. In the names of attributes `_` stands for `-`, but for one at the end; None leaves one out.
+
+    Numbers have a few figures.
+    """
+    written = ""
+    for key, value in attributes.items():
+        if value is not None:
+            text = safe(value) if isinstance(value, str) else f"{value:.6g}"
+            written += f' {key.rstrip("_").replace("_", "-")}="{text}"'
+    if name in _VOID:
+        return Markup(f"<{name}{written}/>")
+    content = "".join(child if isinstance(child, Markup) else safe(child) for child in children)
+    return Markup(f"<{name}{written}>{content}</{name}>")
+
+
+def safe(text: str) -> Markup:
+    """Return text escaped, without control or invisible characters."""
+    return Markup(escape(display_text(text, limit=4096)))
+
 
 MOST_CELLS: Final = 1500
 """Namespaces that are drawn, the largest; a page stays well below a megabyte."""

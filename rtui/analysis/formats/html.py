@@ -1,20 +1,62 @@
-"""Pages of HTML, each a single file that loads nothing (`html_parts.py`)."""
+"""Pages of HTML, each a single file that loads nothing.
+
+Its policy forbids it to: it lets in the one style sheet and the one script that are written into the page, by their
+hashes. Without the script everything is there, but nothing zooms or sorts.
+"""
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Finding, Found
 from rtui.analysis.formats import blocks
-from rtui.analysis.formats.charts import icicle, spark, timeline
-from rtui.analysis.formats.html_parts import SHARE_STEPS, Markup, document, element
+from rtui.analysis.formats.charts import Markup, element, icicle, spark, timeline
 from rtui.analysis.formats.text import summary
 from rtui.analysis.health.panel import plotted
 from rtui.analysis.report.tables.table import Cell, Column, Table, Unit, cell_interval, cell_reason, cell_text, sort_key
 
 _MOST_ROWS: Final = 200
+
+SHARE_STEPS: Final = 20
+"""A share is drawn under its number in so many steps."""
+
+
+def document(title: str, header: Markup, main: Markup) -> str:
+    """Return a whole page; it ends with a line feed."""
+    shares = (f".s{step}{{--share:{step / SHARE_STEPS:g}}}" for step in range(1, SHARE_STEPS + 1))
+    style, script = Markup(_inline("page.css") + "".join(shares)), _inline("page.js")
+    policy = (
+        f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=policy),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name="color-scheme", content="light dark"),
+        element("meta", name="referrer", content="no-referrer"),
+        element("title", title),
+        element("style", style),
+    )
+    body = element("body", header, main, element("script", script))
+    return f"<!doctype html>\n{element('html', head, body, lang='en')}\n"
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
+
+
+@cache
+def _inline(name: str) -> Markup:
+    """Return a file that lies beside this module."""
+    return Markup((files(__package__) / name).read_text("utf-8"))
 
 
 def page_html(page: blocks.BlockPage) -> str:

@@ -6,14 +6,13 @@ from functools import partial
 from typing import Any, Final
 
 from rtui.server.analysis.run import ESTIMATE_KEYS
-from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.expiry_panel import ExpiryPanel
 from rtui.tui.analyse.findings_panel import FindingsPanel
 from rtui.tui.analyse.hot_panel import HotKeysPanel
 from rtui.tui.analyse.memory_panel import MemoryPanel
 from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.size_panels import BigKeysPanel, TypesPanel
 from rtui.tui.analyse.slots_panel import SlotsPanel
-from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.command import Condition, Group, Owner, ScreenCommand
 from rtui.tui.kit.table import MOVE_COMMANDS, SORT_COMMANDS
 

@@ -12,9 +12,15 @@ from textual.dom import DOMNode
 from textual.geometry import Size
 from textual.worker import Worker
 
-from rtui.analysis.findings.comparison import FindingFate, FindingsComparison
+from rtui.analysis.findings.comparison import (
+    COLUMNS,
+    FindingFate,
+    FindingsComparison,
+    compared_table,
+    findings_table,
+    gone,
+)
 from rtui.analysis.findings.finding import Finding, Found
-from rtui.analysis.findings.table import COLUMNS, compared_table, findings_table, gone
 from rtui.analysis.formats.comparison import change_words
 from rtui.analysis.humanize import counted
 from rtui.analysis.query.behind import Behind

@@ -32,7 +32,6 @@ from rtui.tui.kit.status_lines import over_title
 from rtui.tui.kit.styled_text import Line, Role, literal
 from rtui.tui.kit.table import TableBody
 from rtui.tui.kit.table_rows import TableRows
-from rtui.tui.server.figure_lines import figure_lines
 from rtui.tui.server.panels import (
     BY_ID,
     FIGURES,
@@ -43,6 +42,7 @@ from rtui.tui.server.panels import (
     Content,
     ServerPanel,
     content_of,
+    figure_lines,
     figures_table,
     file_line,
     node_line,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
+from rtui.analysis.findings.comparison import findings_table
 from rtui.analysis.findings.contents import findings, with_registry
 from rtui.analysis.findings.finding import Found
-from rtui.analysis.findings.table import findings_table
 from rtui.analysis.report.document import Node, NodeKind, Report
 from rtui.analysis.report.members import RegistryReport
 from rtui.keyspace.text.display import HOSTILE

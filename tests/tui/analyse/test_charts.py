@@ -37,13 +37,12 @@ from rtui.analysis.report.members import DAY_S, HOUR_S
 from rtui.analysis.report.tables.slots import slots as fullest_slots
 from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text.display import HOSTILE
-from rtui.tui.analyse.big_panel import BigKeysPanel
 from rtui.tui.analyse.expiry_panel import ExpiryPanel, ExpiryState, TimeRange, axis_for, ticks
 from rtui.tui.analyse.hot_panel import HotKeysPanel, HotKeysState
 from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.size_panels import BigKeysPanel, TypesPanel
 from rtui.tui.analyse.slot_map import MEAN, SHADES, SlotMap, fitting_map, flagged, map_lines, shade_of
 from rtui.tui.analyse.slots_panel import CLUSTER_SIZES, SlotsPanel, SlotsState, cursor_slot, map_for, skew_text
-from rtui.tui.analyse.types_panel import TypesPanel
 from rtui.tui.kit.chart_lines import HorizontalBar, bar_lines, standing
 from rtui.tui.kit.layout import TERMINAL
 from rtui.tui.kit.styled_text import Line, Role, line_width

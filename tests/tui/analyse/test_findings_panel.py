@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec import structs
 from textual.geometry import Size
 
+from rtui.analysis.findings.comparison import COLUMNS, findings_table
 from rtui.analysis.findings.contents import findings
 from rtui.analysis.findings.finding import Found
-from rtui.analysis.findings.table import COLUMNS, findings_table
 from rtui.analysis.report.document import Report
 from rtui.registry.rules import RULES, RuleLevels, Severity
 from rtui.server.analysis.kept_reports import KeptReports

@@ -12,10 +12,10 @@ from textual.geometry import Size
 from rtui.analysis.columns import ALL_COLUMNS, parse_columns
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis.session import AnalysisStatus
-from rtui.tui.analyse.big_panel import BigKeysState
 from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import PanelTable
 from rtui.tui.analyse.screen_lines import empty_table_lines, offer_lines
+from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.analyse.slots_panel import SlotsPanel, SlotsState
 from rtui.tui.kit.styled_text import Line
 from rtui.tui.kit.table_rows import TableRows, TableState

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.report.tables.table import Unit
 from rtui.tui.kit.styled_text import line_width
-from rtui.tui.server.figure_lines import plot_lines, sparkline
+from rtui.tui.server.panels import plot_lines, sparkline
 
 HISTORIES = st.lists(st.none() | st.floats(-1e12, 1e12) | st.integers(0, 2**40), max_size=60)
 
