@@ -52,7 +52,7 @@ def command(
         if not samples.nodes:
             raise click.UsageError(f"{file}: there is no sample in it.")
         require_terminal("samples are shown on one")
-        from rtui.server.health.saved import SavedHealth  # noqa: PLC0415 - as above
+        from rtui.server.health.session import SavedHealth  # noqa: PLC0415 - as above
         from rtui.tui.run import run_samples  # noqa: PLC0415
 
         health = SavedHealth(samples, Path(file).name, report=report, registry=registry, before=before)

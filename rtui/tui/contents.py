@@ -58,7 +58,7 @@ def help_topics() -> tuple[HelpPage, ...]:
 
 def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
     """Return the commands that each screen has, in the order of the help screen, with those of the application."""
-    from rtui.tui.analyse.commands import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
+    from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS  # noqa: PLC0415 - for the help
     from rtui.tui.browse.commands import BROWSE_COMMANDS  # noqa: PLC0415
     from rtui.tui.find.found_view import FIND_COMMANDS  # noqa: PLC0415
     from rtui.tui.log.screen import LOG_COMMANDS  # noqa: PLC0415

@@ -215,7 +215,7 @@ class Navigation(TerminalApp):
 
     def _destinations(self, screen: CommandScreen[Any]) -> Iterator[Entry]:
         """Yield everything that can be gone to from a screen, but names and servers."""
-        from rtui.tui.analyse.commands import PANELS  # noqa: PLC0415 - when it is wanted
+        from rtui.tui.analyse.report_panel import PANELS  # noqa: PLC0415 - when it is wanted
         from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415
 
         if self._session is not None or isinstance(screen, AnalyseScreen):

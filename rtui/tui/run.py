@@ -18,7 +18,7 @@ from rtui.tui.kit.themes import Palette, terminal_palette
 
 if TYPE_CHECKING:
     from rtui.analysis.report.document import Report
-    from rtui.server.health.saved import SavedHealth
+    from rtui.server.health.session import SavedHealth
 
 
 class FileApp(RtuiApp):

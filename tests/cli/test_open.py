@@ -13,7 +13,7 @@ from rtui.analysis.formats.samples import Header, header_line, sample_line
 from rtui.analysis.report.document import Report
 from rtui.cli.main import run
 from rtui.registry.rules import Severity
-from rtui.server.health.saved import SavedHealth
+from rtui.server.health.session import SavedHealth
 from rtui.server.options import BrowseOptions
 from tests.made_report import made_report
 from tests.made_sample import made_sample

@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 from rtui.analysis.formats.samples import Header, SamplesFile
 from rtui.analysis.health.sample import Source
 from rtui.keyspace.text.display import SafeText
-from rtui.server.health.saved import SavedHealth
-from rtui.server.health.session import Trouble
+from rtui.server.health.session import SavedHealth, Trouble
 from rtui.server.options import BrowseOptions
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.run import SamplesApp

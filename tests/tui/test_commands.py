@@ -9,9 +9,8 @@ import pytest
 from textual.actions import parse
 from textual.binding import Binding
 
-from rtui.tui.analyse.commands import ANALYSE_COMMANDS
 from rtui.tui.analyse.hot_panel import CHOICES, HotSessionScreen
-from rtui.tui.analyse.report_panel import ReportPanel
+from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS, ReportPanel
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED, VALUE_COMMANDS

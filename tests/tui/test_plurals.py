@@ -12,7 +12,7 @@ from textual.geometry import Size
 
 from rtui.analysis.formats import FORMS, write_text
 from rtui.analysis.report.document import Report
-from rtui.tui.analyse.commands import PANELS
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen_lines import status_line, title_line
 from rtui.tui.contents import help_topics
 from rtui.tui.help.pages import page_lines

@@ -15,18 +15,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rtui.analysis.facts import Reason
-from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server import guard
 from rtui.server.deployment.nodes import NODES_A_ROUND, Deployment, ServerNode, round_s
 from rtui.server.scan.page import key_count
 from rtui.server.wire.capability import Capabilities, Feature
-from rtui.server.wire.connection import Connection, State
+from rtui.server.wire.connection import Connection, Online, State
 from rtui.server.wire.errors import ConnectFailure, ConnectionLost, RtuiError
 from rtui.server.wire.identity import ServerIdentity
 from rtui.server.wire.supervised_tasks import end_task, for_each, start_supervised
 
 if TYPE_CHECKING:
-    from rtui.analysis.findings.server_comparison import NodeComparison
+    from rtui.analysis.findings.server_comparison import HealthComparison, NodeComparison
+    from rtui.analysis.formats.samples import SamplesFile
     from rtui.analysis.health.panel import Panel
     from rtui.analysis.health.sample import Sample, Source
     from rtui.analysis.health.view import HealthView
@@ -102,16 +103,13 @@ class Health(ABC):
         """Why there is no newer sample of a node, a sentence; of None for why there is none of any."""
         return None
 
-    @abstractmethod
-    def begin(self) -> None:
+    def begin(self) -> None:  # noqa: B027 - samples out of a file are all there
         """Take samples every few seconds, from now on."""
 
-    @abstractmethod
-    def end(self) -> None:
+    def end(self) -> None:  # noqa: B027
         """Take no more of them."""
 
-    @abstractmethod
-    def ask_now(self) -> None:
+    def ask_now(self) -> None:  # noqa: B027
         """Take a sample of each node now, also of what was refused before."""
 
     @property
@@ -366,6 +364,66 @@ class HealthSession(Health):
         self._wrong, self.trouble = await asyncio.to_thread(wrong_with, views)
         if self.known is self._observed or before != (self._wrong, self.trouble):
             self._revision += 1
+
+
+class SavedHealth(Health):
+    """The health of servers by a file that holds a sample at least."""
+
+    revision = 1
+    link = Online()
+
+    def __init__(
+        self,
+        found: SamplesFile,
+        name: str,
+        *,
+        report: Report | None = None,
+        registry: Registry | None = None,
+        before: SamplesFile | None = None,
+    ) -> None:
+        """`name` is that of the file; `before` holds earlier samples to compare with."""
+        from rtui.analysis.findings.server_comparison import compare_health  # noqa: PLC0415 - as above
+        from rtui.analysis.humanize import counted, moment  # noqa: PLC0415
+
+        super().__init__(lambda: report, registry)
+        self._known = {SafeText(node): samples for node, samples in found.nodes.items()}
+        self._label = display_text(found.header.server, limit=300)
+        views = {node: self._view(samples) for node, samples in self._known.items()}
+        self._wrong, _ = wrong_with(views)
+        self.comparison: HealthComparison | None = None
+        if before is not None:
+            then = [replace(self._view(samples), report=None) for samples in before.nodes.values()]
+            self.comparison = compare_health(then, list(views.values()))
+        first = moment(min(samples[0].at_ms for samples in self._known.values()) / 1000)
+        last = moment(self.ended_at_s)
+        until = "" if first == last else f" to {last[11:] if first[:10] == last[:10] else last}"
+        count = counted(sum(map(len, self._known.values())), "sample")
+        self.file = SafeText(f"{display_text(name, limit=80)} · {count}, {first}{until} UTC")
+
+    @property
+    def is_cluster(self) -> bool:
+        """Whether there are samples of several nodes."""
+        return len(self._known) > 1
+
+    @property
+    def label(self) -> SafeText:
+        """What was asked for when they were taken."""
+        return self._label
+
+    @property
+    def known(self) -> Mapping[SafeText, Sequence[Sample]]:
+        """All samples."""
+        return self._known
+
+    @property
+    def ended_at_s(self) -> float:
+        """When the last sample was taken."""
+        return max(samples[-1].at_ms for samples in self._known.values()) / 1000
+
+    def compared(self, node: SafeText) -> NodeComparison | None:
+        """What has changed since the earlier samples of a node."""
+        known = () if self.comparison is None else self.comparison.nodes
+        return next((one for one in known if one.node == node), None)
 
 
 def _samples_of(said: Sequence[tuple[Mapping[str, Reply], SafeText]], at_ms: int) -> list[Sample]:

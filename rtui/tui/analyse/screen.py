@@ -19,13 +19,12 @@ from rtui.server.guard.evidence import Consent
 from rtui.server.scan.progress import ScanState
 from rtui.server.scan.run_control import RunControl
 from rtui.tui.analyse import screen_lines
-from rtui.tui.analyse.commands import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.comparing import Comparison
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
 from rtui.tui.analyse.hot_panel import HotKeys, HotSessionScreen
 from rtui.tui.analyse.memory_panel import Colouring, MemoryPanel, MemoryState
 from rtui.tui.analyse.panel import ReportStates
-from rtui.tui.analyse.report_panel import ReportPanel
+from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS, PANELS, ReportPanel
 from rtui.tui.kit.bars import Bar
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy

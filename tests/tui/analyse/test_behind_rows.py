@@ -19,10 +19,10 @@ from rtui.analysis.report.tables.changes import differences, fate_of
 from rtui.analysis.report.tables.slots import nodes
 from rtui.analysis.report.tables.table import Table, path_of
 from rtui.server.options import BrowseOptions
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.findings_panel import FindingsState, LatestFindings
 from rtui.tui.analyse.memory_panel import MemoryState
 from rtui.tui.analyse.panel import Panel, PanelState, ReportStates
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.kit.command_screen import KeysWanted

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from rtui.analysis.report.document import Node, Report
 from rtui.server.analysis.kept_reports import KeptReports
-from rtui.tui.analyse.commands import PANELS
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.choice import ChoiceScreen
 from tests.made_report import MADE_AT_S, estimate_report, made_report

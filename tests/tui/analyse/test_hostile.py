@@ -20,9 +20,9 @@ from rtui.analysis.report.document import Report
 from rtui.analysis.report.members import LARGEST_NUMBER
 from rtui.analysis.report.tables.table import cell_interval, cell_reason, cell_text, sort_key
 from rtui.server.options import BrowseOptions
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.expiry_panel import ExpiryState, TimeRange
 from rtui.tui.analyse.panel import Charts, Panel, PanelState
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.analyse.slots_panel import SlotsState
 from rtui.tui.run import ReportApp

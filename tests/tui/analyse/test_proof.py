@@ -13,7 +13,7 @@ from rtui.analysis.report.document import CoverageKind
 from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.evidence import PROBE_KEY
 from rtui.server.wire.secret import Secret
-from rtui.tui.analyse.commands import PANELS
+from rtui.tui.analyse.report_panel import PANELS
 from tests.server import every_type
 from tests.servers import Server
 from tests.tui.analyse.analysis_tour import AnalysisTour, analysis_tour

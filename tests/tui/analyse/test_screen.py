@@ -17,7 +17,7 @@ from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
-from rtui.tui.analyse.commands import PANELS
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen

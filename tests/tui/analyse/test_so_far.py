@@ -10,8 +10,8 @@ from rtui.analysis.formats import written
 from rtui.analysis.formats.findings import findings_page
 from rtui.analysis.report.document import Coverage, CoverageKind, Report
 from rtui.analysis.report.tables.cells import so_far
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.findings_panel import FindingsPanel, FindingsState, LatestFindings
+from rtui.tui.analyse.report_panel import PANELS
 from tests.made_report import made_report
 
 COVERAGES = {

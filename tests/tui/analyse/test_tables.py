@@ -12,8 +12,8 @@ from textual.geometry import Size
 from rtui.analysis.columns import ALL_COLUMNS, parse_columns
 from rtui.analysis.report.document import ColumnReport, ColumnState, Report
 from rtui.server.analysis.session import AnalysisStatus
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import PanelTable
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen_lines import empty_table_lines, offer_lines
 from rtui.tui.analyse.size_panels import BigKeysState
 from rtui.tui.analyse.slots_panel import SlotsPanel, SlotsState

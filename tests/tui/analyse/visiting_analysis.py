@@ -11,8 +11,8 @@ from rtui.analysis.report.document import Report
 from rtui.server.analysis.session import AnalysisSession
 from rtui.server.scan.progress import ScanState
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Panel
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.kit.bars import FooterBar
 from tests.tui.visiting import Visitor, visiting

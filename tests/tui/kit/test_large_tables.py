@@ -17,8 +17,8 @@ from rtui.analysis.report.tables.keys import expiry, no_ttl
 from rtui.analysis.report.tables.table import Row, Table
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.slices import finish
-from rtui.tui.analyse.commands import PANELS
 from rtui.tui.analyse.panel import Charts, Panel
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.kit.table_rows import MEASURED_ROWS, TableRows, TableState
 from tests.made_report import made_report
 from tests.tui.analyse.analysing import analysing
