@@ -5,18 +5,20 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from msgspec.structs import replace
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.formats import TABLE_FORMATS
+from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import CoverageKind, Node, NodeKind, Report, Step
 from rtui.analysis.report.readings import FigureChange, reading
-from rtui.analysis.report.tables.changes import COMPARED, Changes, change_cell
+from rtui.analysis.report.tables.changes import COMPARED, LISTED, Changes, change_cell, differences, fate_of
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.table import UNCLEAR, AtLeast, Cell, Column, Paths, Table, Unit, cell_text
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.text.display import Display
-from tests.made_report import estimate_report, made_report, partial_report, stats
+from tests.made_report import earlier_report, estimate_report, made_report, partial_report, stats
 
 
 def report_of(*children: Node, kind: CoverageKind = CoverageKind.EXACT) -> Report:
@@ -170,3 +172,44 @@ def test_only_the_rows_that_are_shown_are_made_of_an_earlier_report(monkeypatch:
     assert not asked
     assert made.rows[700][made.column("keys_change")] == 0
     assert set(asked) == {700}
+
+
+def test_it_lists_what_the_comparison_has_the_largest_first() -> None:
+    before, after = earlier_report(), made_report()
+    table = differences(before, after)
+    wanted = {one.raw: one.fate for one in compare(before, after).root.outlined() if one.path and one.fate in LISTED}
+    assert {row[0]: fate_of(row) for row in table.rows} == wanted
+    assert {Fate.CAME, Fate.WENT, Fate.GREW} <= set(wanted.values())
+    changes = [row[table.column("memory_change")] for row in table.rows]
+    sizes = [abs(change) for change in changes if isinstance(change, int | float)]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_what_went_is_gone_and_what_came_was_not_there() -> None:
+    table = differences(earlier_report(), made_report())
+    rows = {fate_of(row): dict(zip([column.id for column in table.columns], row, strict=True)) for row in table.rows}
+    assert rows[Fate.WENT]["keys"] == 0
+    assert rows[Fate.WENT]["keys_change"] == -675_000
+    assert rows[Fate.CAME]["keys"] == rows[Fate.CAME]["keys_change"] == 750_000
+
+
+def test_nothing_differs_from_itself() -> None:
+    table = differences(made_report(), made_report())
+    assert len(table.rows) == 0
+    assert "same" in table.note
+
+
+def test_what_a_partial_report_has_is_at_least_so_much() -> None:
+    table = differences(earlier_report(), partial_report())
+    keys = [row[table.column("keys")] for row in table.rows]
+    assert all(isinstance(cell, AtLeast) or cell is None for cell in keys)
+    assert "partial" in table.note
+    for row in table.rows:
+        assert all(cell_text(cell, column) for cell, column in zip(row, table.columns, strict=True))
+
+
+def test_an_empty_report_has_lost_everything() -> None:
+    report = made_report()
+    root = structs.replace(report.summary.root, children=())
+    empty = structs.replace(report, summary=structs.replace(report.summary, root=root))
+    assert {fate_of(row) for row in differences(report, empty).rows} == {Fate.WENT}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from typing import Final
 
 import pytest
@@ -10,12 +12,25 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from rtui.analysis.report.document import ClusterNode, ClusterReport
+from rtui.analysis.report.shared_slot import common_tag
 from rtui.analysis.report.tables.cells import plain
 from rtui.analysis.report.tables.contents import tables
 from rtui.analysis.report.tables.keys import big_keys, hot_keys
-from rtui.analysis.report.tables.slots import FEW, MANY, Balance, is_outlier, nodes, slot_tags, slots
+from rtui.analysis.report.tables.slots import (
+    FEW,
+    MANY,
+    Balance,
+    SlotRangeLoad,
+    is_outlier,
+    node_loads,
+    nodes,
+    skew,
+    slot_tags,
+    slots,
+)
 from rtui.analysis.report.tables.table import AtLeast
-from rtui.keyspace.slots import SLOTS, key_slot
+from rtui.keyspace.slots import SLOTS, find_tag, hashed_bytes, key_slot
+from rtui.keyspace.text.segments import Separators
 from tests.made_report import clustered_report, made_report, unsettled_report
 
 
@@ -159,3 +174,125 @@ def test_nodes_that_were_not_read_are_not_judged_and_change_nothing_for_others(d
             assert row.get("standing", "") == Balance(alone).standing(by_label[str(row["node"])])
         if any(each.startswith("unread") for _, each in drawn):
             assert row["share_of_keys"] is None
+
+
+def test_three_nodes_are_cut_as_redis_cli_cuts_them() -> None:
+    """The borders that every tutorial on `redis-cli --cluster create` shows."""
+    assert [(node.first, node.last) for node in node_loads([0] * SLOTS, 3)] == [
+        (0, 5460),
+        (5461, 10922),
+        (10923, 16383),
+    ]
+    assert [(node.first, node.last) for node in node_loads([0] * SLOTS, 6)] == [
+        (0, 2730),
+        (2731, 5460),
+        (5461, 8191),
+        (8192, 10922),
+        (10923, 13652),
+        (13653, 16383),
+    ]
+
+
+@given(st.integers(1, 1000))
+def test_nodes_share_all_slots(nodes: int) -> None:
+    cut = node_loads(range(SLOTS), nodes)
+    assert [slot for node in cut for slot in range(node.first, node.last + 1)] == list(range(SLOTS))
+    assert sum(node.load for node in cut) == sum(range(SLOTS))
+    widths = {node.last - node.first for node in cut}
+    assert max(widths) - min(widths) <= 1
+
+
+def test_one_node_has_everything_and_none_is_refused() -> None:
+    assert node_loads([1] * SLOTS, 1) == (SlotRangeLoad(0, SLOTS - 1, SLOTS),)
+    with pytest.raises(ValueError, match="0 nodes"):
+        node_loads([1] * SLOTS, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keys", [300, 20_000, 500_000])
+def test_an_even_spread_is_chance(keys: int) -> None:
+    rng = random.Random(keys)
+    alarms = 0
+    for _ in range(60 if keys < 100_000 else 5):
+        slots = [0] * SLOTS
+        for slot, count in Counter(rng.choices(range(SLOTS), k=keys)).items():
+            slots[slot] = count
+        alarms += not skew(slots).is_chance
+    assert alarms <= 2
+
+
+def test_a_loaded_slot_is_not_chance() -> None:
+    slots = [61] * SLOTS
+    slots[7] += 60
+    found = skew(slots)
+    assert (found.slot, found.keys, found.is_chance) == (7, 121, False)
+    assert found.ratio == pytest.approx(121 / 61, rel=1e-3)
+
+
+def test_only_owned_slots_are_compared() -> None:
+    slots = [0] * SLOTS
+    for slot in range(100):
+        slots[slot] = 10
+    assert not skew(slots).is_chance
+    assert skew(slots, [(0, 99)]).is_chance
+    assert skew(slots, [(200, 300)]).ratio == 0
+    assert skew(slots, []).is_chance
+    assert skew([5, *slots[1:]], [(0, 0)]).is_chance
+
+
+SPLIT = Separators()
+SEGMENT = st.sampled_from([b"user", b"cart", b"42", b"7", b"", b"{42}", b"{", b"}", b"{}", b"deadbeef1", b"\xff9"])
+NAME = st.lists(SEGMENT, min_size=1, max_size=4).map(b":".join) | st.binary(max_size=8)
+
+
+def test_the_longest_identifier_in_all_names_is_the_tag() -> None:
+    found = common_tag([b"user:42:profile", b"cart:42"], SPLIT)
+    assert found is not None
+    assert (found.tag, found.names) == (b"42", (b"user:{42}:profile", b"cart:{42}"))
+    longest = common_tag([b"7:shop:1234:a", b"1234:7:b"], SPLIT)
+    assert longest is not None
+    assert longest.names == (b"7:shop:{1234}:a", b"{1234}:7:b")
+
+
+def test_a_name_that_has_the_tag_already_stays() -> None:
+    found = common_tag([b"user:{42}:profile", b"cart:42", b"42"], SPLIT)
+    assert found is not None
+    assert found.names == (b"user:{42}:profile", b"cart:{42}", b"42")
+    words = common_tag([b"{shop}:a", b"shop:b"], SPLIT)
+    assert words is not None
+    assert words.tag == b"shop"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [b"user:42", b"cart:43"],
+        [b"shop:user", b"shop:cart"],
+        [b"{a}:42", b"cart:42"],  # braces before it decide
+        [],
+    ],
+)
+def test_without_a_common_identifier_there_is_no_tag(names: list[bytes]) -> None:
+    assert common_tag(names, SPLIT) is None
+
+
+def test_segments_are_those_of_the_separators() -> None:
+    names = [b"user/42/profile", b"cart/42"]
+    assert common_tag(names, SPLIT) is None
+    found = common_tag(names, Separators((b"/",)))
+    assert found is not None
+    assert found.names == (b"user/{42}/profile", b"cart/{42}")
+
+
+@given(st.lists(NAME, min_size=1, max_size=4))
+def test_a_tag_puts_all_names_into_one_slot_and_adds_nothing_but_its_braces(names: list[bytes]) -> None:
+    found = common_tag(names, SPLIT)
+    if found is None:
+        return
+    assert {key_slot(name) for name in found.names} == {found.slot}
+    for name, tagged in zip(names, found.names, strict=True):
+        assert hashed_bytes(tagged) == found.tag
+        if tagged != name:
+            tag = find_tag(tagged)[1]
+            assert tag is not None
+            assert tagged[: tag.start] + found.tag + tagged[tag.end :] == name

@@ -10,7 +10,13 @@ from itertools import islice
 import pytest
 
 from rtui.analysis.facts import Unknown
+from rtui.analysis.health.fields import FIELDS, FieldUnit
 from rtui.analysis.health.panel import State
+from rtui.analysis.health.possible import range_of
+from rtui.analysis.health.view import HealthView
+from rtui.keyspace.text.display import SafeText
+from rtui.server.health.info import sample_of_info
+from rtui.server.health.session import wrong_with
 from tests.conftest import require
 from tests.grammar import Grammar, load
 from tests.server.health.driven import looking
@@ -61,3 +67,25 @@ async def test_nothing_is_found_on_a_server_in_ordinary_use(version: str) -> Non
         assert {line.state for line in lines} <= {State.PLAIN, State.NORMAL, State.UNKNOWN}
         unknown = {line.id: line.value for line in lines if isinstance(line.value, Unknown)}
         assert all(value.detail == "this server does not tell it" for value in unknown.values()), unknown
+
+
+SECTIONS = ("server", "clients", "memory", "persistence", "stats", "replication", "cluster")
+NODE = SafeText("10.0.0.5:6379")
+
+
+@pytest.mark.parametrize("said", ["-5", "18446744073709551615", "nan", "1e400", "4102444799", "250.5%", "abc"])
+def test_what_can_not_be_is_no_trouble(said: str) -> None:
+    replies = {
+        section: "".join(
+            f"{one.name}:{said}\r\n"
+            for one in FIELDS.values()
+            if one.source == f"INFO {section}" and one.name != "role"
+        ).encode()
+        for section in SECTIONS
+    }
+    sample = sample_of_info(replies, NODE, 1_700_000_000_000)
+    figures = {name: value for name, value in sample.info.items() if FIELDS[name].unit is not FieldUnit.TEXT}
+    assert all(value in range_of(FIELDS[name]) for name, value in figures.items())
+    _, trouble = wrong_with({NODE: HealthView((sample,))})
+    assert trouble is None or figures, "it is of figures that can be"
+    assert trouble is None or "saved" not in trouble.word

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from rtui.analysis.facts import Reason, Unknown
+from rtui.analysis.health.panel import Panel, State
 from rtui.analysis.health.sample import Source
 from rtui.server.guard.acl import acl_line, parse_release
 from rtui.server.guard.spec import CommandGroup
 from rtui.tui.server.panels import NODES, OVERVIEW, PANELS, content_of
+from tests.fakes.base import FakeKey, FakeServer
+from tests.fakes.servers import ALL
 from tests.server.browsing.test_session import browsing
-from tests.server.health.driven import Looking, looking
+from tests.server.health.driven import Looking, looking, raw_clients
 from tests.server.raw_commands import raw
 from tests.server.targets import eventually, target_of
 from tests.server.test_denied import POOR, let_in
@@ -113,3 +116,94 @@ async def test_a_session_of_a_user_who_may_do_nothing_but_scan(valkey: Server, t
         assert {Source.INFO_MEMORY, Source.SLOW_LOG, Source.SETTINGS} <= set(health.denied(node))
         assert session.status.trouble is None
         health.end()
+
+
+ROUNDS = 10
+USUAL_S = 0.01
+"""slowlog-log-slower-than, as it is by default."""
+
+
+def worked_s(server: Server) -> float:
+    """The processor time of the thread that carries commands out."""
+    told = server.admin.info("cpu")
+    return float(told["used_cpu_user_main_thread"]) + float(told["used_cpu_sys_main_thread"])
+
+
+async def test_nothing_of_rtui_is_slow(server: Server) -> None:
+    """All commands of a full sample together take less processor time than what goes to the slow log takes alone.
+
+    The slow log itself counts the time on the clock: while the machine does something else, it has entries of any
+    command, so it proves nothing here.
+    """
+    async with looking(server) as looked:
+        await looked.look()
+        before_s = worked_s(server)
+        for _ in range(ROUNDS):
+            await looked.look()
+        took_s = worked_s(server) - before_s
+    assert took_s < ROUNDS * USUAL_S
+    assert server.admin.config_get("slowlog-log-slower-than") == {"slowlog-log-slower-than": "10000"}
+
+
+async def test_what_rtui_sends_is_told_apart_in_the_slow_log(server: Server) -> None:
+    server.admin.config_set("slowlog-log-slower-than", 0)
+    async with looking(server, {"command-slow": {"longest": 0.0}}) as looked:
+        await looked.look()
+        sample = await looked.look()
+    own = [one for one in sample.slow if one.is_own]
+    assert "INFO" in {one.name for one in own}
+    assert not any("INFO" in one.title for one in looked.health.found.findings if one.rule == "command-slow")
+    assert looked.line("slow", "slow_entries_of_rtui").value == len(own)
+
+
+async def test_passwords_are_not_in_the_log(server: Server) -> None:
+    server.admin.config_set("slowlog-log-slower-than", 0)
+    with raw_clients(server, 1, b"AUTH somebody word-of-a-test\r\n") as (client,):
+        assert client.recv(64).startswith(b"-WRONGPASS")
+    server.admin.execute_command("ACL", "SETUSER", "somebody", ">word-of-a-test")
+    server.admin.config_set("masterauth", "word-of-a-test")
+    async with looking(server) as looked:
+        sample = await looked.look()
+    assert {"ACL", "CONFIG"} <= {one.name for one in sample.slow}
+    assert "word-of-a-test" not in repr(sample)
+    assert "word-of-a-test" not in repr(looked.health.panels)
+
+
+KEYS = {b"shop:product:%d" % at: FakeKey() for at in range(20)}
+
+
+@pytest.fixture(autouse=True)
+def quick_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the server asked for what it says anyway as soon as it has answered."""
+    monkeypatch.setattr("rtui.server.health.session.REFRESH_EVERY_S", 0.02)
+
+
+def texts(panel: Panel) -> dict[str, object]:
+    """The figures of a panel that are known."""
+    return {
+        line.id: line.value for line in panel.lines if not isinstance(line.value, Unknown) and line.value is not None
+    }
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.name)
+async def test_a_session_at_a_compatible_server(kind: type[FakeServer], tmp_path: Path) -> None:
+    async with kind(KEYS) as fake, browsing(fake.target, tmp_path) as session:
+        health = session.health
+        await eventually(lambda: bool(health.nodes))
+        health.begin()
+        await eventually(lambda: health.nodes and health.panels(health.nodes[0]) and fake.sent(b"CONFIG") != [])
+        health.ask_now()
+        (node,) = health.nodes
+        await eventually(lambda: health.first_at_s(node) != health.asked_at_s(node))
+        panels = {panel.id: panel for panel in health.panels(node)}
+        health.end()
+        assert len(panels) == 7
+        assert health.failure(node) is None
+        assert session.status.trouble is None
+    states = {line.state for panel in panels.values() for line in panel.lines}
+    assert states <= {State.PLAIN, State.NORMAL, State.UNKNOWN}
+    known = {line_id: value for panel in panels.values() for line_id, value in texts(panel).items()}
+    numbers = {line_id: value for line_id, value in known.items() if isinstance(value, int | float)}
+    assert numbers == {}, "it tells no number"
+    assert known.get("role") in ({"primary"} if "role" in kind.more_info else {None})
+    assert known.get("maxmemory_policy") == kind.more_info.get("maxmemory_policy")

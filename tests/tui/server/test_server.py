@@ -7,11 +7,16 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from textual.geometry import Size
 from textual.keys import _character_to_key as key_of
 from textual.pilot import Pilot
 
 from rtui.analysis.formats.samples import Header, SamplesFile
+from rtui.analysis.health.panel import Line as Figure
 from rtui.analysis.health.sample import LoggedCommand, Source
+from rtui.analysis.report.tables.table import Unit
 from rtui.keyspace.text.display import SafeText
 from rtui.server.health.session import SavedHealth, Trouble
 from rtui.server.options import BrowseOptions
@@ -19,8 +24,9 @@ from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.bars import TitleBar
 from rtui.tui.kit.choice import TextCard
+from rtui.tui.kit.styled_text import line_width
 from rtui.tui.run import SamplesApp
-from rtui.tui.server.panels import PANELS, ServerPanel
+from rtui.tui.server.panels import PANELS, ServerPanel, plot_lines, sparkline
 from rtui.tui.server.screen import ServerScreen
 from tests.made_sample import made_sample
 from tests.tui.browsing import BrowseUser, browsing, until
@@ -251,3 +257,39 @@ async def test_samples_of_a_file_ask_nothing_and_lead_nowhere() -> None:
         await until(pilot, lambda: screen.view.subject == b"shop:user:7:profile")
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(pilot.app.screen, TextCard))
+
+
+HISTORIES = st.lists(st.none() | st.floats(-1e12, 1e12) | st.integers(0, 2**40), max_size=60)
+
+
+def figure(*history: float | None) -> Figure:
+    return Figure("used_memory", "used", history[-1] if history else None, Unit.BYTES, history=history)
+
+
+@pytest.mark.parametrize(
+    ("history", "bars"),
+    [
+        ((700, 703, 701, 704), "▁▁▁▁"),
+        ((5, 5, 5), "▁▁▁"),
+        ((0, 0), "▁▁"),
+        ((0, 50, 100), "▁▄█"),
+        ((100, None, 200), "▁ █"),
+        ((3,), ""),
+    ],
+)
+def test_what_hardly_changes_looks_level(history: tuple[float | None, ...], bars: str) -> None:
+    assert sparkline(history, 16) == bars
+
+
+def test_the_scale_of_a_plot_says_how_high_it_is() -> None:
+    (top, *_, bottom, _) = plot_lines(figure(1000 << 20, 1001 << 20), Size(60, 6), 10)
+    assert "1.03 GiB" in top[0].text
+    assert "0.98 GiB" in bottom[0].text
+
+
+@given(HISTORIES, st.integers(1, 20), st.integers(0, 120), st.integers(0, 20))
+def test_any_history_fits(history: list[float | None], cells: int, width: int, height: int) -> None:
+    assert len(sparkline(history, cells)) <= cells
+    lines = plot_lines(figure(*history), Size(width, height), 60)
+    assert len(lines) <= height
+    assert all(line_width(line) <= width for line in lines)
