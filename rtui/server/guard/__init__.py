@@ -1,9 +1,9 @@
-"""What may be sent to a server, as one closed list of commands with bounds, and a builder for each of them.
+"""The commands that may be sent to a server: a closed list with bounds, and a builder for each of them.
 
 The functions and `KeyCommand`s here are the only way to a `Command`, and a `Command` is the only thing that a lane
-sends. Each builder checks its arguments against the list (`table`) and raises GuardError beyond the bounds; where the
-cost depends on the value it demands evidence that the value is small enough (`evidence`). `build_batch` builds the same
-command for many keys; `acl` writes the list as the rules of a user.
+sends. Each builder checks its arguments against the list (`closed_list`) and raises GuardError beyond the bounds; if
+the cost depends on the value it demands evidence that the value is small enough (`evidence`). `build_batch` builds the
+same command for many keys; `acl` writes the list as the rules of a user.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from rtui.server.guard.evidence import (
 )
 
 _UNSENDABLE: Final = re.compile("[\ud800-\udc7f\udd00-\udfff]")
-"""Surrogates that stand for no byte."""
+"""Surrogates that do not stand for a byte."""
 
 
 class Password(Protocol):
-    """A password that is shown as dots; `rtui.server.wire.target.Secret` is one."""
+    """A password that is shown as dots, such as `rtui.server.wire.secret.Secret`."""
 
     def reveal(self) -> str:
         """Return the password itself."""
 
 
 def _text(value: str) -> bytes:
-    """Encode a text, in which bytes that were not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
+    """Encode a text whose non-UTF-8 bytes are surrogate escapes, like `os.fsencode`; raises GuardError for others."""
     if _UNSENDABLE.search(value):
         raise GuardError("a text with lone surrogates can't be sent")
     return value.encode("utf-8", "surrogateescape")
 
 
 def _secret(password: Password) -> SecretBytes:
-    """Encode a password, kept out of variables and errors: an error of Python's codecs holds the whole text."""
+    """Encode a password without a variable for it: an error of Python's codecs, or a traceback, would show it."""
     if _UNSENDABLE.search(password.reveal()):
         raise GuardError("a password with lone surrogates can't be sent")
     return SecretBytes(password.reveal().encode("utf-8", "surrogateescape"))
@@ -81,7 +81,7 @@ def auth(user: str | None, password: Password) -> Command:
 
 
 def select(db: int) -> Command:
-    """Choose a database by its number."""
+    """Select a database by its number."""
     return build_command(b"SELECT", b"%d" % db)
 
 
@@ -105,12 +105,12 @@ def hotkeys_start(consent: Consent) -> Command:
 
 
 def count_keys_in_slot(slot: int) -> Command:
-    """Ask how many keys a slot has; 0 for one of another node."""
+    """Ask for the number of keys in a slot; 0 for a slot of another node."""
     return build_command(b"CLUSTER", b"COUNTKEYSINSLOT", b"%d" % slot)
 
 
 def slot_stats(metric: Literal["cpu-usec", "key-count"], *, limit: int) -> Command:
-    """Ask for the slots with most of `metric`: limit ≤ 100; Redis 8.2, Valkey 8.0."""
+    """Ask for the `limit` ≤ 100 slots with the highest `metric`: Redis 8.2, Valkey 8.0."""
     return build_command(b"CLUSTER", b"SLOT-STATS", b"ORDERBY", _text(metric), b"LIMIT", b"%d" % limit, b"DESC")
 
 
@@ -120,7 +120,7 @@ def config_get(*settings: str) -> Command:
 
 
 def command_info(*names: bytes) -> Command:
-    """Ask which commands have these names: 1 to 8 of them."""
+    """Ask for a description of 1 to 8 commands by name."""
     return build_command(b"COMMAND", b"INFO", *names)
 
 
@@ -135,7 +135,7 @@ def commandlog_get(count: int, log: Literal["slow", "large-request", "large-repl
 
 
 def latency_history(event: str) -> Command:
-    """Ask when the delays of one class were."""
+    """Ask for the times and durations of one class of delays."""
     return build_command(b"LATENCY", b"HISTORY", _text(event))
 
 
@@ -145,7 +145,7 @@ def client_list(evidence: ClientsEvidence) -> Command:
 
 
 def scan(cursor: int, *, count: int, match: bytes | None = None, key_type: bytes | None = None) -> Command:
-    """List a page of keys: 1 ≤ count ≤ 1000; `key_type` is the only type to list."""
+    """List a page of keys: 1 ≤ count ≤ 1000; `key_type` restricts it to one type."""
     argv = [b"SCAN", b"%d" % cursor]
     if match is not None:
         argv += [b"MATCH", match]
@@ -189,7 +189,7 @@ tdigest_info: Final = KeyCommand("TDIGEST.INFO")
 
 
 def memory_usage_of(key: bytes, evidence: TypeEvidence) -> Command:
-    """Ask for the memory of one key whose value may be read: exact up to 1,000 elements, also where it is sampled."""
+    """Ask for the memory of a key before its value is read: exact up to 1,000 elements, even on servers that sample."""
     is_sampled = not counts_sizes(evidence.product, evidence.version) or evidence.key_type == VECTOR_SET.name
     is_sampled = is_sampled and evidence.product in ("redis", "valkey")
     samples = (b"SAMPLES", b"%d" % MAX_SAMPLES) if is_sampled and evidence.version is not None else ()
@@ -202,7 +202,7 @@ def getrange(key: bytes, start: int, end: int) -> Command:
 
 
 def _page(cursor: int, count: int, match: bytes | None) -> tuple[bytes, ...]:
-    """Return the arguments of a page of elements: of all, or of those that match a pattern."""
+    """Return the arguments of a page of elements, of all or of matching ones."""
     only = () if match is None else (b"MATCH", match)
     return (b"%d" % cursor, *only, b"COUNT", b"%d" % count)
 
@@ -232,14 +232,14 @@ def hmget(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None
 
 
 def hstrlens(key: bytes, *fields: bytes, evidence: CollectionEvidence | None = None) -> tuple[Command, ...]:
-    """Ask for the sizes of the values of fields in bytes, one command a field, bounded together."""
+    """Ask for the sizes of field values in bytes, one command a field; the evidence bounds them together."""
     if evidence is not None and len(fields) > evidence.look_ups:
         raise GuardError(f"HSTRLEN is not sent: {len(fields)} look-ups in a hash where {evidence.look_ups} are allowed")
     return tuple(build_command(b"HSTRLEN", key, name, evidence=evidence) for name in fields)
 
 
 def hpttl(key: bytes, *fields: bytes, evidence: Evidence | None = None) -> Command:
-    """Ask for the time to live of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
+    """Ask for the TTLs of 1 to 100 fields in milliseconds: Redis 7.4, Valkey 9.0."""
     return build_command(b"HPTTL", key, b"FIELDS", b"%d" % len(fields), *fields, evidence=evidence)
 
 
@@ -271,7 +271,7 @@ def zrange(key: bytes, start: int, stop: int) -> Command:
 
 
 def zscan(key: bytes, cursor: int, *, count: int, evidence: CollectionEvidence, match: bytes) -> Command:
-    """List those members of a page of a sorted set that match a pattern, with their scores: count ≤ 100."""
+    """List a page of a sorted set, restricted to members that match a pattern, with scores: count ≤ 100."""
     return build_command(b"ZSCAN", key, *_page(cursor, count, match), evidence=evidence)
 
 
@@ -281,20 +281,20 @@ def zrank(key: bytes, member: bytes, *, evidence: CollectionEvidence) -> Command
 
 
 def zcount_below(key: bytes, score: float, *, including: bool = False, evidence: CollectionEvidence) -> Command:
-    """Ask how many members have a lower score, or with `including` this one at most."""
+    """Ask for the number of members with a lower score, or with `including` also with this score."""
     bound = (b"" if including else b"(") + score_bytes(score)
     return build_command(b"ZCOUNT", key, b"-inf", bound, evidence=evidence)
 
 
 def score_bytes(score: float) -> bytes:
-    """Write a score as the list admits it."""
+    """Write a score as the closed list accepts it."""
     if score in (float("inf"), float("-inf")):
         return b"+inf" if score > 0 else b"-inf"
     return repr(score).encode()
 
 
 def zlexcount_below(key: bytes, member: bytes, *, including: bool = False, evidence: CollectionEvidence) -> Command:
-    """Ask how many members come before one by its bytes; meaningful only where all scores are equal."""
+    """Ask for the number of members before one by bytes; meaningful only if all scores are equal."""
     return build_command(b"ZLEXCOUNT", key, b"-", (b"[" if including else b"(") + member, evidence=evidence)
 
 
@@ -309,7 +309,7 @@ def xrevrange(key: bytes, end: bytes, start: bytes, *, count: int) -> Command:
 
 
 def xpending(key: bytes, group: bytes, evidence: ConsumerEvidence | None = None) -> Command:
-    """Ask for the summary of what a group has pending."""
+    """Ask for the summary of a group's pending entries."""
     return build_command(b"XPENDING", key, group, evidence=evidence)
 
 
@@ -334,5 +334,5 @@ def vemb(key: bytes, element: bytes, evidence: VectorEvidence) -> Command:
 
 
 def arscan(key: bytes, start: int, end: int, *, limit: int) -> Command:
-    """Read up to 100 elements that are there between two indexes, with their indexes: Redis 8.8."""
+    """Read up to 100 existing elements between two indexes, with their indexes: Redis 8.8."""
     return build_command(b"ARSCAN", key, b"%d" % start, b"%d" % end, b"LIMIT", b"%d" % limit)

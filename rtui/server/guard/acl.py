@@ -11,16 +11,16 @@ from rtui.server.guard.closed_list import TABLE
 from rtui.server.guard.spec import MODULE_GROUPS, CommandGroup, Spec, Version
 
 OLDEST: Final[dict[str, Version]] = {"redis": (6, 2), "valkey": (7, 2)}
-"""The first version of each product that the rules are tested on."""
+"""The first version of each product that the rules are tested with."""
 
 SUBCOMMANDS_CHECKED: Final[Version] = (7, 0)
-"""From here on a server rejects rules with a subcommand it does not have, and knows `%R~pattern` and selectors."""
+"""From this version on a server rejects rules with an unknown subcommand, and has `%R~pattern` and selectors."""
 
 NOT_OF_SERVERS: Final = frozenset({CommandGroup.SENTINEL})
-"""Groups that only Sentinels know: a rule with them makes a server refuse the line."""
+"""Groups of commands that only Sentinels have: a server rejects a line with them."""
 
 _OF_SENTINELS: Final = frozenset({"AUTH", "HELLO", "PING", "INFO", "CLIENT SETNAME", "CLIENT SETINFO"})
-"""What Sentinels know and are asked beside the commands of their own group."""
+"""Commands outside their own group that Sentinels have and are sent."""
 
 REQUIRED_GROUPS: Final = frozenset({CommandGroup.CONNECTION, CommandGroup.KEYSPACE})
 """Groups without which nothing can be browsed."""
@@ -31,10 +31,9 @@ OPTIONAL_GROUPS: Final = tuple(group for group in CommandGroup if group not in R
 ON_REQUEST_GROUPS: Final = MODULE_GROUPS | {
     CommandGroup.CLUSTER, CommandGroup.RENAMED, CommandGroup.SETTINGS, CommandGroup.HOTKEYS, CommandGroup.HEALTH
 }  # fmt: skip
-"""Groups that are granted on request only: a server without the module rejects the line, one that is no cluster has no
-use for its commands, one without renamed commands none for COMMAND INFO, who may read one setting may read all of them,
-a hot-key session changes the server, and the slow log and the list of clients show arguments and addresses of others.
-"""
+"""Groups that are granted on request only: a server without the module rejects the line; without a cluster, or renamed
+commands, their commands are useless; a user who may read one setting may read all; a hot-key session changes the
+server; and the slow log and the client list show arguments and addresses of others."""
 
 _RELEASE: Final = re.compile(r"(redis|valkey)-(\d{1,3})\.(\d{1,3})(?:\.\d{1,3})?")
 _USER: Final = re.compile(r"[A-Za-z0-9_.@+-]{1,128}")
@@ -42,7 +41,7 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class AclError(ValueError):
-    """A release, user name or hash that no line can be made for; the message says what to write."""
+    """A release, user name or hash without a valid line; the message shows the right form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +52,7 @@ class Release:
     version: Version
 
     def knows(self, spec: Spec) -> bool:
-        """Whether it is new enough for a command; modules may be missing all the same."""
+        """Whether this version has a command; modules may be missing all the same."""
         since = spec.since if self.product == "redis" else spec.since_valkey
         return since is not None and self.version >= since
 
@@ -81,9 +80,9 @@ def acl_line(
 ) -> str:
     """Write the `ACL SETUSER` line of the minimal user for a server, without a line end.
 
-    `groups` adds what is granted on request only, `without` leaves optional groups out. The password is a placeholder,
-    or its SHA-256 in hex. Key patterns are read-only where the server has such; commands that it takes for writers are
-    allowed in a selector of their own. Raises AclError.
+    `groups` adds groups that are granted on request only, `without` leaves optional groups out. The password is a
+    placeholder, or its SHA-256 in hex. Key patterns are read-only if the server has such patterns; commands that it
+    counts as writers are allowed in a selector of their own. Raises AclError.
     """
     specs = granted(release, groups=groups, without=without)
     if release.version < SUBCOMMANDS_CHECKED:
@@ -96,7 +95,7 @@ def acl_line(
 
 
 def sentinel_acl_line(release: Release, *, user: str = "rtui", sha256: str | None = None) -> str:
-    """Write the line of the minimal user for a Sentinel of that release, which has no keys. Raises AclError."""
+    """Write the line of the minimal user for a Sentinel of this release, which has no keys. Raises AclError."""
     specs = (
         spec
         for spec in TABLE
@@ -119,11 +118,11 @@ def _line(user: str, sha256: str | None, rules: Sequence[str]) -> str:
 def granted(
     release: Release, *, groups: Collection[CommandGroup] = (), without: Collection[CommandGroup] = ()
 ) -> list[Spec]:
-    """List the entries that such a line allows.
+    """List the entries of the closed list that such a line allows.
 
-    Before 7.0 a rule may name any subcommand. There the line grants also those subcommands that a connection tries
-    before it knows the version, since otherwise the server would log each of them as refused, and rtui would report as
-    denied what the server does not have.
+    Before 7.0 a rule may name any subcommand. For these releases the line also grants the subcommands that a connection
+    tries before it knows the version: otherwise the server would log each of them as refused, and rtui would report as
+    denied a command that the server does not have.
     """
     left_out = NOT_OF_SERVERS | (ON_REQUEST_GROUPS - frozenset(groups)) | (frozenset(without) - REQUIRED_GROUPS)
     return [
@@ -134,7 +133,7 @@ def granted(
 
 
 def _is_tried_on_old(release: Release, spec: Spec) -> bool:
-    """Whether a connection tries a subcommand before it knows that the server is too old, and a rule may name it."""
+    """Whether a connection tries this subcommand before it knows that the server is too old, and a rule may name it."""
     is_old = release.version < SUBCOMMANDS_CHECKED
     return is_old and spec.group is CommandGroup.CONNECTION and len(spec.words) > 1
 

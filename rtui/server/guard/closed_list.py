@@ -41,15 +41,15 @@ INFO_SECTIONS: Final = (
     *("server", "clients", "memory", "persistence", "stats", "replication", "cluster", "keyspace"),
     *("cpu", "commandstats", "errorstats", "keysizes", "hotkeys"),
 )
-"""Sections of INFO that may be read, one at a time as servers before 7.0 want it; `latencystats` has its own entry."""
+"""Sections of INFO that may be read, one at a time as servers before 7.0 require; `latencystats` has its own entry."""
 
 MAX_SLOTS: Final = 100
 
 MAX_SLOW: Final = 128
-"""Most entries of the slow log: each may have 32 arguments of 128 bytes."""
+"""The most entries read from the slow log: each may have 32 arguments of 128 bytes."""
 
 MAX_SETTINGS: Final = 99
-"""Most settings in one CONFIG GET beside the first."""
+"""The most settings in one CONFIG GET, besides the first."""
 
 SETTINGS: Final = (
     *("maxmemory", "maxmemory-policy", "maxmemory-samples", "maxmemory-eviction-tenacity", "maxmemory-clients"),
@@ -78,18 +78,18 @@ SETTINGS: Final = (
     *("cluster-node-timeout", "cluster-require-full-coverage", "cluster-allow-reads-when-down"),
     *("cluster-replica-validity-factor", "cluster-slot-stats-enabled"),
 )
-"""Settings that may be read: none of them holds a password, a path, an address or the seed of hashes."""
+"""Settings that may be read: none of them contains a password, a path, an address or the seed of hashes."""
 
 MAX_SESSION_S: Final = 3600
 
 MIN_SAMPLE_RATIO: Final = 10
-"""A session measures at most one command in so many: measuring each one took a GET from 0.34 to 0.63 µs."""
+"""A session measures at most every tenth command: measuring each one took a GET from 0.34 to 0.63 µs."""
 
 MAX_SAMPLE_RATIO: Final = 10_000
-"""A session that measures fewer commands sees nothing in its time."""
+"""A session that samples more rarely sees nothing in its time."""
 
 MAX_NAMES: Final = 8
-"""Most names in a COMMAND INFO: those of commands with many subcommands cost most."""
+"""The most names in a COMMAND INFO: commands with many subcommands cost most."""
 
 _SETTING_NAMES: Final = frozenset(name.encode() for name in SETTINGS)
 _VERSION_TEXT: Final = re.compile(rb"[0-9A-Za-z.+-]{1,32}\Z")
@@ -113,16 +113,16 @@ _of_server = partial(Spec, CommandGroup.SERVER)
 _of_cluster = partial(Spec, CommandGroup.CLUSTER)
 
 MAX_SCAN_COUNT: Final = 1000
-"""Most keys that one SCAN visits; more would hold other clients up."""
+"""The most keys that one SCAN visits; more would hold up other clients."""
 
 MAX_TYPE_BYTES: Final = 64
 MAX_ELEMENTS: Final = 100
 
 MAX_SAMPLES: Final = 1000
-"""Most elements that MEMORY USAGE of one key looks at."""
+"""The most elements that MEMORY USAGE of one key samples."""
 
 MAX_RANDOM: Final = 50
-"""Most random elements of one request: each costs up to 10 µs where a hash table is sparse."""
+"""The most random elements of one request: each costs up to 10 µs in a sparse hash table."""
 
 MAX_WINDOW_BYTES: Final = 64 * 1024
 MAX_CURSOR: Final = (1 << 64) - 1
@@ -176,7 +176,7 @@ _MATCH: Final = (keyword("MATCH"), _PATTERN)
 _PAGE: Final = (KEY, _CURSOR, Optional(_MATCH), keyword("COUNT"), _COUNT)
 _MEMBER: Final = any_bytes("member", MAX_FIELD_BYTES)
 _SCORE_END: Final = re.compile(rb"\(?(?:[-+]inf|-?(?:0|[1-9][0-9]{0,307})(?:\.[0-9]{1,340})?(?:e[-+][0-9]{1,3})?)\Z")
-"""A score as Python and Redis write it; with a parenthesis it is left out itself."""
+"""A score as Python and Redis write it; with a parenthesis the bound is exclusive."""
 
 _of_key = partial(Spec, touches=True, counts=True)
 _of_any_key = partial(_of_key, CommandGroup.KEYSPACE, shape=(KEY,), touches=False, in_bulk=True)
@@ -212,7 +212,7 @@ _SIZE: Final = "a size, without the content"
 _DESCRIPTION: Final = "a description, without the content"
 
 _VALKEY_MODULES: Final = (8, 0)
-"""The first Valkey that its JSON and Bloom modules are made for; it has none for the others."""
+"""The first Valkey with its JSON and Bloom modules; it has no others."""
 
 TABLE: Final[tuple[Spec, ...]] = (
     # Setting a connection up
@@ -606,4 +606,4 @@ TABLE: Final[tuple[Spec, ...]] = (
     _of_module(CommandGroup.BLOOM, "TOPK.INFO", why=_DESCRIPTION, since_valkey=None),
     _of_module(CommandGroup.BLOOM, "TDIGEST.INFO", why=_DESCRIPTION, since_valkey=None),
 )
-"""What is not here can't be sent."""
+"""All entries; a command without one can't be sent."""

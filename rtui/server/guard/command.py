@@ -1,13 +1,13 @@
 """Commands, the only thing that a lane sends: one or more requests that the closed list admits, already packed.
 
 A Command comes out of `build_command` or `build_batch`, and nothing else can make one. Both check the whole command
-line against the list, with its bounds, and demand the user's consent or the evidence that the entry asks for.
+line against the list, with its bounds, and demand the user's consent or the evidence that the entry requires.
 
 `build_batch` packs the same constant-time commands for many keys as one byte string. A request for a key differs from
 the next one only in the key and its length. `TYPE` of `a` and of `user:1` goes out as `*2 $4 TYPE $1 a *2 $4 TYPE $6
-user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, packs what each request
-about a key ends with, `$1 a` without the mark, and interleaves that with the bytes that come before: a list of two
-parts for each request, filled by slices, without a Python loop over the keys.
+user:1`, with CRLF after each part. So it checks the commands and the lengths of all keys once, packs the end of each
+request, `$1 a` without the mark, and interleaves these with the bytes that come before: a list of two parts for each
+request, filled by slices, without a Python loop over the keys.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from rtui.server.guard.names import CommandNames
 from rtui.server.guard.spec import Spec
 
 MAX_BULK_KEY_BYTES: Final = 64 * 1024
-"""Longest key in a batch: a longer name costs the server more to read and hash than its reply is worth."""
+"""The longest key in a batch: reading and hashing a longer name costs the server more than its reply is worth."""
 
 MAX_BATCH_KEYS: Final = 2000
-"""Most keys of one batch: a page of the largest scan, and as many again that its last bucket may bring."""
+"""The most keys in one batch: a page of the largest scan, and as many again that its last bucket may add."""
 
 MAX_BATCH_BYTES: Final = 16 << 20
-"""Largest batch on the wire; `split_keys` cuts the keys so that none is larger."""
+"""The largest batch on the wire; `split_keys` cuts keys into runs that stay below."""
 
 MAX_BATCH_COMMANDS: Final = 8
 
 _TOKEN: Final = object()
-"""What the constructor of Command demands; it never leaves this module."""
+"""The token that the constructor of Command demands; it never leaves this module."""
 
 _BY_FIRST_WORD: Final = {
     word: tuple(spec for spec in TABLE if spec.words[0] == word) for word in {spec.words[0] for spec in TABLE}
@@ -46,7 +46,7 @@ class GuardError(ValueError):
 
 
 class SecretBytes(bytes):
-    """Bytes that hold a password, or what is as secret: sent as they are, shown as dots."""
+    """Bytes that contain a password, or another secret: sent as they are, shown as dots."""
 
     __slots__ = ()
 
@@ -65,11 +65,11 @@ class Command:
     name: str
     """The command in capitals: `MEMORY USAGE`; for several in one write, all of them."""
     packed: bytes
-    """What goes over the wire: `SecretBytes` where a password is in it."""
+    """The bytes for the wire: `SecretBytes` if they contain a password."""
     replies: int
-    """How many replies it brings: 1, or the number of requests of a batch."""
+    """The number of replies: 1, or the number of requests of a batch."""
     request: bytes
-    """The same with the command's own name, where the server knows it by another one."""
+    """The same bytes with the command's own name, if the server knows it by another one."""
 
     def __init__(
         self, token: object, name: str, packed: bytes, *, replies: int = 1, request: bytes | None = None
@@ -98,7 +98,7 @@ class Command:
 
 
 def find_spec(argv: Sequence[bytes]) -> Spec | None:
-    """Find the entry that admits a whole command line, words in capitals; None when the line may not be sent."""
+    """Return the entry that admits a whole command line, words in capitals; None if it may not be sent."""
     line = tuple(argv)
     for spec in _BY_FIRST_WORD.get(line[0], ()) if line else ():
         if spec.admits(line):
@@ -109,8 +109,8 @@ def find_spec(argv: Sequence[bytes]) -> Spec | None:
 def build_command(*argv: bytes, consent: Consent | None = None, evidence: Evidence | None = None) -> Command:
     """Make a Command of one command line; raises GuardError unless the list admits it.
 
-    A command that changes something in the server takes the user's consent; one whose cost depends on the value takes
-    the evidence that it is cheap. The error says what would be allowed and repeats no argument.
+    A command that changes something in the server requires the user's consent; one whose cost depends on the value,
+    evidence that it is cheap. The error states the bounds and repeats no argument.
     """
     spec = find_spec(argv)
     if spec is None:
@@ -138,7 +138,7 @@ def pack_arguments(argv: Sequence[bytes]) -> bytes:
 
 
 def unpack_requests(packed: bytes) -> Iterator[tuple[bytes, ...]]:
-    """Return the command lines in packed requests, which may be cut off: the last one has then what is left of it."""
+    """Yield the command lines in packed requests; if they are cut off, the last one has the remaining arguments."""
     at = 0
     while at < len(packed):
         count, at = _number(packed, at)
@@ -154,7 +154,7 @@ def unpack_requests(packed: bytes) -> Iterator[tuple[bytes, ...]]:
 
 
 def _number(packed: bytes, at: int) -> tuple[int, int]:
-    """Return the number after a mark, 0 where it is cut off, and where its line ends."""
+    """Return the number after a mark (0 if it is cut off) and the offset behind its line."""
     end = packed.find(b"\r\n", at)
     if end < 0:
         return 0, len(packed)
@@ -162,7 +162,7 @@ def _number(packed: bytes, at: int) -> tuple[int, int]:
 
 
 def renamed(command: Command, names: CommandNames) -> Command:
-    """Return a command as it goes to a server that knows it by another name; itself where it does not."""
+    """Return a command under the server's names; unchanged if none of its words is renamed."""
     others = names.others
     if not any(one.partition(" ")[0].encode() in others for one in command.name.split(" + ")):
         return command
@@ -173,7 +173,7 @@ def renamed(command: Command, names: CommandNames) -> Command:
 
 
 def _before_length(words: Sequence[bytes]) -> bytes:
-    """Return what comes before the length of the key in a request that has no other argument."""
+    """Return the bytes before the key's length in a request that has no other argument."""
     return b"*%d\r\n%b$" % (len(words) + 1, pack_arguments(words))
 
 
@@ -183,9 +183,9 @@ def _check_token(token: object) -> None:
 
 
 def _require_evidence(spec: Spec, evidence: Evidence | None, arguments: Sequence[bytes] = (), keys: int = 1) -> None:
-    """Raise GuardError unless enough is known of the value to send a command for so many `keys` at once.
+    """Raise GuardError unless the evidence permits a command for this many `keys` at once.
 
-    `arguments` is what follows the command's words, the key first; empty where there are several keys.
+    `arguments` follow the command's words, the key first; empty for several keys.
     """
     if spec.evidence is None:
         return
@@ -208,13 +208,13 @@ class KeyCommand:
         self.before_length = _before_length(words)
 
     def __call__(self, key: bytes, evidence: Evidence | None = None) -> Command:
-        """Build it for one key; GuardError when the name is too long, or too little is known of the key."""
+        """Build it for one key; raises GuardError if the name is too long, or evidence is missing."""
         return build_command(*self.spec.words, key, evidence=evidence)
 
 
 @lru_cache(maxsize=1024)
 def _batch_name(builds: tuple[KeyCommand, ...]) -> str:
-    """Return the name of a batch of these commands; raises GuardError where they can't be in one."""
+    """Return the name of a batch of these commands; raises GuardError if they may not share one."""
     if not 1 <= len(builds) <= MAX_BATCH_COMMANDS or not all(one.spec.in_bulk for one in builds):
         raise GuardError(f"a batch is of 1 to {MAX_BATCH_COMMANDS} commands for each key, all of them constant in time")
     return " + ".join(one.spec.name for one in builds)
@@ -225,8 +225,8 @@ def build_batch(
 ) -> Command:
     """Build one command or several for each of 1 to 2,000 keys of at most 64 KiB, as one Command.
 
-    `evidence` is what is known of each of the keys. Replies come key by key: with builders (a, b) and keys (k1, k2)
-    they are a(k1), b(k1), a(k2), b(k2). Raises GuardError.
+    `evidence` holds for each of the keys. Replies come key by key: with builders (a, b) and keys (k1, k2) they are
+    a(k1), b(k1), a(k2), b(k2). Raises GuardError.
     """
     builds = (build,) if isinstance(build, KeyCommand) else tuple(build)
     name = _batch_name(builds)
@@ -256,9 +256,9 @@ def build_batch(
 @final
 @dataclass(frozen=True, slots=True)
 class KeyTemplate:
-    """A command for one key in parts, for a sender that writes keys between them itself; made by `key_template` only.
+    """A command for one key in parts, for a sender that inserts keys itself; made by `key_template` only.
 
-    `before` ends in the mark of the key's length: what follows is the length in digits, CRLF, the key, CRLF.
+    `before` ends with the mark of the key's length; the sender appends the length in digits, CRLF, the key, CRLF.
     """
 
     token: InitVar[object]
@@ -271,11 +271,10 @@ class KeyTemplate:
 
 
 def key_template(build: KeyCommand, evidence: Evidence | None = None, names: CommandNames | None = None) -> KeyTemplate:
-    """Return the template of a command for any keys of at most 64 KiB of which `evidence` is known.
+    """Return the template of a command for any keys of at most 64 KiB for which `evidence` holds.
 
-    `names` are those of the server; without them the template is for what is sent on a lane.
-
-    Whoever uses it keeps to MAX_BULK_KEY_BYTES, and to MAX_BATCH_KEYS keys in one write. Raises GuardError.
+    `names` are the server's names; without them the template is for a lane, which renames commands itself. The sender
+    must respect MAX_BULK_KEY_BYTES, and MAX_BATCH_KEYS keys in one write. Raises GuardError.
     """
     if not build.spec.in_bulk:
         raise GuardError(f"{build.spec.name} is not sent in bulk")
@@ -289,7 +288,7 @@ def key_template(build: KeyCommand, evidence: Evidence | None = None, names: Com
 @final
 @dataclass(frozen=True, slots=True)
 class ScanTemplate:
-    """SCAN in parts, for a sender that writes cursors and counts between them itself; made by `scan_template` only.
+    """SCAN in parts, for a sender that inserts cursors and counts itself; made by `scan_template` only.
 
     A request is `before_cursor`, a number, `before_count`, a number, `end`; a number is its length in digits, CRLF, its
     digits. The cursor has at most 64 bits, the count is 1 to MAX_SCAN_COUNT.

@@ -1,13 +1,13 @@
-"""Servers that speak the Redis protocol and are not Redis or Valkey: what each may not be sent, and what it can't tell.
+"""Servers that speak the Redis protocol and are not Redis or Valkey: the commands that each must not be sent.
 
-Redis and Valkey are what the closed list was measured on. A compatible server may answer the same command at another
-cost (DBSIZE of Garnet walks over all keys) or with another meaning (MEMORY USAGE of Kvrocks is bytes on disk). Each row
-of the table was read in the server's source or in its vendor's documents. Only what can't be found out by trying is
-here: what a server refuses or lacks is learned from its replies (`server/wire/capability.py`), and whether its cursors
-are positions by a probe (`server/scan/cursor_proof.py`). So there is no row for proxies and serverless services that
-call themselves Redis: they are known by what they answer.
+The closed list was measured on Redis and Valkey. A compatible server may answer the same command at another cost
+(DBSIZE of Garnet walks over all keys) or with another meaning (MEMORY USAGE of Kvrocks is bytes on disk). Each row of
+the table was read in the server's source or in its vendor's documents. It only has facts that can't be found out by
+trying: refused and missing commands are learned from replies (`server/wire/capability.py`), and whether cursors are
+positions by a probe (`server/scan/cursor_proof.py`). So there is no row for proxies and serverless services that call
+themselves Redis: their replies tell.
 
-What a row forbids never leaves: the lane puts an error in place of the reply, as if the server had refused it.
+A forbidden command never leaves: the lane puts an error in place of the reply, as if the server had refused it.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from rtui.server.guard.command import Command, unpack_requests
 
 @dataclass(frozen=True, slots=True)
 class Unsent:
-    """Commands that a server is not sent: those that begin with `words`, or those of them with an `option`."""
+    """Commands that a server is not sent: all that begin with `words`, or only with an `option`."""
 
     words: str
     why: str
-    """What the server does then; continues "DBSIZE is not sent to Garnet, which"."""
+    """The server's behaviour; continues "DBSIZE is not sent to Garnet, which"."""
     option: str = ""
 
     @property
     def name(self) -> str:
-        """How the commands are called: `SCAN MATCH`."""
+        """The name of the commands: `SCAN MATCH`."""
         return f"{self.words} {self.option}".rstrip()
 
     def concerns(self, argv: tuple[bytes, ...]) -> bool:
-        """Whether a command line, written as the closed list has it, is among them."""
+        """Whether this covers a command line, written as on the closed list."""
         words = tuple(word.encode() for word in self.words.split())
         options = argv[2::2] if argv[0] == b"SCAN" else argv[len(words) :]
         return argv[: len(words)] == words and (not self.option or self.option.encode() in options)
@@ -47,26 +47,26 @@ class CompatibleServer:
 
     name: str
     fields: tuple[str, ...]
-    """Fields of INFO that only it has."""
+    """Fields of INFO that only this server has."""
     executable: str = ""
-    """A part of its program's name, for one that has no field of its own in the section `server`."""
+    """A part of its program's name, for a server without a field of its own in the section `server`."""
     is_redis: bool = False
-    """Whether the program behind it is Redis, so that what holds for Redis of its version holds for it."""
+    """Whether the program behind it is Redis, so that the facts of its Redis version hold."""
     unsent: tuple[Unsent, ...] = ()
     most_count: int = MAX_SCAN_COUNT
     """The largest COUNT of SCAN."""
     sizes_on_disk: bool = False
-    """Whether MEMORY USAGE tells the bytes that a key takes on disk."""
+    """Whether MEMORY USAGE returns the bytes that a key takes on disk."""
     usd_per_100_000: float | None = None
-    """What 100,000 commands cost, where commands are billed."""
+    """The price of 100,000 commands in USD, if commands are billed."""
 
     def is_recognised(self, info: Mapping[str, str]) -> bool:
-        """Whether INFO is that of this server."""
+        """Whether INFO is from this server."""
         program = info.get("executable", "").rpartition("/")[2].lower()
         return any(field in info for field in self.fields) or bool(self.executable and self.executable in program)
 
     def refusal(self, command: Command) -> str | None:
-        """Return why a command is not sent to this server, None where it may be sent."""
+        """Return the reason why a command must not be sent to this server, or None."""
         if not any(words in command.name for words in ("SCAN", *(one.words for one in self.unsent))):
             return None
         for argv in unpack_requests(command.request):
@@ -78,7 +78,7 @@ class CompatibleServer:
         return None
 
     def bill(self, commands: int | None) -> str | None:
-        """Say what so many commands at most will cost, a sentence without a full stop; None where they are free."""
+        """Return the cost of at most `commands` commands, as a sentence without a full stop; None if they are free."""
         if self.usd_per_100_000 is None:
             return None
         if commands is None:
@@ -133,9 +133,9 @@ COMPATIBLE: Final[tuple[CompatibleServer, ...]] = (
     CompatibleServer("Upstash", ("upstash_version",), usd_per_100_000=0.20),
     CompatibleServer("Redis Enterprise", ("rlec_version",), is_redis=True),
 )
-"""A server that is in none of the rows may be sent all that is on the closed list."""
+"""Known compatible servers; any other one may be sent the whole closed list."""
 
 
 def compatible_server(info: Mapping[str, str]) -> CompatibleServer | None:
-    """Return which of them INFO is from; None for Redis, Valkey and what is not known."""
+    """Return the compatible server that INFO is from; None for Redis, Valkey and unknown servers."""
     return next((one for one in COMPATIBLE if one.is_recognised(info)), None)

@@ -1,9 +1,9 @@
-"""What has to be known of a value, or agreed by the user, before a command may be built.
+"""Evidence about a value, and consent of the user, that a command requires.
 
-What a command costs may depend on the value: on its type, its encoding, its length. Such a command is built only from
-an `Evidence`, which holds what the server has said about these. Each kind of evidence says how much it permits, so that
-callers can decide beforehand by the same rules, and the guard refuses whatever goes beyond. A command that changes
-something in the server is built only from the user's `Consent`.
+The cost of a command may depend on the value: on its type, its encoding, its length. Such a command is built only with
+an `Evidence`, which holds the server's statements about these. Each kind of evidence tells how much it permits, so that
+callers can decide beforehand by the same rules, and the guard refuses anything beyond. A command that changes something
+in the server is built only with the user's `Consent`.
 """
 
 from __future__ import annotations
@@ -16,56 +16,56 @@ from typing import ClassVar, Final, final
 from rtui.keyspace.types import MemoryUsage, type_of
 
 PROBE_KEY: Final = b"rtui:no-such-key"
-"""A key name that nobody uses: a command on it shows what is allowed, and reads nobody's data."""
+"""A key name that nobody uses: a command on it shows the user's rights, and reads nobody's data."""
 
 EXACT_SINCE: Final = (8, 4)
-"""From this version on Redis counts the size of every built-in type as it grows, and answers in constant time."""
+"""From this version on Redis maintains the size of every built-in type, and MEMORY USAGE takes constant time."""
 
 MAX_WATCHED: Final = 64
-"""Most keys of one write whose size nothing bounds, however cheap others were."""
+"""The most keys of unbounded cost in one write, however cheap earlier ones were."""
 
 COMPACT_STEPS: Final = 50_000
-"""Entries of a compact encoding that commands may walk over: each look-up of a field walks from the first, 20,000 of
-them in 0.4 ms."""
+"""The most entries of a compact encoding that commands may walk over: each look-up of a field walks from the first,
+20,000 of them in 0.4 ms."""
 
 COMPACT_BYTES: Final = 256 * 1024
-"""Largest collection of a compact encoding that is read: the server always answers it whole."""
+"""The largest collection in a compact encoding that is read: the server always returns it whole."""
 
 MIN_ENTRY_BYTES: Final = 4
-"""Least memory of a field with its value in a compact encoding: two entries, each with a head and a length."""
+"""The least memory of a field with its value in a compact encoding: two entries, each with a head and a length."""
 
 FEW_ELEMENTS: Final = 10
-"""A collection of no more elements may be read when its memory is not known."""
+"""A collection of up to this many elements may be read without knowing its memory."""
 
 MAX_LOOK_UPS: Final = 10_000
-"""Most look-ups of fields by name for one page."""
+"""The most look-ups of fields by name for one page."""
 
 LEX_LOOK_UPS: Final = 2
-"""ZLEXCOUNT costs as much as so many look-ups: it compares the bytes of every member."""
+"""The cost of ZLEXCOUNT in look-ups: it compares the bytes of every member."""
 
 MAX_MEAN_ENTRY_BYTES: Final = 64 * 1024
-"""Largest average entry of a stream whose first and last entry are read on the way."""
+"""The largest average entry of a stream whose first and last entries come with a reply."""
 
 MAX_GROUPS: Final = 100
-"""Most groups of a stream that are listed: XINFO GROUPS answers with all, 10,000 of them in 4.5 ms."""
+"""The most groups of a stream that are listed: XINFO GROUPS returns all, 10,000 of them in 4.5 ms."""
 
 MAX_CONSUMERS: Final = 100
-"""Most consumers of a group that are listed: XINFO CONSUMERS answers with all."""
+"""The most consumers of a group that are listed: XINFO CONSUMERS returns all."""
 
 _PAGED_ENCODINGS: Final = frozenset((b"hashtable", b"skiplist"))
-"""Encodings whose scan commands obey COUNT. All others, also those still to be invented, count as compact."""
+"""Encodings whose scan commands respect COUNT. All others, including future ones, count as compact."""
 
 _INDEXED_ENCODINGS: Final = _PAGED_ENCODINGS | {b"intset"}
-"""Encodings from which a random element is taken without a walk."""
+"""Encodings that give a random element without a walk."""
 
 
 class MemoryUsagePolicy(Enum):
     """Whether MEMORY USAGE may be sent for keys of a type."""
 
     FREE = "free"
-    """Constant in time: sent in bulk."""
+    """Constant time: sent in bulk."""
     WATCHED = "watched"
-    """Usually cheap, but nothing bounds it: sent for few keys at a time while the server's time is measured."""
+    """Usually cheap, but unbounded: sent for few keys at a time while the server's time is measured."""
     NEVER = "never"
 
 
@@ -89,26 +89,26 @@ _UNTYPED: Final = MemoryCost(MemoryUsagePolicy.NEVER, "the type is not known, so
 
 
 def counts_sizes(product: str | None, version: tuple[int, ...] | None) -> bool:
-    """Whether MEMORY USAGE of this server answers with exact sizes that it keeps as values grow."""
+    """Whether MEMORY USAGE of this server returns exact sizes that it maintains as values grow."""
     return product == "redis" and version is not None and version >= EXACT_SINCE
 
 
 def most_watched(proved: int) -> int:
-    """Return how many watched keys one write may hold: one at first, then twice as many as proved cheap."""
+    """Return the most watched keys in one write: one at first, then twice as many as proved cheap."""
     return max(1, min(MAX_WATCHED, 2 * proved))
 
 
 class Evidence:
-    """What is known of one key, or of several keys of which the same is known."""
+    """Knowledge about one key, or shared by several keys."""
 
     __slots__ = ()
     words: ClassVar[str] = ""
-    """What has to be known, in a few words."""
+    """The required knowledge in a few words."""
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Say why this is not enough to send a command for so many `keys` at once; empty when it is enough.
+        """Return why this does not permit a command for this many `keys` at once; empty if it does.
 
-        `arguments` is what follows the command's name, the key first; empty where there are several keys.
+        `arguments` follow the command's name, the key first; empty for several keys.
         """
         raise NotImplementedError
 
@@ -129,18 +129,18 @@ class AbsentKey(Evidence):
 @final
 @dataclass(frozen=True, slots=True)
 class TypeEvidence(Evidence):
-    """The type of a key as TYPE names it, and the server; one that does not say what it is counts as an old Redis."""
+    """The type of a key as TYPE replies, and the server; one without product and version counts as an old Redis."""
 
     words: ClassVar[str] = "the type of the key, product and version of the server"
     key_type: bytes | None
     product: str | None
     version: tuple[int, ...] | None
     proved: int = 0
-    """This many keys of the type were sent in one write before, and took the server next to no time."""
+    """The number of keys of this type that one write sent before, at next to no cost for the server."""
 
     @property
     def memory_cost(self) -> MemoryCost:
-        """What MEMORY USAGE with its default samples costs. Valkey samples the groups of a stream like elements."""
+        """The cost of MEMORY USAGE with its default samples. Valkey samples the groups of a stream like elements."""
         if self.key_type is None:
             return _UNTYPED
         work = type_of(self.key_type).memory_usage
@@ -159,7 +159,7 @@ class TypeEvidence(Evidence):
 @final
 @dataclass(frozen=True, slots=True)
 class CollectionEvidence(Evidence):
-    """Encoding, number of elements and memory of a hash, set or sorted set, each None where it is not known."""
+    """Encoding, number of elements and memory of a hash, set or sorted set; None for unknown ones."""
 
     words: ClassVar[str] = "encoding, and length or memory where it is a compact one"
     encoding: bytes | None
@@ -168,7 +168,7 @@ class CollectionEvidence(Evidence):
 
     @property
     def is_compact(self) -> bool:
-        """Whether a scan may answer with the whole value whatever COUNT says (db.c, scanGenericCommand)."""
+        """Whether a scan may return the whole value whatever COUNT says (db.c, scanGenericCommand)."""
         return self.encoding not in _PAGED_ENCODINGS
 
     @property
@@ -178,7 +178,7 @@ class CollectionEvidence(Evidence):
 
     @property
     def may_be_scanned(self) -> bool:
-        """Whether a page may be read: COUNT is obeyed, or the whole value is small, or it has a few elements."""
+        """Whether a page may be read: COUNT is respected, or the value is small, or it has few elements."""
         is_short = self.memory_bytes is None and self.length is not None and 0 <= self.length <= FEW_ELEMENTS
         return not self.is_compact or self.is_small or is_short
 
@@ -190,7 +190,8 @@ class CollectionEvidence(Evidence):
 
     @property
     def look_ups(self) -> int:
-        """How many fields may be looked up by name for one page; in a compact encoding each walks over all of them."""
+        """The most fields that may be looked up by name for one page; in a compact encoding each walks over all of
+        them."""
         if not self.is_compact:
             return MAX_LOOK_UPS
         most = self._most_elements
@@ -198,7 +199,7 @@ class CollectionEvidence(Evidence):
 
     @property
     def _most_elements(self) -> int | None:
-        """The number of elements at most, None where it is not known."""
+        """An upper bound of the number of elements, or None."""
         if self.length is not None and self.length >= 0:
             return self.length
         return None if self.memory_bytes is None else self.memory_bytes // MIN_ENTRY_BYTES
@@ -223,56 +224,56 @@ class CollectionEvidence(Evidence):
 @final
 @dataclass(frozen=True, slots=True)
 class EntryEvidence(Evidence):
-    """The average size of a stream's entries, None where it is not known."""
+    """The average size of a stream's entries, or None."""
 
     words: ClassVar[str] = "the average size of an entry"
     mean_bytes: float | None
 
     @property
     def is_light(self) -> bool:
-        """Whether two entries may be part of a reply."""
+        """Whether a reply may contain two entries."""
         return self.mean_bytes is not None and self.mean_bytes <= MAX_MEAN_ENTRY_BYTES
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit a description that brings two entries."""
+        """Permit a description that contains two entries."""
         return "" if self.is_light else "its first and last entry come along in full, which may be large"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class GroupEvidence(Evidence):
-    """How many groups a stream has, as XINFO STREAM says."""
+    """The number of a stream's groups, from XINFO STREAM."""
 
     words: ClassVar[str] = "the number of groups"
     groups: int
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit a list that is short."""
+        """Permit a short list."""
         return "" if 0 <= self.groups <= MAX_GROUPS else f"a list of more than {MAX_GROUPS} groups has no pages"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ConsumerEvidence(Evidence):
-    """How many consumers a group has, as XINFO GROUPS says."""
+    """The number of a group's consumers, from XINFO GROUPS."""
 
     words: ClassVar[str] = "the number of consumers of the group"
     consumers: int
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit a list that is short."""
+        """Permit a short list."""
         is_short = 0 <= self.consumers <= MAX_CONSUMERS
         return "" if is_short else f"a list of more than {MAX_CONSUMERS} consumers has no pages"
 
 
 MAX_DIMENSIONS: Final = 4096
-"""Most numbers of a vector that is read: each takes 0.1 µs, and 20 bytes of the reply."""
+"""The most dimensions of a vector that is read: each takes 0.1 µs, and 20 bytes of the reply."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class VectorEvidence(Evidence):
-    """How many numbers each vector of a vector set has, as VINFO says; None where it is not known."""
+    """The number of dimensions of a vector set, from VINFO; or None."""
 
     words: ClassVar[str] = "the number of dimensions"
     dimensions: int | None
@@ -283,51 +284,51 @@ class VectorEvidence(Evidence):
         return self.dimensions is not None and 0 < self.dimensions <= MAX_DIMENSIONS
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit vectors of few numbers."""
+        """Permit vectors of few dimensions."""
         return "" if self.is_small else f"a vector of more than {MAX_DIMENSIONS:,} numbers has no pages"
 
 
 MAX_CLIENTS: Final = 1000
-"""Most connected clients that are listed: CLIENT LIST answers with all, 5,000 of them in 6 ms and 1.7 MB."""
+"""The most connected clients that are listed: CLIENT LIST returns all, 5,000 of them in 6 ms and 1.7 MB."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class ClientsEvidence(Evidence):
-    """How many clients are connected, as INFO clients says; None where it is not known."""
+    """The number of connected clients, from INFO clients; or None."""
 
     words: ClassVar[str] = "the number of connected clients"
     connected: int | None
 
     def refusal(self, command: str, arguments: Sequence[bytes], keys: int) -> str:
-        """Permit a list that is short."""
+        """Permit a short list."""
         is_short = self.connected is not None and 0 <= self.connected <= MAX_CLIENTS
         return "" if is_short else f"a list of more than {MAX_CLIENTS:,} clients has no pages"
 
 
 MAX_TRACKED_KEYS: Final = 64
-"""Most keys that a server keeps in one hot-key session."""
+"""The most keys that a server tracks in one hot-key session."""
 
 
 class Metric(StrEnum):
-    """What a hot-key session measures of each key."""
+    """A measurement of keys in a hot-key session."""
 
     CPU = "CPU"
-    """Time that its commands take."""
+    """The time of the key's commands."""
     NET = "NET"
-    """Bytes that its commands bring in and send out."""
+    """The bytes received and sent by the key's commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """The user's agreement that a hot-key session may be started, and its extent; the guard bounds each number."""
+    """The user's agreement to start a hot-key session, with its extent; the guard bounds each number."""
 
     duration_s: int
-    """When the server ends it by itself."""
+    """The time after which the server ends it by itself."""
     sample_ratio: int
-    """One command in so many is measured."""
+    """Every n-th command is measured."""
     metrics: tuple[Metric, ...] = (Metric.CPU, Metric.NET)
     count: int = MAX_TRACKED_KEYS
-    """Keys kept for each metric."""
+    """The number of keys tracked for each metric."""
     discards_result: bool = False
     """Whether the result of an earlier session, perhaps another operator's, may be lost: the server keeps one only."""

@@ -1,9 +1,9 @@
-"""The names under which a server knows commands that were renamed there, by `rename-command` in its configuration.
+"""The server's own names of commands that its configuration renamed with `rename-command`.
 
-On the wire such a command has the other name. Everything else, from the closed list to messages, knows it by its own.
-A wrong name could be that of any command, so three things are demanded before one is sent: it is the name of no command
-that a server is known to have, no two commands share it, and the server says by COMMAND INFO which command it is
-(`rtui.server.wire.handshake`). What is sent before that can be asked is not renamed.
+On the wire such a command has the server's name. Everything else, from the closed list to messages, uses its own name.
+A wrong name could be any command's, so three conditions hold before one is sent: it is not the name of a known server
+command, no two commands share it, and COMMAND INFO of the server confirms it (`rtui.server.wire.handshake`). Commands
+that are sent before this check are not renamed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 from rtui.server.guard.closed_list import TABLE
 
 FIXED: Final = frozenset({"AUTH", "HELLO", "COMMAND"})
-"""Commands that are sent before a server can be asked what a name stands for."""
+"""Commands that are sent before a server can be asked about names."""
 
 SERVER_COMMANDS: Final = frozenset(
     """
@@ -44,19 +44,19 @@ SERVER_COMMANDS: Final = frozenset(
     ZUNION ZUNIONSTORE
     """.split()  # noqa: SIM905 - a page of words is read more easily than one of strings
 )
-"""The commands of Redis 6.2–8.10 and Valkey 8.0–9.1, as COMMAND lists them; those of modules have a dot in them."""
+"""The commands of Redis 6.2–8.10 and Valkey 8.0–9.1, as COMMAND lists them; commands of modules contain a dot."""
 
 _NAME: Final = re.compile(r"[!-~]{1,64}\Z")
 _SENT: Final = frozenset(spec.words[0].decode() for spec in TABLE)
 
 
 class CommandNamesError(ValueError):
-    """Names that can't be used; the message is a sentence that repeats no name of a server's own."""
+    """Names that can't be used; the message is a sentence that repeats none of the server's names."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandNames:
-    """What each renamed command is called on a server; an empty name stands for one that is disabled there."""
+    """The names of renamed commands on a server; an empty name stands for a disabled command."""
 
     renamed: tuple[tuple[str, str], ...] = field(default=(), repr=False)
     """Pairs of the first word of a command, in capitals, and its name on the server."""
@@ -76,25 +76,26 @@ class CommandNames:
 
     @property
     def others(self) -> Mapping[bytes, bytes]:
-        """The names of the server's own, by the first words of the commands that they stand for."""
+        """The server's names by the first words of the commands."""
         return self._by_word
 
     def disabled(self) -> Iterator[str]:
-        """Yield the names of all entries of the closed list that the server does not run."""
+        """Yield the names of all entries of the closed list that the server has disabled."""
         words = {word.encode() for word, name in self.renamed if not name}
         return (spec.name for spec in TABLE if spec.words[0] in words)
 
     def known(self, text: str) -> str:
-        """Put the commands' own names into a text of the server's, such as an error that quotes the request."""
+        """Replace the server's names in a text from it, such as an error that quotes the request, by the commands' own
+        names."""
         for word, name in self._by_word.items():
             text = re.sub(rf"(?<![\w-]){re.escape(name.decode())}(?![\w-])", word.decode(), text, flags=re.IGNORECASE)
         return text
 
 
 def command_names(given: Mapping[str, str]) -> CommandNames:
-    """Return names as a user wrote them, in capitals or not; raises CommandNamesError.
+    """Return names from a user, case ignored; raises CommandNamesError.
 
-    Commands that rtui never sends are left out: a server's configuration renames those first, and is copied as it is.
+    Commands that rtui never sends are left out: a server's configuration renames those first, and is often copied.
     """
     names = CommandNames(tuple(sorted((word.upper(), name) for word, name in given.items())))
     return CommandNames(tuple((word, name) for word, name in names.renamed if word in _SENT))

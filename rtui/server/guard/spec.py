@@ -1,7 +1,7 @@
-"""`Spec`, an entry of the closed list: a command, what it costs, why it is safe, and the arguments it may have.
+"""`Spec`, an entry of the closed list: a command with its cost, the reason why it is safe, and its arguments.
 
 A shape is a tuple of elements. Each element takes the arguments that fit it, from an index on, and the whole line fits
-when the elements, one after another, take exactly all of it. So `(KEY, keyword("COUNT"), Integer("count", 1, 100))`
+if the elements, one after another, take exactly all of it. So `(KEY, keyword("COUNT"), Integer("count", 1, 100))`
 accepts `user:1 COUNT 10`, and neither `user:1 COUNT 101` nor `user:1 COUNT 10 NOVALUES`.
 """
 
@@ -16,22 +16,22 @@ from typing import Final, TypeAlias
 from rtui.server.guard.evidence import Evidence
 
 NO_MATCH: Final = -1
-"""What `take` returns when the arguments at that index do not fit."""
+"""The result of `take` if the arguments at that index do not fit."""
 
 MAX_KEY_BYTES: Final = 1 << 20
-"""Longest key name of a single look-up: reading and hashing 1 MiB took 0.3–0.4 ms in every version from 6.2 to 9.1."""
+"""The longest key name of a look-up: reading and hashing 1 MiB took 0.3–0.4 ms in all versions from 6.2 to 9.1."""
 
 MAX_FIELD_BYTES: Final = 64 * 1024
-"""Longest hash field name and stream group name that is sent."""
+"""The longest hash field name and stream group name that is sent."""
 
 MAX_INDEX: Final = (1 << 63) - 1
-"""Highest index of a string, list or sorted set."""
+"""The highest index of a string, list or sorted set."""
 
 _DECIMAL: Final = re.compile(rb"(?:0|-?[1-9][0-9]{0,19})\Z")
 
 
 def parse_decimal(text: bytes) -> int | None:
-    """Read a number as Redis writes it: no plus, no leading zeros, no spaces; None when it is anything else."""
+    """Read a number as Redis writes it: no plus, no leading zeros, no spaces; None for anything else."""
     return int(text) if _DECIMAL.match(text) else None
 
 
@@ -57,7 +57,7 @@ class Keyword:
 
 
 def keyword(*choices: str) -> Keyword:
-    """Make a Keyword; a choice of several words has spaces between them."""
+    """Make a Keyword; the words of a choice are separated by spaces."""
     return Keyword(tuple(tuple(choice.encode().split(b" ")) for choice in choices))
 
 
@@ -71,7 +71,7 @@ class Integer:
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """Both ends of the range; an upper end beside a power of two is written as that: `2^64−2`."""
+        """Both ends of the range; an upper end near a power of two is written as such: `2^64−2`."""
         bits = self.high.bit_length()
         below = (1 << bits) - self.high
         high = f"2^{bits}−{below}" if bits > 30 and below <= 2 else f"{self.high:,}"
@@ -85,7 +85,7 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class IndexRange:
-    """A first and a last index, neither negative, both included, with at most `most` items from one to the other."""
+    """A first and a last index, neither negative, both included, with at most `most` items in between."""
 
     first: str
     last: str
@@ -136,7 +136,7 @@ def any_bytes(usage: str, max_bytes: int, *, is_secret: bool = False) -> Checked
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """Elements that may be there, all of them or none."""
+    """Elements that are optional as a whole."""
 
     elements: tuple[Element, ...]
 
@@ -151,14 +151,14 @@ class Optional:
         return tuple(bound for element in self.elements for bound in element.bounds)
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
-        """Take the elements when they fit, else nothing."""
+        """Take the elements if they fit, else nothing."""
         end = take_all(self.elements, args, at)
         return at if end == NO_MATCH else end
 
 
 @dataclass(frozen=True, slots=True)
 class Repeated:
-    """One element 1 to `most` times, with `counted` after a number that says how often."""
+    """One element, 1 to `most` times; with `counted` behind its number of repetitions."""
 
     element: Element
     most: int
@@ -171,11 +171,11 @@ class Repeated:
 
     @property
     def bounds(self) -> tuple[str, ...]:
-        """The greatest number, and the limits of the element."""
+        """The largest number, and the limits of the element."""
         return (f"1–{self.most:,} {self.element.usage}s", *self.element.bounds)
 
     def take(self, args: tuple[bytes, ...], at: int) -> int:
-        """Take exactly as many as the number says, or without one as many as fit, up to `most`."""
+        """Take exactly the given number, or, without one, as many as fit, up to `most`."""
         if self.counted:
             number = parse_decimal(args[at]) if at < len(args) else None
             if number is None or not 1 <= number <= self.most:
@@ -191,7 +191,8 @@ class Repeated:
 
 
 Element: TypeAlias = Keyword | Integer | IndexRange | Checked | Optional | Repeated
-"""A part of a shape: `usage` and `bounds` describe it, `take` returns the index behind what fits, or NO_MATCH."""
+"""A part of a shape: `usage` and `bounds` describe it, `take` returns the index behind the taken arguments, or
+NO_MATCH."""
 
 
 def take_all(elements: Sequence[Element], args: tuple[bytes, ...], at: int) -> int:
@@ -221,11 +222,11 @@ FIRST_REDIS: Final[Version] = (1, 0)
 FIRST_VALKEY: Final[Version] = (7, 2)
 
 MAX_REQUEST_BYTES: Final = 2 << 20
-"""Most bytes that one command line may have in all: a key of the longest kind and as much again."""
+"""The most bytes in one command line: a key of the longest kind and as much again."""
 
 
 class CommandGroup(enum.Enum):
-    """What a command is for."""
+    """The purpose of a command."""
 
     CONNECTION = "connection"
     SERVER = "server"
@@ -250,7 +251,7 @@ class CommandGroup(enum.Enum):
 
 
 MODULE_GROUPS: Final = frozenset({CommandGroup.JSON, CommandGroup.TIMESERIES, CommandGroup.BLOOM})
-"""Groups whose commands a module brings: a server without it knows none of them."""
+"""Groups whose commands come from a module: a server without it has none of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,29 +262,29 @@ class Spec:
     name: str
     """The command and its subcommand, in capitals: `MEMORY USAGE`."""
     shape: tuple[Element, ...]
-    """What follows the words."""
+    """The arguments behind the words."""
     cost: str
-    """Worst case within the bounds, in words and measured figures."""
+    """The worst case within the bounds, in words and measured figures."""
     why: str
-    """Why it is safe, in a sentence."""
+    """The reason why it is safe, in a sentence."""
     since: Version | None = FIRST_REDIS
-    """First Redis version that knows it; None: never."""
+    """The first Redis version that has it; None: never."""
     since_valkey: Version | None = FIRST_VALKEY
-    """First Valkey version that knows it; None: never."""
+    """The first Valkey version that has it; None: never."""
     touches: bool = False
     """Whether it changes the idle time or frequency of the key unless NO-TOUCH is on."""
     counts: bool = False
     """Whether it counts in keyspace_hits or keyspace_misses."""
     is_required: bool = False
-    """Whether nothing works without it; otherwise only one feature is lost when the server refuses it."""
+    """Whether nothing works without it; otherwise only one feature is lost if the server refuses it."""
     in_bulk: bool = False
     """Whether it may be sent for many keys in one write: constant time and one key only."""
     has_write_key_spec: bool = False
-    """Whether the server takes it for a writer of its key, as it does with commands of modules: `%R~` denies it."""
+    """Whether the server counts it as a writer of its key, as it does with module commands: `%R~` denies it."""
     needs_consent: bool = False
-    """Whether it changes something in the server beside this connection: it is sent only when the user has agreed."""
+    """Whether it changes something in the server besides this connection, so that the user has to agree."""
     evidence: type[Evidence] | None = None
-    """What has to be known of the key before it may be built, where its cost depends on the value; None for nothing."""
+    """The kind of evidence it requires, if its cost depends on the value; else None."""
 
     words: tuple[bytes, ...] = field(init=False)
     has_secret: bool = field(init=False)
@@ -302,7 +303,7 @@ class Spec:
 
     @property
     def acl_rule(self) -> str:
-        """The rule that allows it and nothing else."""
+        """The ACL rule that allows just this command."""
         return f"+{self.server_name}"
 
     @property

@@ -1,1 +1,1 @@
-"""Connections to a server: target, socket, handshake, lane, replies, failures, reconnecting, what the user may do."""
+"""Connections to a server: target, socket, handshake, lane, replies, failures, reconnecting, the user's rights."""

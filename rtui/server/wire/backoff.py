@@ -14,16 +14,16 @@ from typing import Final
 from rtui.server.wire.errors import ConnectFailure, FailureKind, RtuiError
 
 FIRST_PAUSE_S: Final = 0.25
-"""The longest that the first pause can be."""
+"""The upper limit of the first pause."""
 
 LONGEST_PAUSE_S: Final = 15.0
-"""No pause is longer, so that a server that is back is noticed soon."""
+"""The upper limit of all pauses, so that a returning server is noticed soon."""
 
 LONGEST_LOADING_PAUSE_S: Final = 2.0
-"""While a server loads its data it reports how far it is, so frequent attempts cost nothing and show progress."""
+"""A server that loads its data reports its progress, so frequent attempts cost nothing and show it."""
 
 LONGEST_REFUSED_PAUSE_S: Final = 120.0
-"""A server that refuses the user logs each attempt, and somebody has to change that first."""
+"""A server that refuses the user logs each attempt, and somebody has to change its configuration first."""
 
 REFUSING_USER: Final = frozenset(
     {FailureKind.NOAUTH, FailureKind.WRONGPASS, FailureKind.NOPERM, FailureKind.PROTECTED, FailureKind.DATABASE}
@@ -35,7 +35,7 @@ HEALTHY_S: Final = 5.0
 
 
 def longest_pause_s(reason: RtuiError) -> float:
-    """Return the longest that the pause after a failure can be: a server that loads is soon back, a user seldom."""
+    """Return the upper limit of the pause after a failure: a loading server is soon back, a refused user seldom."""
     if isinstance(reason, ConnectFailure) and reason.kind.is_temporary:
         return LONGEST_LOADING_PAUSE_S
     if isinstance(reason, ConnectFailure) and reason.kind in REFUSING_USER:
@@ -51,7 +51,7 @@ def backoff_s(attempt: int, rng: Random, longest_s: float = LONGEST_PAUSE_S) -> 
 class Backoff:
     """Counts the failed attempts at one connection, and draws the pause before the next attempt.
 
-    A handshake that works proves little: the connection may break at the first large reply. Only one that brings
+    A successful handshake proves little: the connection may break at the first large reply. Only one that brings
     replies for `healthy_s` seconds resets the count.
     """
 
@@ -62,7 +62,7 @@ class Backoff:
         self._healthy_s = healthy_s
 
     def ended(self, worked_s: float | None = None) -> None:
-        """Count an attempt, with how long after the handshake replies still came; None for none at all."""
+        """Count an attempt; `worked_s` is the time from the handshake to the last reply, None without a reply."""
         self.failed = 0 if worked_s is not None and worked_s >= self._healthy_s else self.failed + 1
 
     def pause_s(self, longest_s: float = LONGEST_PAUSE_S) -> float:
@@ -78,7 +78,7 @@ class Pause:
         self._is_skipped = asyncio.Event()
 
     async def wait(self, seconds: float) -> None:
-        """Wait so long, or until `skip` is called."""
+        """Wait for some seconds, or until `skip` is called."""
         self._is_skipped.clear()
         waits = [asyncio.ensure_future(self._sleep(seconds)), asyncio.ensure_future(self._is_skipped.wait())]
         try:
@@ -88,5 +88,5 @@ class Pause:
                 wait.cancel()
 
     def skip(self) -> None:
-        """End what waits now."""
+        """End the current wait."""
         self._is_skipped.set()

@@ -1,4 +1,4 @@
-"""What this server lets this user do: `Capabilities` holds a verdict on each command, `Querier` obeys and updates them.
+"""The user's rights on a server: `Capabilities` has a verdict on each command, `Querier` obeys and updates them.
 
 Verdicts come from a probe, which sends each optional command once in a form that reads no key, and from the error
 replies to later commands. A command that is known to be refused is not sent again, since the server logs each attempt.
@@ -25,7 +25,7 @@ from rtui.server.wire.replies import ALONE, NOT_SENT, Reply, ServerError
 
 
 class Feature(StrEnum):
-    """A command whose support is probed; the value is its name, `SCAN TYPE` being SCAN with that option."""
+    """A command whose support is probed, by its name; `SCAN TYPE` is SCAN with that option."""
 
     INFO = "INFO"
     DBSIZE = "DBSIZE"
@@ -48,7 +48,7 @@ class Feature(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether a feature can be used; where it can't, the value is that of the `Reason` why a fact is not known."""
+    """Whether a feature can be used; if not, the value is that of the `Reason` for an unknown fact."""
 
     YES = "yes"
     DENIED = "denied"
@@ -69,7 +69,7 @@ _UNTRIED: Final = Capability(Verdict.UNTRIED)
 _YES: Final = Capability(Verdict.YES)
 
 _PASSING: Final = frozenset({"LOADING", "MASTERDOWN", "BUSY", "CLUSTERDOWN", "TRYAGAIN", "NOAUTH", "OOM"})
-"""Error codes of a passing state, which say nothing about the command."""
+"""Error codes of a temporary state, which say nothing about the command."""
 
 _ALLOWED: Final = frozenset({"WRONGTYPE", "MOVED", "ASK", "NOGROUP"})
 """Error codes of a command that the server has run."""
@@ -80,7 +80,7 @@ _ELSEWHERE: Final = {
     "TRYAGAIN": "its slot is being moved to another node of the cluster",
     "CLUSTERDOWN": "the cluster is down",
 }
-"""What errors mean by which a node of a cluster refuses a question about a key."""
+"""The meaning of errors with which a node of a cluster refuses a command on a key."""
 
 _REFUSING: Final = ("not allowed", "disabled", "restricted", "not permitted", "no permission", "forbidden")
 """Words with which proxies and managed services refuse a command."""
@@ -105,7 +105,7 @@ _PROBES: Final[Mapping[Feature, Command]] = {
 
 
 class Capabilities:
-    """The verdicts on one server; a feature that was not probed is untried, and may be tried."""
+    """The verdicts on one server; a feature without a probe is untried, and may be tried."""
 
     def __init__(self) -> None:
         self._found: dict[str, Capability] = {}
@@ -120,7 +120,7 @@ class Capabilities:
         return self[feature].verdict in {Verdict.YES, Verdict.UNTRIED}
 
     def record(self, feature: str, reply: Reply) -> Verdict:
-        """Update the verdict from a reply to this feature's command; refused keys and passing errors change nothing."""
+        """Update the verdict from a reply to its command; refused keys and temporary errors change nothing."""
         found = capability_from(reply)
         if found.verdict is not Verdict.UNTRIED and found != self._found.get(feature):
             self._found[feature] = found
@@ -128,7 +128,7 @@ class Capabilities:
         return self[feature].verdict
 
     def forget(self) -> None:
-        """Forget everything, as after a reconnect to what may be another server."""
+        """Forget everything, as after a reconnect to a possibly different server."""
         self._found.clear()
         self.revision += 1
 
@@ -141,7 +141,7 @@ class Capabilities:
 
     @for_purpose(Purpose.RIGHTS)
     async def probe(self, connection: CommandRunner, *, without: Collection[Feature] = ()) -> None:
-        """Try everything that is untried but what is not needed, in one round trip; raises `ConnectionLost`."""
+        """Try all untried features except `without`, in one round trip; raises `ConnectionLost`."""
         wanted = [feature for feature in _PROBES if feature not in without]
         untried = [feature for feature in wanted if self[feature].verdict is Verdict.UNTRIED]
         if untried:
@@ -161,7 +161,7 @@ class Capabilities:
 
 
 def capability_from(reply: Reply) -> Capability:
-    """Return what a reply says about its command; `UNTRIED` when it says nothing."""
+    """Return the verdict on a command from a reply to it; `UNTRIED` if the reply is no evidence."""
     if not isinstance(reply, ServerError) or reply.code in _ALLOWED or is_key_refusal(reply):
         return _YES
     text = reply.text.lower()
@@ -189,36 +189,36 @@ def refuses_command(error: ServerError) -> bool:
 
 
 def refuses_fact(error: ServerError) -> bool:
-    """Whether the server refuses a command about any key, for good or under its present maxmemory policy."""
+    """Whether the server refuses a command for any key, for good or under its present maxmemory policy."""
     return refuses_command(error) or "maxmemory" in error.text.lower()
 
 
 def means_gone(error: ServerError) -> bool:
-    """Whether a command about a key failed since the key is gone, or another one of another type has its name now."""
+    """Whether a command failed because its key is gone, or was replaced by one of another type."""
     return error.code == "WRONGTYPE" or "no such key" in error.text.lower()
 
 
 CommandRunner: TypeAlias = Connection | Lane
-"""What single commands may be sent on."""
+"""A sender of single commands."""
 
 
 class SentAhead(Protocol):
-    """Commands that were sent before it was known that they are wanted."""
+    """Commands that were sent in advance, in case they are wanted."""
 
     async def replies(self, commands: Sequence[Command]) -> list[Reply] | None:
-        """Return the replies if just these commands were sent ahead, once: else None. Raises ConnectionLost."""
+        """Return the replies if exactly these commands were sent ahead, once; else None. Raises ConnectionLost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Querier:
-    """Sends commands on a connection unless they are known to be refused, and updates what is known."""
+    """Sends commands on a connection unless they are known to be refused, and updates the verdicts."""
 
     connection: CommandRunner
     capabilities: Capabilities
     own_reads: OwnReads = field(default_factory=OwnReads)
-    """The keys that rtui has read where the server counts that as a use."""
+    """The keys that rtui has read without NO-TOUCH, which counts as a use."""
     ahead: SentAhead | None = None
-    """What `run` need not send."""
+    """Commands that were sent already, whose replies `run` takes."""
 
     @property
     def touches(self) -> bool:
@@ -226,12 +226,12 @@ class Querier:
         return self.connection.no_touch is not NoTouch.ON
 
     async def run(self, *commands: Command) -> list[Reply]:
-        """Send single commands in one write; return the replies, for one that is known to be refused its refusal."""
+        """Send single commands in one write; return the replies, with the known error for each refused command."""
         found = None if self.ahead is None else await self.ahead.replies(commands)
         return await self.send(*commands) if found is None else found
 
     def send(self, *commands: Command) -> Coroutine[None, None, list[Reply]]:
-        """Send them now, and return what waits for the replies that `run` returns."""
+        """Send commands at once; the returned coroutine waits for the replies, as `run` returns them."""
         refused = {
             command.name: ServerError(self.capabilities[command.name].reason)
             for command in commands
@@ -262,7 +262,7 @@ class Querier:
 
 
 def unknown_from(error: ServerError) -> Unknown:
-    """Return why a value is unknown, by the error reply to a command on the key, with the server's text as detail."""
+    """Return the reason why a value is unknown from an error reply, with the server's text as detail."""
     if is_key_refusal(error):
         return Unknown(Reason.DENIED, f"this key: {error.text}")
     if error.code == "WRONGTYPE":
@@ -273,7 +273,7 @@ def unknown_from(error: ServerError) -> Unknown:
 
 
 def _unknown_by_text(error: ServerError) -> Unknown:
-    """Return why a value is unknown where the code of the error does not tell."""
+    """Return the reason why a value is unknown for an error whose code does not tell."""
     text = error.text.lower()
     if "no such key" in text:
         return Unknown(Reason.GONE, error.text)

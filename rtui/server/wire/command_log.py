@@ -1,13 +1,13 @@
-"""The command log: every command that was sent, on which connection, what for, and what it and its replies came to.
+"""The command log: every command that was sent, with its connection, purpose, outcome, bytes and time.
 
 A lane writes to it through its `LaneLog` when bytes leave and when replies are complete. Single commands have an entry
-each. A scan and an inspection send tens of thousands of commands a second; so a lane for bulk work adds up what it
-sends, by name, in an entry for each `BATCH_S`: `SCAN ×31, TYPE ×620, PTTL ×620`. The compiled engine counts by itself,
-and tells after each slice of its work.
+each. A scan and an inspection send tens of thousands of commands a second; so a lane for bulk work sums up its commands
+by name, in an entry for each `BATCH_S`: `SCAN ×31, TYPE ×620, PTTL ×620`. The compiled engine counts by itself, and
+reports after each slice of its work.
 
-What for is known where the work begins: `with sent_for(Purpose.PREVIEW):` holds for everything that is sent below it,
-also by tasks that are started there. The entries are in a ring: the oldest make room, and how many did is kept. Of a
-command with a password only its name is ever known here.
+The purpose is set where the work begins: `with sent_for(Purpose.PREVIEW):` covers all commands sent below it, also by
+tasks that are started there. The entries are in a ring: the oldest make room, and their number is kept. Of a command
+with a password only its name is ever known here.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.reply_sizes import ReplySizes
 
 MOST_ENTRIES: Final = 10_000
-"""Entries that are kept."""
+"""The most entries that are kept."""
 
 MOST_BYTES: Final = 8 << 20
-"""About so much memory the entries may take."""
+"""The approximate limit of the memory of all entries."""
 
 ENTRY_BYTES: Final = 600
-"""About what an entry takes without its request."""
+"""The approximate size of an entry without its request."""
 
 MOST_REQUEST_BYTES: Final = 4096
-"""Of a longer request the beginning is kept."""
+"""The beginning of a request that is kept, in bytes."""
 
 BATCH_S: Final = 0.25
-"""What a bulk lane sends within so many seconds is one entry."""
+"""The time that one summed-up entry of a bulk lane covers, in seconds."""
 
 
 class Purpose(StrEnum):
-    """What a command is sent for, in the words of the screen."""
+    """The purpose of a command, in the words of the screen."""
 
     HANDSHAKE = "handshake"
     HEARTBEAT = "heartbeat"
@@ -71,7 +71,7 @@ class Purpose(StrEnum):
 _purpose: ContextVar[Purpose] = ContextVar("purpose", default=Purpose.OTHER)
 
 current_purpose: Final = _purpose.get
-"""Return what is sent just now is for."""
+"""Return the purpose of commands that are sent now."""
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -79,7 +79,7 @@ T = TypeVar("T")
 
 @contextmanager
 def sent_for(purpose: Purpose) -> Iterator[None]:
-    """Have all that is sent within the block logged with this purpose."""
+    """Log all commands sent within the block with this purpose."""
     token = _purpose.set(purpose)
     try:
         yield
@@ -90,7 +90,7 @@ def sent_for(purpose: Purpose) -> Iterator[None]:
 def for_purpose(
     purpose: Purpose,
 ) -> Callable[[Callable[P, Coroutine[Any, Any, T]]], Callable[P, Coroutine[Any, Any, T]]]:
-    """Decorate a coroutine function: all that it sends is logged with this purpose."""
+    """Decorate a coroutine function: all its commands are logged with this purpose."""
 
     def decorate(function: Callable[P, Coroutine[Any, Any, T]]) -> Callable[P, Coroutine[Any, Any, T]]:
         @functools.wraps(function)
@@ -106,28 +106,28 @@ def for_purpose(
 _COUNTING: Final = frozenset(spec.name for spec in TABLE if spec.counts) - {
     spec.name for spec in TABLE if not spec.counts
 }
-"""Commands of which each counts in the server's keyspace_hits or keyspace_misses."""
+"""Commands that always count in the server's keyspace_hits or keyspace_misses."""
 
 
 @functools.lru_cache(maxsize=1024)
 def _counting(batch: str) -> tuple[int, int]:
-    """Return how many of the commands of a batch count there, and how many there are."""
+    """Return the number of commands of a batch that count there, and the number of all."""
     names = batch.split(" + ")
     return sum(name in _COUNTING for name in names), len(names)
 
 
 @dataclass(slots=True)
 class SentCounts:
-    """What was sent to one server, over all lanes, as its statistics count it."""
+    """The commands sent to one server, over all lanes, as its statistics count them."""
 
     commands: int = 0
     hits: int = 0
-    """Look-ups of keys; also of those that were gone by then, since nobody looks at each reply."""
+    """Look-ups of keys, including keys that were gone by then, since nobody checks each reply."""
     misses: int = 0
-    """Look-ups of the key that nobody has, which find out what is allowed."""
+    """Look-ups of the probe's key, which nobody has."""
 
     def add(self, name: str, replies: int, request: bytes = b"") -> None:
-        """Count a command, or a batch of them, that brings so many replies."""
+        """Count a command, or a batch of them, by its number of replies."""
         counting, all_names = _counting(name)
         self.commands += replies
         if PROBE_KEY in request:
@@ -137,54 +137,54 @@ class SentCounts:
 
 
 Outcome = Literal["waiting", "answered", "error", "lost"]
-"""What became of a command: `lost` where the connection ended before all its replies had come."""
+"""The outcome of a command: `lost` if the connection ended before its last reply."""
 
 
 @dataclass(slots=True, eq=False)
 class LogEntry:
-    """A command, or several that are added up; its figures grow until it is over."""
+    """A command, or a sum of several; its figures grow until it is over."""
 
     number: int
     """Counts from 1 on; one more than the entry before."""
     at_s: float
-    """When the first of it was sent, in seconds since the epoch."""
+    """When the first of its commands was sent, in seconds since the epoch."""
     connection: str
     """The lane: `interactive 1`, after a reconnection `interactive 2`; `bulk 1`."""
     purpose: Purpose
     sent: dict[str, int]
-    """How many replies the commands bring, by their names in capitals; that of a batch is such as `TYPE + PTTL`."""
+    """The number of expected replies by command name in capitals, or batch name, such as `TYPE + PTTL`."""
     request: bytes = b""
-    """What was sent, at most MOST_REQUEST_BYTES of it; nothing for a sum, and nothing where a password is in it.
+    """The request, at most MOST_REQUEST_BYTES of it; empty for a sum, and if it contains a password.
 
-    A command that the server knows by another name has its own.
+    A renamed command has its own name.
     """
     is_cut: bool = False
     """Whether only the beginning of the request is kept."""
     is_sum: bool = False
-    """Whether it adds up what a bulk lane has sent in a while."""
+    """Whether it sums up a bulk lane's commands of some time."""
     is_secret: bool = False
     bytes_out: int = 0
     bytes_in: int = 0
     replies: int = 0
     owed: int = 0
-    """Replies that have not come."""
+    """The number of replies that have not come."""
     ms: float = 0.0
-    """From when it was sent until its last reply so far had come."""
+    """The time from sending to the last reply so far."""
     error: str = ""
-    """The code of the first reply that is an error, such as `NOPERM`; not looked for in a sum."""
+    """The code of the first error reply, such as `NOPERM`; not looked for in a sum."""
     is_over: bool = False
-    """Whether nothing of it changes any more."""
+    """Whether it is final."""
     sent_s: float = 0.0
     """When it was sent, on the monotonic clock."""
 
     @property
     def commands(self) -> int:
-        """How many were sent."""
+        """The number of commands."""
         return sum(self.sent.values())
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each command was sent, by its name in capitals; those of a batch are sent for each of its keys."""
+        """The number of each command, by its name in capitals; commands of a batch are sent for each of its keys."""
         found: dict[str, int] = {}
         for batch, replies in self.sent.items():
             names = batch.split(" + ")
@@ -194,14 +194,14 @@ class LogEntry:
 
     @property
     def counts_text(self) -> str:
-        """The commands, with how often each was sent: `TYPE ×25, PTTL ×25`, or `PING`; safe to show."""
+        """The commands with their numbers: `TYPE ×25, PTTL ×25`, or `PING`; safe to show."""
         if self.commands == 1 and not self.is_sum:
             return next(iter(self.sent))
         return ", ".join(f"{name} ×{count:,}" for name, count in self.counts.items())
 
     @property
     def outcome(self) -> Outcome:
-        """What became of it."""
+        """The outcome so far."""
         if self.owed:
             return "lost" if self.is_over else "waiting"
         return "error" if self.error else "answered"
@@ -216,32 +216,32 @@ class CommandLog:
     def __init__(self, *, most_entries: int = MOST_ENTRIES, most_bytes: int = MOST_BYTES) -> None:
         self.entries: deque[LogEntry] = deque()
         self.commands = self.bytes_out = self.bytes_in = 0
-        """What all lanes together have sent and received, also in entries that are gone."""
+        """The totals of all lanes, including dropped entries."""
         self.dropped = 0
         """Entries that have made room for later ones."""
         self.revision = 0
-        """Grows with every change."""
+        """Raised by every change."""
         self.failure: SafeText | None = None
-        """Why it is not written to the file that was asked for, a sentence; None while it is."""
+        """Why the log file that was asked for is not written, a sentence; None while it is."""
         self.on_over: list[Callable[[LogEntry], object]] = []
         """Called with each entry once it is over."""
         self.on_replies: list[RepliesReport] = []
-        """Called with what was written at once, the replies to it, and the seconds that took; not for what the compiled
-        engine sends."""
+        """Called with the commands of one write, the replies, and the seconds in between; not for commands of the
+        compiled engine."""
         self._most_entries, self._most_bytes = most_entries, most_bytes
         self._kept_bytes = 0
         self._opened: dict[str, int] = {}
         self._lanes: dict[LaneLog, None] = {}
 
     def open_lane(self, name: str, *, is_bulk: bool = False, counts: SentCounts | None = None) -> LaneLog:
-        """Return what a new lane writes to; from its handshake on, one for bulk work adds up what it sends.
+        """Return the log of a new lane; a bulk lane sums up its commands from the end of its handshake on.
 
-        `counts` counts what is sent to its server.
+        `counts` counts the commands sent to its server.
         """
         return LaneLog(self, name, is_bulk=is_bulk, counts=SentCounts() if counts is None else counts)
 
     def end(self) -> None:
-        """Let all entries be over, as at the end of a session; replies that are owed are lost."""
+        """Let all entries be over, as at the end of a session; missing replies are lost."""
         for lane in tuple(self._lanes):
             lane.ended()
 
@@ -281,7 +281,7 @@ class _Owed:
 
 @dataclass(slots=True, eq=False)
 class LaneLog:
-    """What one lane writes to the log, in the order in which bytes leave and arrive."""
+    """The log of one lane, in the order in which bytes leave and arrive."""
 
     _log: CommandLog
     _kind: str
@@ -289,26 +289,26 @@ class LaneLog:
     counts: SentCounts = field(default_factory=SentCounts)
     _name: str = ""
     _sizes: ReplySizes | None = field(default_factory=ReplySizes)
-    """Measures the replies to single commands; None where they are added up."""
+    """Measures the replies to single commands; None while they are summed up."""
     _owed: deque[_Owed] = field(default_factory=deque)
     _sum: LogEntry | None = None
-    """The entry to which what is sent now is added."""
+    """The entry that sums up current commands."""
     _counted_in: int = 0
-    """Bytes that had arrived at the lane when they were last counted."""
+    """The bytes that had arrived at the lane when they were last counted."""
     _timer: asyncio.TimerHandle | None = None
 
     @property
     def on_replies(self) -> Sequence[RepliesReport]:
-        """What is called with the replies to each write."""
+        """The callbacks for the replies to each write."""
         return self._log.on_replies
 
     def ready(self, bytes_in: int) -> None:
-        """Add up from now on if the lane is for bulk work; `bytes_in` have arrived at it so far."""
+        """Sum up from now on if the lane is for bulk work; `bytes_in` have arrived at it so far."""
         if self.is_bulk:
             self._sizes, self._counted_in = None, bytes_in
 
     def sent(self, commands: Sequence[Command], purpose: Purpose) -> None:
-        """Log what was written at once."""
+        """Log the commands of one write."""
         if self._sizes is None:  # tens of thousands a second: names of batches are divided when somebody looks
             entry = self._sum_for(purpose)
             sent, replies, bytes_out = entry.sent, 0, 0
@@ -329,7 +329,7 @@ class LaneLog:
             self._count(entry, command.replies, len(command.packed))
 
     def received(self, buffer: bytes | bytearray, size_bytes: int) -> None:
-        """Measure the replies in what has arrived: the first bytes of a buffer."""
+        """Measure the replies in received bytes, the first ones of a buffer."""
         if self._sizes is not None:
             self._sizes.feed(buffer[:size_bytes])
 
@@ -352,7 +352,7 @@ class LaneLog:
             at = end
 
     def worked(self, counts: dict[str, int], replies: int, bytes_out: int, bytes_in: int) -> None:
-        """Log what the compiled engine has sent and received in a slice; `bytes_in` as for `answered`."""
+        """Log the traffic of the compiled engine in a slice; `bytes_in` as for `answered`."""
         if counts:
             entry = self._sum_for(current_purpose())
             for name, count in counts.items():
@@ -362,7 +362,7 @@ class LaneLog:
         self._take_replies(replies, bytes_in)
 
     def ended(self) -> None:
-        """Let all entries be over: the connection has ended, and replies that are owed will not come."""
+        """Let all entries be over: the connection has ended, and missing replies will not come."""
         self._end_sum()
         while self._owed:
             self._log._finish(self._owed.popleft().entry)
@@ -374,7 +374,7 @@ class LaneLog:
         return self._log._add(self._name, purpose, sent, request)
 
     def _count(self, entry: LogEntry, replies: int, bytes_out: int) -> None:
-        """Count what was sent for an entry, which has its commands already."""
+        """Count replies and bytes for an entry, which has its commands already."""
         entry.replies += replies
         entry.owed += replies
         entry.bytes_out += bytes_out
@@ -388,7 +388,7 @@ class LaneLog:
         log.revision += 1
 
     def _sum_for(self, purpose: Purpose) -> LogEntry:
-        """Return the sum of now, or begin another one."""
+        """Return the current sum, or begin another one."""
         entry = self._sum
         if entry is None or entry.purpose is not purpose:
             self._end_sum()
@@ -407,7 +407,7 @@ class LaneLog:
             self._log._finish(entry)
 
     def _take_replies(self, replies: int, bytes_in: int) -> None:
-        """Count replies to sums, oldest first; all bytes that have come since are theirs."""
+        """Count replies to sums, oldest first; all bytes since the last call are theirs."""
         size, self._counted_in = bytes_in - self._counted_in, bytes_in
         now_s, log = time.monotonic(), self._log
         log.bytes_in += size

@@ -36,7 +36,7 @@ HEARTBEAT_S: Final = 5.0
 
 
 DEMOTED_ATTEMPTS: Final = 15
-"""So often a first connection is tried to a primary that is a replica, for about 15 s: failovers seldom take longer."""
+"""The attempts at a first connection to a primary that is a replica, over about 15 s: failovers seldom take longer."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Online:
     """Connected and ready."""
 
     silent_s: float = 0.0
-    """How long the server has owed a reply without sending anything."""
+    """The time for which the server has owed a reply without sending anything."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Lost:
     reason: RtuiError | None
     attempt: int
     retry_at: float
-    """On the clock of the event loop."""
+    """The time of the next attempt on the clock of the event loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +62,14 @@ class Closed:
     """Closed by rtui for good."""
 
     reason: RtuiError | None = None
-    """A fault of rtui itself, if that is why."""
+    """A fault of rtui itself, if that is the cause."""
 
 
 State: TypeAlias = Online | Lost | Closed
 
 
 def why_lost(state: State) -> str:
-    """Return why nothing can be sent, in a sentence."""
+    """Return the reason why nothing can be sent, as a sentence."""
     if isinstance(state, Closed):
         return "It was closed by rtui." if state.reason is None else str(state.reason)
     reason = state.reason if isinstance(state, Lost) else None
@@ -92,9 +92,9 @@ class Connection:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
     ) -> None:
         self.log = CommandLog() if log is None else log
-        """All that is sent."""
+        """The log of all commands."""
         self.sent = SentCounts()
-        """What was sent to the server on both lanes."""
+        """Counts the commands on both lanes."""
         self._opener = LaneOpener(target, self.log, self.sent, locator, logins)
         self.state: State = Lost(None, 0, 0.0)
         self.revision = 0
@@ -103,21 +103,21 @@ class Connection:
         """Callbacks, without arguments, after each such change."""
         self.server = ServerIdentity()
         self.no_touch = NoTouch.UNSUPPORTED
-        """Whether reading leaves idle times and frequencies alone."""
+        """Whether reading leaves idle times and frequencies unchanged."""
         self.own_reads = OwnReads()
-        """The keys that rtui has read through this connection where the server counts that as a use."""
+        """The keys that rtui has read through this connection without NO-TOUCH, which counts as a use."""
         self.generation = 0
-        """Number of times the connection was made: what is known of the server may not hold after it grew."""
+        """The number of times the connection was made: after each, facts about the server may not hold any more."""
         self.redirects = 0
-        """Replies on the interactive lane so far that say that another node of the cluster has the key."""
+        """The number of MOVED replies on the interactive lane."""
         self.cursors_are_positions: bool | None = None
-        """Whether made-up cursors of SCAN were proven to mean places; None before that, and after each reconnect."""
+        """Whether made-up cursors of SCAN were proven to be positions; None before that, and after each reconnect."""
         self.bulk_turns = 0
-        """How many runs have a turn to work on the lane for bulk work."""
+        """The number of runs that may use the bulk lane."""
         self._heartbeat_s = heartbeat_s
         rng = rng if rng is not None else Random()
         self.locator = locator
-        """What knows where the server is, of a service."""
+        """Finds the server of a service; else None."""
         if logins is not None:
             logins.on_renewed = self._log_in_again
         self._main: Lane | None = None
@@ -129,17 +129,17 @@ class Connection:
 
     @property
     def target(self) -> Target:
-        """Where it leads; of a service where its locator said last that its primary is."""
+        """The target; for a service with the address of the primary that its locator found last."""
         return self._opener.target
 
     @property
     def logins(self) -> Logins | None:
-        """What makes the passwords, if they expire."""
+        """Provides expiring passwords; else None."""
         return self._opener.logins
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a user should know of how the server was found."""
+        """Notes for the user on how the server was found."""
         return self._opener.notes
 
     @property
@@ -149,18 +149,18 @@ class Connection:
 
     @property
     def round_trip_s(self) -> float:
-        """How long the link takes to the server and back, as far as it is known: 0.0 while it is not."""
+        """The round-trip time of the link in seconds; 0.0 while it is unknown."""
         return 0.0 if self._main is None or self._main.round_trip_s == math.inf else self._main.round_trip_s
 
     @property
     def link(self) -> State:
-        """The state, with how long the server has been silent by now."""
+        """The state, with the time for which the server has been silent."""
         if not self.is_online:
             return self.state
         return Online(max((lane.silent_s for lane in self._lanes()), default=0.0))
 
     def _lanes(self) -> tuple[Lane, ...]:
-        """The lanes that there are."""
+        """The existing lanes."""
         return tuple(lane for lane in (self._main, self._bulk.lane) if lane is not None)
 
     async def open(self) -> None:
@@ -173,7 +173,7 @@ class Connection:
         self._run(self._begin())
 
     def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do in the background what makes the interactive lane again and again."""
+        """Run the supervision of the interactive lane in the background."""
         self._supervisor = start_supervised(work, name="rtui connection", failed=lambda why: self._end(Closed(why)))
 
     async def _begin(self) -> None:
@@ -209,7 +209,7 @@ class Connection:
 
     @property
     def info(self) -> Mapping[str, Reply]:
-        """The latest replies to INFO about the server, by section; none while the connection is lost."""
+        """The latest replies to INFO by section; empty while the connection is lost."""
         return {} if self._main is None else self._main.info
 
     async def online(self) -> None:
@@ -220,9 +220,9 @@ class Connection:
             await self._online.wait()
 
     async def bulk(self) -> Lane:
-        """Return the lane for bulk work, opened at the first call and again after a loss; waits while offline.
+        """Return the bulk lane, opened at the first call and again after a loss; waits while offline.
 
-        A lane that was lost is opened again after a pause, which grows with each loss in a row.
+        A lost lane is opened again after a pause, which grows with each loss in a row.
         """
         while True:
             await self.bulk_due()
@@ -231,7 +231,7 @@ class Connection:
                 return lane
 
     async def bulk_due(self) -> None:
-        """Wait until the lane for bulk work is open, or may be opened now."""
+        """Wait until the bulk lane is open, or may be opened."""
         while True:
             await self.online()
             pause_s = self._bulk.pause_s()
@@ -241,17 +241,17 @@ class Connection:
             self._bulk.end_pause()
 
     async def try_bulk(self) -> Lane | None:
-        """Return the lane for bulk work, opened if need be; None where that does not work just now."""
+        """Return the bulk lane, opened if necessary; None if that does not work now."""
         return await self._bulk.opened(lambda: self._main)
 
     def close_bulk(self) -> None:
-        """Close the lane for bulk work unless a run works on it; the next call of `bulk` opens another one."""
+        """Close the bulk lane unless a run uses it; the next call of `bulk` opens another one."""
         if not self.bulk_turns:
             self._bulk.close()
 
     @for_purpose(Purpose.SERVER)
     async def refresh(self) -> ServerIdentity:
-        """Read again what the server says of itself; another run of it counts as another connection."""
+        """Read the server's identity again; another run id counts as another connection."""
         lane = self._interactive_lane()
         lane.server = await identify(lane)
         if lane is self._main:
@@ -262,12 +262,12 @@ class Connection:
         return self.server
 
     def forget_denied(self) -> None:
-        """Let commands that the server has denied be sent once more."""
+        """Allow commands that the server has denied to be sent once more."""
         for lane in self._lanes():
             lane.refusals.forget()
 
     def reconnect(self, why: SafeText) -> None:
-        """Give the server up and make another connection, to where the locator says; `why` is a sentence."""
+        """Drop the server and connect again, to the address from the locator; `why` is a sentence."""
         if self._main is not None:
             self._main.fail(ConnectionLost(why))
 
@@ -286,7 +286,7 @@ class Connection:
         await asyncio.sleep(0)  # the event loop closes the sockets in its next turn
 
     def _end(self, state: Closed) -> None:
-        """Close everything for good: by `close`, or when the supervisor has failed, so that no caller waits forever."""
+        """Close everything for good, after `close` or a failure of the supervisor, so that no caller waits forever."""
         if isinstance(self.state, Closed):
             return
         self._set_state(state)
@@ -297,7 +297,7 @@ class Connection:
         self._pauses.skip()
 
     def _count_generation(self) -> None:
-        """Forget what was proven of the server: another one may answer now."""
+        """Count another connection; proven facts about the server do not hold for it."""
         self.generation += 1
         self.cursors_are_positions = None
 
@@ -307,7 +307,7 @@ class Connection:
         return self._main
 
     def _log_in_again(self, target: Target) -> None:
-        """Have the open lanes go on as a user whose password is new."""
+        """Authenticate on the open lanes with a new password."""
         for lane in self._lanes():
             if lane.is_open:
                 _log_in_again(lane, target)
@@ -330,7 +330,7 @@ class Connection:
     async def _make_interactive(self, reason: RtuiError | None) -> Lane:
         """Make an interactive lane, with a pause before each attempt but the very first.
 
-        `reason` is why the last lane ended; without one only a failure that passes leads to another attempt.
+        `reason` is the end of the last lane; without one only a temporary failure leads to another attempt.
         """
         is_first, attempt = reason is None, 0
         while True:
@@ -374,7 +374,7 @@ class Connection:
 
 
 def _may_pass(failed: RtuiError, attempt: int) -> bool:
-    """Whether waiting may help a first connection that has failed so often."""
+    """Whether waiting may help a first connection after this many failures."""
     if not isinstance(failed, ConnectFailure):
         return False
     return failed.kind.is_temporary and not (failed.kind is FailureKind.FAILOVER and attempt >= DEMOTED_ATTEMPTS)
@@ -391,7 +391,7 @@ async def _keep_alive(lane: Lane, heartbeat_s: float) -> None:
 
 
 def _log_in_again(lane: Lane, target: Target) -> None:
-    """Have a lane go on as a user whose password is new; if that is refused, it is made anew."""
+    """Authenticate on a lane with a new password; if that is refused, the lane is made anew."""
     with sent_for(Purpose.HANDSHAKE):
         replied = lane.run(guard.auth(target.user, target.password or Secret("")))
     replied.add_done_callback(partial(_end_if_refused, lane))

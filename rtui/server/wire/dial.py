@@ -1,4 +1,4 @@
-"""Opening a socket to a target: name resolution, TCP or unix socket, the way there, and the TLS context."""
+"""Opening a socket to a target: name resolution, TCP or unix socket, SSH or proxy, and the TLS context."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import os
 import re
 import socket
 import ssl
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,12 +16,144 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, cast
 
+from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.files import reason_of
 from rtui.server.wire.errors import ConnectFailure, FailureKind, KeyPassphraseError, RtuiError, TargetError
 from rtui.server.wire.failures import limit_failure, name_failure, os_failure, timeout_failure
 from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Target, Tls
-from rtui.server.wire.tunnels import SshChild, connect_by_proxy
+from rtui.server.wire.ways import SSH_S, Address
+
+MOST_MESSAGE_BYTES: Final = 4096
+"""The bytes of ssh's messages that are kept, from the end."""
+
+LAST_LINES: Final = 3
+"""The last lines of the messages that are shown: before them may be the banner of a host."""
+
+_DEBUG: Final = re.compile(r"debug\d: ")
+"""The beginning of a line that the user's LogLevel adds."""
+
+END_S: Final = 2.0
+"""The time that ssh may take to end."""
+
+CHECK_PROXY: Final = "Check the address of --proxy, its user and password, and whether it may reach the server."
+
+
+async def connect_by_proxy(proxy: Secret, to: Address, timeout_s: float) -> socket.socket:
+    """Connect through a SOCKS proxy, which resolves the name; raises ConnectFailure."""
+    try:
+        from python_socks.async_.asyncio import Proxy  # noqa: PLC0415 - an extra
+    except ImportError:
+        happened = "A SOCKS proxy takes a library that is not installed."
+        raise ConnectFailure(FailureKind.PROXY, happened, "pip install 'redis-rtui[proxy]'") from None
+    try:
+        sock: socket.socket = await Proxy.from_url(proxy.reveal(), rdns=True).connect(*to, timeout=timeout_s)
+    except Exception as error:  # noqa: BLE001 - the library has errors of many families
+        said = display_text(str(error) or type(error).__name__, limit=200)
+        raise ConnectFailure(
+            FailureKind.PROXY, f"The proxy did not connect to the server: {said}.", CHECK_PROXY
+        ) from None
+    return sock
+
+
+class SshChild:
+    """An OpenSSH process that carries one connection.
+
+    `--via HOST` starts one child process a connection, `ssh -W server:port HOST`, whose standard input and output are
+    one end of a socket pair. The other end serves as the socket of the connection. So the user's own ssh configuration,
+    keys, agent and known hosts apply, and server names are resolved by the last host. ssh may not ask anything
+    (BatchMode), since the terminal is rtui's, and not wait for a host that hangs when rtui is gone (ConnectTimeout). If
+    it fails, the user sees its messages.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], host: str) -> None:
+        assert process.stderr is not None  # noqa: S101 - it was asked for
+        self._process = process
+        self._host = host
+        self._messages = b""
+        self._stderr = process.stderr.fileno()
+        os.set_blocking(self._stderr, False)
+        asyncio.get_running_loop().add_reader(self._stderr, self._read)  # ssh would wait where nobody reads it
+
+    @classmethod
+    def start(cls, via: tuple[str, ...], to: Address) -> tuple[socket.socket, SshChild]:
+        """Start ssh; return our end of its connection. Raises ConnectFailure without an ssh program."""
+        *jumps, last = via
+        host = f"[{to[0]}]" if ":" in to[0] else to[0]
+        options = [
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            f"ConnectTimeout={SSH_S:.0f}",
+            *(["-J", ",".join(jumps)] if jumps else []),
+        ]
+        ours, theirs = socket.socketpair()
+        try:
+            process = subprocess.Popen(
+                ["ssh", *options, "-W", f"{host}:{to[1]}", "--", last],
+                stdin=theirs.fileno(),
+                stdout=theirs.fileno(),
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as error:
+            ours.close()
+            happened = f"OpenSSH's ssh can't be started: {error.strerror or error}."
+            raise ConnectFailure(FailureKind.SSH, happened, "Install the OpenSSH client.") from None
+        finally:
+            theirs.close()
+        ours.setblocking(False)
+        return ours, cls(process, last)
+
+    def _read(self) -> bool:
+        """Keep the end of ssh's messages; return whether there may be more."""
+        with contextlib.suppress(BlockingIOError):
+            text = os.read(self._stderr, MOST_MESSAGE_BYTES)
+            self._messages = (self._messages + text)[-MOST_MESSAGE_BYTES:]
+            if not text:  # it has ended
+                asyncio.get_running_loop().remove_reader(self._stderr)
+            return bool(text)
+        return False
+
+    def _read_all(self) -> None:
+        while self._read():
+            pass
+
+    def messages(self) -> SafeText | None:
+        """Return ssh's last messages, safe to show; None if there are none. Not after `end`."""
+        self._read_all()
+        lines = [" ".join(line.split()) for line in self._messages.decode("utf-8", "surrogateescape").splitlines()]
+        words = " ".join([line for line in lines if line and not _DEBUG.match(line)][-LAST_LINES:])
+        return display_text(f"ssh {self._host}: {words}", limit=400) if words else None
+
+    def forget_messages(self) -> None:
+        """Forget the messages so far: the server has answered, so a banner does not explain later failures."""
+        self._read_all()
+        self._messages = b""
+
+    def end(self) -> None:
+        """End the process, and reap it once it has ended."""
+        process = self._process
+        with contextlib.suppress(OSError):
+            process.terminate()
+        if process.stderr is not None and not process.stderr.closed:
+            asyncio.get_running_loop().remove_reader(self._stderr)
+            process.stderr.close()
+        reaping = asyncio.get_running_loop().run_in_executor(None, _reap, process)
+        _REAPING.add(reaping)
+        reaping.add_done_callback(_REAPING.discard)
+
+
+_REAPING: Final[set[asyncio.Future[None]]] = set()
+
+
+def _reap(process: subprocess.Popen[bytes]) -> None:
+    try:
+        process.wait(END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
 
 _OPTIONS: Final = (
     (socket.IPPROTO_TCP, "TCP_NODELAY", 1),
@@ -32,13 +165,13 @@ _OPTIONS: Final = (
 """No delay of small requests; keep-alive probes after 15 s, every 5 s, which notice a vanished server at the third."""
 
 LEAST_SHARE_S: Final = 0.1
-"""Least time for each address of a name."""
+"""The least time for each address of a name."""
 
 MAX_PEM_BYTES: Final = 1 << 24
-"""Of a longer file that OpenSSL can't use only the beginning is looked at."""
+"""The bytes of a file that are searched after OpenSSL failed to use it."""
 
 _MISMATCHES: Final = frozenset({"KEY_VALUES_MISMATCH", "KEY_TYPE_MISMATCH", "NO_CERTIFICATE_ASSIGNED"})
-"""What OpenSSL says of a key that is not that of the certificate: the last where they are of different kinds."""
+"""OpenSSL's reasons for a key that does not belong to the certificate; the last is for another kind of key."""
 
 _PEM_LABEL: Final = re.compile(rb"-----BEGIN ([A-Z0-9 ]+)-----")
 
@@ -47,7 +180,7 @@ _DIALLER: Final[ContextVar[Callable[[], socket.socket] | None]] = ContextVar("di
 
 @contextmanager
 def dialled_by(dialler: Callable[[], socket.socket]) -> Iterator[None]:
-    """Have all connections within the block, and in tasks that are started in it, made by a function.
+    """Make all connections within the block, and in tasks started in it, by a function.
 
     It returns a connected, non-blocking socket. No server is reached, whatever the target.
     """
@@ -68,21 +201,21 @@ class ServerAddress:
 
 @dataclass(frozen=True, slots=True)
 class Dialled:
-    """A connection that was made: a non-blocking socket, and what there is besides."""
+    """A new connection: a non-blocking socket with its address and SSH process."""
 
     sock: socket.socket
     address: ServerAddress | None = None
-    """None where another connection can't be made to the same address: by a unix socket, SSH or a proxy."""
+    """None if the address can't be reached again: through a unix socket, SSH or a proxy."""
     ssh: SshChild | None = None
-    """What carries it; whoever closes the socket ends it."""
+    """The SSH process that carries it; whoever closes the socket ends it."""
 
 
 async def dial(target: Target, timeout_s: float, first: ServerAddress | None) -> Dialled:
-    """Connect to a target by its way.
+    """Connect to a target, directly or through SSH or a proxy.
 
-    `first` is tried first; the name is resolved when there is none or it can't be reached. Then the addresses are tried
-    one after another, and each gets its share of the time that is left. Raises `ConnectFailure`: the last one, without
-    those that say only what this machine can't do.
+    `first` is tried first; the name is resolved if there is none or it can't be reached. Then the addresses are tried
+    one after another, and each gets its share of the remaining time. Raises the last `ConnectFailure`, ignoring
+    failures that only tell about this machine.
     """
     if (dialler := _DIALLER.get()) is not None:
         return Dialled(dialler())
@@ -160,10 +293,10 @@ async def _connect(family: int, address: object, target: Target, timeout_s: floa
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """Make a client context that checks certificate and host name unless `insecure`.
+    """Return a client context that checks certificate and host name unless `insecure`.
 
-    With an authority of one's own only that is trusted, else those of the system. Raises `TargetError` for unusable
-    files, `KeyPassphraseError` for a key that can't be decrypted, `ConnectFailure` when no further file can be opened.
+    A given authority replaces those of the system. Raises `TargetError` for unusable files, `KeyPassphraseError` for a
+    key that can't be decrypted, `ConnectFailure` if no further file can be opened.
     """
     if tls.insecure:
         context = ssl.create_default_context()
@@ -183,7 +316,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _load_own(context: ssl.SSLContext, cert: str, key: str | None, key_password: Secret | None) -> None:
-    """Have a context present a client certificate; its key may be in the same file."""
+    """Load a client certificate into a context; its key may be in the same file."""
     is_encrypted = False
 
     def passphrase() -> bytes:
@@ -219,7 +352,7 @@ def _load_own(context: ssl.SSLContext, cert: str, key: str | None, key_password:
 
 
 def _unusable(options: str, error: Exception, *files: tuple[str, str, str, str]) -> RtuiError:
-    """Return why PEM files can't be used; of each: what it is, its path, its option, and the label that is wanted."""
+    """Return why PEM files can't be used; `files` are (kind, path, option, required label)."""
     if (limit := limit_failure(error)) is not None:
         return limit
     for what, path, option, wanted in files:

@@ -1,4 +1,5 @@
-"""Move the bytes of a scan's compiled engine over a lane: in a thread over its socket, or on the event loop with TLS.
+"""Drivers for the bytes of a scan's compiled engine on a lane: in a thread on its socket, or on the event loop with
+TLS.
 
 While a driver is open it has the lane to itself. Commands that others run on the lane wait until it is closed.
 """
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Event(IntEnum):
-    """Why the engine stopped; as in `_pipeline.pxd`."""
+    """The event that stopped the engine; as in `_pipeline.pxd`."""
 
     SLICE_IS_OVER = 1
     IS_DONE = 2
@@ -38,14 +39,14 @@ class Driver(Protocol):
     """Moves the engine's bytes over a lane, which it has to itself until it is closed."""
 
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:
-        """Let the engine work for so long, or send nothing more; return the event that ended it."""
+        """Let the engine work for a slice, or only receive while draining; return the event that ended it."""
 
     def close(self) -> None:
-        """Give the lane back, over which nothing may be under way any more unless it has ended."""
+        """Return the lane; nothing may be pending on it unless it has ended."""
 
 
 class SocketDriver:
-    """Has the engine send and receive over the lane's socket in a thread."""
+    """Lets the engine send and receive on the lane's socket in a thread."""
 
     def __init__(self, lane: Lane, engine: ScanEngine, thread: Executor) -> None:
         self._lane, self._engine, self._thread = lane, engine, thread
@@ -70,12 +71,12 @@ class SocketDriver:
             raise
 
     def close(self) -> None:
-        """Give the lane back."""
+        """Return the lane."""
         self._lane.take_back()
 
 
 class StreamDriver:
-    """Feeds the engine on the event loop, where there is no socket to read from, as with TLS."""
+    """Feeds the engine on the event loop, if there is no plain socket, as with TLS."""
 
     def __init__(self, lane: Lane, engine: ScanEngine) -> None:
         self._lane, self._engine = lane, engine
@@ -100,7 +101,7 @@ class StreamDriver:
         self._arrived.set()
 
     async def drive(self, slice_us: int, *, is_draining: bool) -> int:
-        """Send when the pace allows it, and wait for what arrives."""
+        """Send as the pace allows, and wait for data."""
         end_s = self._loop.time() + slice_us / 1e6
         self._received(memoryview(b""))  # what has come before an event that was seen to
         while True:
@@ -136,6 +137,6 @@ class StreamDriver:
             self._transport.write(write)
 
     def close(self) -> None:
-        """Give the lane back."""
+        """Return the lane."""
         self._lane.closed.remove_done_callback(self._closed)
         self._lane.take_back()

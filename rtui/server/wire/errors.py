@@ -1,6 +1,6 @@
-"""The exceptions that users may see, each with a title, what happened and what to try.
+"""The exceptions that users may see, each with a title, a description and a remedy.
 
-`failures` words the ways in which connecting fails.
+`failures` words the failures of connecting.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ if TYPE_CHECKING:
 
 
 class ExitCode(IntEnum):
-    """How a command ends; one fact has one code in all of them. After a signal it is 128 and its number."""
+    """The exit codes, each with one meaning in all subcommands. After a signal it is 128 plus its number."""
 
     FINE = 0
     FOUND = 1
-    """Something is as it was asked for: a finding, a threshold that is reached, keys in several slots."""
+    """A condition was met: a finding, a reached threshold, keys in several slots."""
     USAGE = 2
-    """The command line makes no sense, a file that it names can't be read, or nobody can be asked for a password."""
+    """The command line is wrong, a file in it can't be read, or nobody can be asked for a password."""
     UNKNOWN = 3
-    """Nothing is found, but not everything that was asked could be judged."""
+    """Nothing was found, but not everything could be judged."""
     SERVER = 4
-    """The server can't be reached, refuses what is needed, or its connection is lost for good."""
+    """The server can't be reached, refuses something required, or its connection is lost for good."""
     OUTPUT = 5
     """The output can't be written."""
     FAULT = 70
     """A fault of rtui itself."""
     READER_GONE = 141
-    """Nobody reads the output any more: what shells say of a program that SIGPIPE has ended."""
+    """The output's reader is gone: the code that shells give a program ended by SIGPIPE."""
 
 
 class RtuiError(Exception):
-    """An exception that is shown to the user: a short `title`, what `happened`, a `remedy`; all safe to show."""
+    """An exception that is shown to the user: a short `title`, `happened`, a `remedy`; all safe to show."""
 
     exit_code = ExitCode.SERVER
-    """Of a command that it ends."""
+    """The exit code of a command that it ends."""
 
     def __init__(self, title: str, happened: str, remedy: str = "") -> None:
         super().__init__(title, happened, remedy)
@@ -54,7 +54,7 @@ class RtuiError(Exception):
 
 
 class TargetError(RtuiError):
-    """A target, option or profile that can't be understood; repeats nothing of it, since it may hold a password."""
+    """A target, option or profile that can't be understood; repeats nothing of it, since it may contain a password."""
 
     exit_code = ExitCode.USAGE
 
@@ -64,7 +64,7 @@ class KeyPassphraseError(TargetError):
 
 
 class ScanRefusedError(RtuiError):
-    """A SCAN that the server answered with an error that stays, or with something that is no page of keys."""
+    """A SCAN with a permanent error reply, or a reply that is not a page of keys."""
 
     def __init__(self, happened: str) -> None:
         super().__init__("The scan can't go on", happened)
@@ -78,7 +78,7 @@ class ServerBusyError(RtuiError):
 
 
 class InternalError(RtuiError):
-    """A fault of rtui itself; says where it was, nothing of the data, and has the exception as its cause."""
+    """A fault of rtui itself; names its place, nothing of the data, and has the exception as its cause."""
 
     exit_code = ExitCode.FAULT
 
@@ -91,7 +91,7 @@ class InternalError(RtuiError):
 
 
 class FailureKind(Enum):
-    """Why a connection could not be made or kept; the value is a title for the user."""
+    """The kinds of failures to make or keep a connection; the value is a title for the user."""
 
     NAME = "The name does not resolve"
     REFUSED = "Connection refused"
@@ -141,7 +141,7 @@ class FailureKind(Enum):
 
 
 class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """A connection that could not be made; `kind` says why, in general, and is its title."""
+    """A connection that could not be made; `kind` is the general reason, and its title."""
 
     def __init__(self, kind: FailureKind, happened: str, remedy: str = "") -> None:
         super().__init__(kind.value, happened, remedy)
@@ -149,7 +149,7 @@ class ConnectFailure(RtuiError):  # noqa: N818 - what happened, not what went wr
 
 
 class ConnectionLost(RtuiError):  # noqa: N818 - what happened, not what went wrong in the program
-    """A connection that was open and is gone; every reply still awaited on it fails with this."""
+    """An open connection that is gone; every reply still awaited on it fails with this."""
 
     def __init__(
         self,
@@ -162,11 +162,11 @@ class ConnectionLost(RtuiError):  # noqa: N818 - what happened, not what went wr
         super().__init__("Connection lost", happened, remedy)
         self.kind = kind
         self.last_error = last_error
-        """The last error that the server sent before it closed the connection, which may be why."""
+        """The last error that the server sent before it closed the connection, perhaps the reason."""
 
 
 def fail_quietly(done: asyncio.Future[Any], reason: ConnectionLost) -> None:
-    """Make a future fail that is not done; its exception counts as retrieved, since the caller may be gone."""
+    """Fail a future that is not done; its exception counts as retrieved, since the caller may be gone."""
     if not done.done():
         done.set_exception(
             ConnectionLost(reason.happened, reason.remedy, kind=reason.kind, last_error=reason.last_error)

@@ -1,4 +1,4 @@
-"""The ways in which connecting fails, as `ConnectFailure`s: what happened and what to try."""
+"""The failures of connecting, as `ConnectFailure`s with description and remedy."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rtui.server.wire.replies import Reply, ServerError
 from rtui.server.wire.target import Target, address_text
 
 MOST_SERVICES: Final = 5
-"""So many services of a Sentinel are named."""
+"""The most services of a Sentinel that are named."""
 
 
 def name_failure(target: Target) -> ConnectFailure:
@@ -89,7 +89,7 @@ def tls_failure(target: Target, error: Exception) -> ConnectFailure:
 
 
 def _name_mismatch(target: Target, happened: str) -> ConnectFailure:
-    """The server's certificate is one for another name than the one that it was checked against."""
+    """The server's certificate is for another name than the checked one."""
     host, port = target.way.addresses.reached_at((target.host, target.port))
     if target.tls is not None and target.tls.sni is not None:
         happened += f" It is checked against the name of --sni, {target.tls.sni}."
@@ -123,7 +123,7 @@ def sentinel_failure(target: Target, masters: Reply) -> ConnectFailure:
 
 
 def names_failure(target: Target, happened: str) -> ConnectFailure:
-    """It is not proven which command a name of the profile stands for."""
+    """The server does not confirm the command behind a name of the profile."""
     remedy = (
         "Compare the profile with the server's rename-command; the user needs +command|info (rtui acl --with renamed)."
     )
@@ -131,13 +131,13 @@ def names_failure(target: Target, happened: str) -> ConnectFailure:
 
 
 def ssh_failure(said: str) -> ConnectFailure:
-    """OpenSSH has given up; `said` are its own words."""
+    """OpenSSH has given up; `said` is its own message."""
     remedy = "Try `ssh HOST` first: rtui uses your ssh configuration, and ssh may ask nothing while it runs."
     return ConnectFailure(FailureKind.SSH, said, remedy)
 
 
 def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
-    """No byte has come through SSH hosts, which have said nothing either."""
+    """No byte has come through SSH hosts, and ssh has written no message."""
     happened = f"{target.label} did not answer within {timeout_s:g} s, and ssh says nothing."
     remedy = (
         f"Try `ssh {target.way.via[-1]}` first: it has to end up there without asking anything. "
@@ -147,7 +147,7 @@ def ssh_timeout_failure(target: Target, timeout_s: float) -> ConnectFailure:
 
 
 def demoted_failure(target: Target) -> ConnectFailure:
-    """The server that is said to be the primary is a replica."""
+    """The address of the primary is a replica's."""
     happened = (
         f"{address_text(target.host, target.port)} is said to be the primary of {target.label}, but is a replica now."
     )
@@ -189,7 +189,7 @@ _REFUSALS: Final = {
 
 
 def refusal(target: Target, error: ServerError) -> ConnectFailure | None:
-    """Return what an error reply to the handshake means; None when the connection works all the same."""
+    """Return the failure that an error reply to the handshake means; None if the connection works all the same."""
     text = error.text.lower()
     if error.code in _REFUSALS:
         kind, happened, remedy = _REFUSALS[error.code]
@@ -222,7 +222,8 @@ def _no_permission(target: Target, error: ServerError) -> ConnectFailure:
 
 
 def auth_refusal(target: Target, error: ServerError) -> ConnectFailure:
-    """Return what an error reply to AUTH or HELLO means, without its text, since servers quote arguments in it."""
+    """Return the failure that an error reply to AUTH or HELLO means, without its text, since servers quote arguments in
+    it."""
     text = error.text.lower()
     known = refusal(target, error)
     if known is not None and known.kind is not FailureKind.NOPERM:
@@ -248,7 +249,7 @@ def database_failure(target: Target, error: ServerError) -> ConnectFailure:
 
 
 def loading_failure(target: Target, percent: int | None = None, eta_s: int | None = None) -> ConnectFailure:
-    """The server is loading its data set; with its progress as far as it reports that."""
+    """The server is loading its data set; with its progress if it reports that."""
     happened = f"{target.label} is reading its data set into memory and answers nothing until then."
     happened += "" if percent is None else f" It is {percent} % through."
     happened += "" if eta_s is None else f" It expects to need {eta_s:,} s more."

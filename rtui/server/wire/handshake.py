@@ -1,9 +1,9 @@
-"""The first commands on a new connection: user, database, client name and NO-TOUCH, then what the server is.
+"""The first commands on a new connection: user, database, client name and NO-TOUCH, then the server's identity.
 
-All commands of the handshake go out in one write, and all of INFO with them where the server has answered it on another
-connection: over a slow link each round trip is waited for before the first keys come. Those that a server may lack or
-deny are remembered when it refuses them, so that the next connection to it does not send them again and the server does
-not log them again.
+All commands of the handshake go out in one write, and all of INFO with them if the server has answered it on another
+connection: over a slow link each round trip delays the first keys. Commands that a server may lack or deny are
+remembered once it refuses them, so that the next connection does not send them, and the server does not log them,
+again.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import ProtocolVersion, Target
 
 _SECTIONS: Final = ("memory", "stats", "clients", "replication", "persistence", "cluster", "keyspace")
-"""The sections of INFO that are read beside `server`."""
+"""The sections of INFO that are read besides `server`."""
 
 _OPTIONAL: Final = ("name", "lib-name", "lib-ver", "no-touch")
 """Steps of the handshake that the server may refuse."""
@@ -40,9 +40,9 @@ _OPTIONAL: Final = ("name", "lib-name", "lib-ver", "no-touch")
 
 @dataclass(slots=True)
 class HandshakeOutcome:
-    """What earlier handshakes with a server have found out.
+    """The results of earlier handshakes with a server.
 
-    It is kept for one server and one reconnect: another server, or other rights, begin with an empty one.
+    Kept for one server and one reconnect: another server, or other rights, begin with an empty one.
     """
 
     refused: set[str] = field(default_factory=set)
@@ -51,7 +51,7 @@ class HandshakeOutcome:
 
 
 async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: ServerIdentity) -> ServerIdentity:
-    """Make the lane ready and return what the server is; `before` is the last one. Raises `ConnectFailure`."""
+    """Make the lane ready and return the server's identity; `before` is the last one. Raises `ConnectFailure`."""
     lane.server = before
     sections = _SECTIONS if before.run_id is not None else ()
     try:
@@ -82,7 +82,7 @@ async def handshake_and_identify(lane: Lane, outcome: HandshakeOutcome, before: 
 
 
 async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome, sections: Sequence[str] = ()) -> list[Reply]:
-    """Set a new lane up in one or two round trips; return the replies to INFO about `server` and these sections.
+    """Set up a new lane in one or two round trips; return the replies to INFO about `server` and these sections.
 
     Raises `ConnectFailure`.
     """
@@ -122,7 +122,7 @@ async def handshake(lane: Lane, target: Target, outcome: HandshakeOutcome, secti
 
 
 async def _check_names(lane: Lane, target: Target, auth: Command | None) -> None:
-    """Log in, and have the server say which commands the names of a profile stand for; raises `ConnectFailure`.
+    """Log in, and check by COMMAND INFO the names of commands from a profile; raises `ConnectFailure`.
 
     Nothing is sent under such a name before that.
     """
@@ -154,9 +154,9 @@ async def _check_names(lane: Lane, target: Target, auth: Command | None) -> None
 
 
 async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome) -> tuple[ProtocolVersion, bool]:
-    """Send HELLO 3 where the user wants protocol 3; return the protocol and whether the user is logged in.
+    """Send HELLO 3 if the user wants protocol 3; return the protocol and whether the user is logged in.
 
-    Where the server or the user has no HELLO, protocol 2 is used.
+    If the server or the user has no HELLO, protocol 2 is used.
     """
     if target.protocol != 3 or "hello" in outcome.refused:
         return 2, False
@@ -174,10 +174,10 @@ async def _choose_protocol(lane: Lane, target: Target, outcome: HandshakeOutcome
 
 
 async def identify(lane: Lane, asked: Sequence[Reply] = ()) -> ServerIdentity:
-    """Ask the server what it is: INFO, HELLO where INFO is refused, and CLUSTER INFO of a node of a cluster.
+    """Read the server's identity: INFO, HELLO if INFO is refused, and CLUSTER INFO from a node of a cluster.
 
-    INFO is read a section at a time, since servers before 7.0 take no more; `asked` are the replies about the first
-    one, or all, if that was asked already. A user who may not run INFO is refused it once, and not for each section.
+    INFO is read a section at a time, since servers before 7.0 take no more; `asked` are replies about the first
+    section, or all of them, if they are at hand. A user without INFO is refused it once, and not for each section.
     """
     info = list(asked) or await lane.run(guard.info("server"))
     if lane.server == ServerIdentity():  # nothing is known yet, and some servers are not to be sent all that follows

@@ -1,4 +1,4 @@
-"""What a server says of itself in INFO, HELLO and CLUSTER INFO; every field may be unknown."""
+"""The identity of a server from INFO, HELLO and CLUSTER INFO; every field may be unknown."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rtui.server.wire.target import MAX_PORT
 from rtui.server.wire.ways import Address
 
 MAX_INFO_BYTES: Final = 1 << 20
-"""Longest part of an INFO reply that is read: a real one has some ten kilobytes."""
+"""The bytes of an INFO reply that are read: a real one has some ten kilobytes."""
 
 Product = Literal["redis", "valkey", "other"]
-"""The program that the server runs; `other` may behave differently, such as in what a cursor means."""
+"""The program that the server runs; `other` may behave differently, for example in the meaning of cursors."""
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}", re.ASCII)
 _REPLICA: Final = re.compile(r"ip=([^,]+),port=([0-9]{1,5}),state=online(?:,|\Z)")
@@ -25,7 +25,7 @@ _VERSION: Final = re.compile(r"([0-9]{1,6})\.([0-9]{1,6})(?:\.([0-9]{1,6}))?", r
 
 
 class NoTouch(StrEnum):
-    """Whether the server leaves idle times and frequencies alone when rtui reads a key."""
+    """Whether the server leaves idle times and frequencies unchanged when rtui reads a key."""
 
     ON = "on"
     UNSUPPORTED = "unsupported"
@@ -34,12 +34,12 @@ class NoTouch(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ServerIdentity:
-    """What INFO (or, without it, HELLO) and CLUSTER INFO say; None is unknown, never zero."""
+    """The fields of INFO (or, without it, HELLO) and CLUSTER INFO; None is unknown, never zero."""
 
     product: Product | None = None
     product_name: SafeText | None = None
     compatible: CompatibleServer | None = None
-    """What is known of a server that is neither Redis nor Valkey, or stands before one."""
+    """The row of a server that is neither Redis nor Valkey, or of a service before one."""
     version: tuple[int, ...] | None = None
     run_id: str | None = None
     """Changes with each start of the server: cursors of a scan are valid only while it stays the same."""
@@ -47,26 +47,26 @@ class ServerIdentity:
     role: Literal["primary", "replica"] | None = None
     primary_link_up: bool | None = None
     replicas: tuple[Address, ...] = ()
-    """Of a primary: where its replicas are that are online, as they have told it."""
+    """For a primary, the addresses of online replicas, as they announced them."""
     zone: SafeText | None = None
     """The availability zone that it runs in."""
     cluster_enabled: bool | None = None
     cluster_known_nodes: int | None = None
     cluster_epoch: int | None = None
-    """Grows with each failover and each slot that has changed hands."""
+    """Grows with each failover and each slot that changes hands."""
     maxmemory_policy: SafeText | None = None
     used_memory_bytes: int | None = None
     maxmemory_bytes: int | None = None
-    """0 means no limit, as the server says it."""
+    """0 means no limit, as for the server."""
     ops_per_s: int | None = None
     uptime_s: int | None = None
     databases: Mapping[int, int] | None = None
-    """Number of keys by database, with expired ones that are not deleted yet; empty databases are absent."""
+    """The number of keys by database, with expired ones that are not deleted yet; empty databases are absent."""
     impossible: Mapping[str, str] = field(default_factory=dict)
-    """What the server says of those of the figures above that can't be, by the names of INFO; safe texts."""
+    """Impossible values of the figures above, by their names in INFO; safe texts."""
 
     def is_like(self, other: ServerIdentity) -> bool:
-        """Whether what is known of this server holds for the other: the same run id, version and policy."""
+        """Whether facts about this server hold for the other: same run id, version and policy."""
         return (self.run_id, self.product, self.compatible, self.version, self.maxmemory_policy) == (
             other.run_id,
             other.product,
@@ -93,7 +93,7 @@ class ServerIdentity:
 
     @property
     def cluster_note(self) -> str | None:
-        """Says that only a part of a cluster is seen; None for a server that is no node of a cluster."""
+        """A note that only a part of a cluster is seen; None for a server outside a cluster."""
         if not self.cluster_enabled:
             return None
         if self.cluster_known_nodes is None:
@@ -173,7 +173,7 @@ def parse_identity(info: Sequence[object], cluster_info: object = None, hello: o
 
 
 def online_replicas(fields: Mapping[str, str]) -> tuple[Address, ...]:
-    """Return where the replicas are that are online by the fields of INFO replication."""
+    """Return the addresses of online replicas from the fields of INFO replication."""
     found = (_REPLICA.match(value) for name, value in fields.items() if re.fullmatch("slave[0-9]{1,5}", name))
     return tuple((one[1], int(one[2])) for one in found if one is not None and 0 < int(one[2]) <= MAX_PORT)
 
@@ -185,10 +185,10 @@ def parse_number(fields: Mapping[str, str], name: str) -> int | None:
 
 
 _MOST: Final = {"used_memory": 2**60, "maxmemory": 2**63, "used_memory_dataset": 2**60, "used_memory_startup": 2**60}
-"""The most that figures can be."""
+"""The largest possible values of fields; 10^10 for all others."""
 
 
 def possible_number(fields: Mapping[str, str], name: str) -> int | None:
-    """Read a field that is a whole number from 0 on; None for what is none, or more than it can be."""
+    """Read a field that is a whole number from 0 on; None for other texts and impossible values."""
     number = parse_number(fields, name)
     return number if number is not None and 0 <= number <= _MOST.get(name, 10**10) else None

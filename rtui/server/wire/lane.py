@@ -1,12 +1,12 @@
-"""Lane: one connection that only guard commands travel on.
+"""Lane: one connection that carries guard commands only.
 
-`run` writes any number of commands at once and returns a future of their replies. It may be called again before
-earlier writes are answered (pipelining): a server replies in order, so a queue of pending writes is all that matches
-replies to callers. Bytes from the socket go straight into the parser of hiredis, and the future of a write is done when
-its last reply is parsed. When the connection ends, all pending futures fail with `ConnectionLost`.
+`run` writes any number of commands at once and returns a future of their replies. It may be called again before earlier
+writes are answered (pipelining): a server replies in order, so a queue of pending writes is enough to match replies to
+callers. Bytes from the socket go straight into the parser of hiredis, and the future of a write is done when its last
+reply is parsed. When the connection ends, all pending futures fail with `ConnectionLost`.
 
 The compiled engine of a scan sends and receives by itself. While nothing is pending it is lent the socket, or with TLS
-the stream of bytes; what others run meanwhile waits until it is given back.
+the stream of bytes; commands that others run meanwhile wait until it is returned.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import math
 import socket
 import struct
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, cast
@@ -26,27 +26,92 @@ import hiredis
 
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.guard.command import Command, renamed
+from rtui.server.guard.compatible import CompatibleServer
+from rtui.server.guard.names import CommandNames
 from rtui.server.wire.command_log import LaneLog, Purpose, current_purpose
 from rtui.server.wire.dial import Dialled
 from rtui.server.wire.errors import ConnectionLost, FailureKind, fail_quietly
 from rtui.server.wire.identity import NoTouch, ServerIdentity
-from rtui.server.wire.refusals import Refusals, with_errors
-from rtui.server.wire.replies import Reply, ServerError, as_resp2
+from rtui.server.wire.replies import NOT_SENT, Reply, ServerError, as_resp2
 from rtui.server.wire.target import ProtocolVersion, Target
 
+_DISABLED: Final = "the profile says that this command is disabled on the server"
+
+
+class Refusals:
+    """The error replies to commands that are not sent on one lane.
+
+    A server writes each attempt of a user at a denied command into its ACL LOG, so a command that it has denied once is
+    not sent again. Other commands are never sent: those disabled by the profile, and those that this kind of server
+    must not get.
+    """
+
+    def __init__(self, names: CommandNames) -> None:
+        self.disabled = {name: ServerError(f"NOPERM {_DISABLED}") for name in names.disabled()}
+        """Errors by the names of commands that the profile disables."""
+        self.denied = dict(self.disabled)
+        """Errors by the names of commands that this user may not run, including disabled ones."""
+
+    def of(self, commands: Sequence[Command], compatible: CompatibleServer | None) -> list[ServerError | None]:
+        """Return for each command the error in place of its reply, None if it may be sent.
+
+        `compatible` is the server, if it is neither Redis nor Valkey and some commands would harm it.
+        """
+        return [self._of(command, compatible) for command in commands]
+
+    def _of(self, command: Command, compatible: CompatibleServer | None) -> ServerError | None:
+        denied = self.denied.get(command.name)
+        if denied is not None or compatible is None or type(command) is not Command:
+            return denied
+        why = compatible.refusal(command)
+        return None if why is None else ServerError(f"{NOT_SENT} {why}")
+
+    def learn(self, commands: Sequence[Command], replies: Sequence[Reply]) -> None:
+        """Learn from the replies to a write which commands this user may not run."""
+        if len(commands) == len(replies):  # one reply each
+            for command, reply in zip(commands, replies, strict=True):
+                if isinstance(reply, ServerError) and reply.denies_command:
+                    self.denied[command.name] = reply
+
+    def forget(self) -> None:
+        """Forget which commands the server has denied, so that they are sent again."""
+        self.denied = dict(self.disabled)
+
+
+def with_errors(
+    sent: asyncio.Future[list[Reply]], commands: Sequence[Command], refused: Sequence[ServerError | None]
+) -> asyncio.Future[list[Reply]]:
+    """Return a future of the replies to all commands; `sent` has the replies to commands that were not refused."""
+    done: asyncio.Future[list[Reply]] = sent.get_loop().create_future()
+
+    def answer(replied: asyncio.Future[list[Reply]]) -> None:
+        if done.done():
+            return
+        error = replied.exception()
+        if error is not None:
+            fail_quietly(done, cast(ConnectionLost, error))
+            return
+        replies = iter(replied.result())
+        errors = [error for command, error in zip(commands, refused, strict=True) for _ in range(command.replies)]
+        done.set_result([next(replies) if error is None else error for error in errors])
+
+    sent.add_done_callback(answer)
+    return done
+
+
 READ_BUFFER_BYTES: Final = 256 * 1024
-"""Most bytes that one read takes from the socket: large reads make parsing cheap."""
+"""The most bytes of one read from the socket: large reads make parsing cheap."""
 
 MAX_REPLY_BYTES: Final = 512 << 20
-"""Most bytes that may arrive before the replies to one write are complete; no guard command asks for as much."""
+"""The most bytes before the replies to one write are complete; no guard command asks for as much."""
 
 _INCOMPLETE: Final = object()
-"""What the parser returns while no whole reply has arrived."""
+"""The parser's result while no complete reply has arrived."""
 
 
 @dataclass(slots=True)
 class Traffic:
-    """What has gone through a lane so far."""
+    """The traffic of a lane so far."""
 
     commands: int = 0
     bytes_out: int = 0
@@ -57,7 +122,7 @@ class Replies(asyncio.Future[list[Reply]]):
     """The replies to one write, in order."""
 
     arrived_s = math.inf
-    """When the last of them was read, on the clock of the event loop; whoever waits may get its turn later."""
+    """When the last of them was read, on the clock of the event loop; the awaiting task may run later."""
 
 
 @dataclass(slots=True, eq=False)
@@ -74,39 +139,39 @@ class _PendingWrite:
 
 
 class Lane(asyncio.BufferedProtocol):
-    """A pipelined connection, which `open_lane` makes; the callbacks of an asyncio protocol are for the event loop."""
+    """A pipelined connection, made by `open_lane`; the callbacks of an asyncio protocol are for the event loop."""
 
     def __init__(
         self, target: Target, dialled: Dialled, log: LaneLog, *, max_reply_bytes: int, reply_timeout_s: float
     ) -> None:
-        """`dialled` is what carries it."""
+        """`dialled` is its open socket."""
         self.target = target
         self.names = target.names
-        """Those of commands that the server knows by other names; the handshake checks them before it uses any."""
+        """The server's names of renamed commands; the handshake checks them before it uses any."""
         self.refusals = Refusals(self.names)
         self.log = log
         self.traffic = Traffic()
         self.peer = dialled.address
-        """Where another connection to the same server can be made, if that is known."""
+        """The address for another connection to the same server, if it is known."""
         self.reply_timeout_s = reply_timeout_s
-        """How long a server may owe replies without sending anything."""
+        """The longest time for which a server may owe replies without sending anything."""
         self.max_reply_bytes = max_reply_bytes
-        """A server that sends a longer reply is given up."""
+        """A server that sends a longer reply is disconnected."""
         self.protocol: ProtocolVersion = 2
-        """The version of the Redis protocol, by the handshake."""
+        """The version of the Redis protocol, from the handshake."""
         self.server = ServerIdentity()
-        """The server at the other end, by the handshake."""
+        """The server at the other end, from the handshake."""
         self.no_touch = NoTouch.UNSUPPORTED
-        """Whether reading leaves idle times and frequencies alone, by the handshake."""
+        """Whether reading leaves idle times and frequencies unchanged, from the handshake."""
         self._loop = asyncio.get_running_loop()
         self.info: Mapping[str, Reply] = {}
-        """What the server has said of itself when it was identified last: the replies to INFO, by section."""
+        """The replies to INFO by section, from the last time the server was identified."""
         self.closed: asyncio.Future[ConnectionLost] = self._loop.create_future()
         """Done, with the reason, as soon as the connection is gone."""
         self.ended_at: float | None = None
-        """When that was, on the clock of the event loop."""
+        """When the connection ended, on the clock of the event loop."""
         self.round_trip_s = math.inf
-        """The shortest time that a write took to be answered."""
+        """The shortest time from a write to its replies."""
         self._ready_s: float | None = None
         self._last_reply_s = 0.0
         self._buffer = bytearray(READ_BUFFER_BYTES)
@@ -117,9 +182,9 @@ class Lane(asyncio.BufferedProtocol):
         self._unsent: deque[tuple[bytes, _PendingWrite]] = deque()
         self._paused = False
         self._ssh = dialled.ssh
-        """What carries the connection, if that is SSH."""
+        """The SSH process that carries the connection, if there is one."""
         self._lent: socket.socket | Callable[[memoryview], None] | None = None
-        """A socket of its own for whoever has the connection to itself, or what gets all bytes that arrive."""
+        """The duplicate socket, or the receiver of all arriving bytes, while the lane is lent."""
         self._incomplete_bytes = 0
         self._last_data_s = 0.0
         self._silence_timer: asyncio.TimerHandle | None = None
@@ -131,7 +196,7 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def worked_s(self) -> float | None:
-        """How long after its handshake the lane last brought a reply; None for no reply since."""
+        """The time from the handshake to the last reply; None without a reply."""
         if self._ready_s is None or self._last_reply_s <= self._ready_s:
             return None
         return self._last_reply_s - self._ready_s
@@ -140,14 +205,14 @@ class Lane(asyncio.BufferedProtocol):
         """Note the end of the handshake: replies from now on count as work."""
         self._ready_s = self._loop.time()
         if self._ssh is not None:
-            self._ssh.forget_said()
+            self._ssh.forget_messages()
         self.log.ready(self.traffic.bytes_in)
 
     def run(self, *commands: Command) -> asyncio.Future[list[Reply]]:
         """Send all commands in one write; the future holds their replies in order, or raises `ConnectionLost`.
 
-        A command that the server has denied to this user is not sent again: its reply is the earlier error. Nor is one
-        sent that this kind of server must not get: its reply is an error that says why.
+        A command that the server has denied to this user is not sent again: its reply is the earlier error. Nor is a
+        command sent that this kind of server must not get: its reply is an error with the reason.
         """
         if self.refusals.denied or self.server.compatible is not None:
             refused = self.refusals.of(commands, self.server.compatible)
@@ -157,7 +222,7 @@ class Lane(asyncio.BufferedProtocol):
         return self._send(commands)
 
     def _send(self, commands: tuple[Command, ...]) -> asyncio.Future[list[Reply]]:
-        """Send commands in one write, whatever the server has said of them."""
+        """Send commands in one write, without a look at refusals."""
         expected = 0
         for command in commands:
             if type(command) is not Command:
@@ -180,12 +245,12 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def silent_s(self) -> float:
-        """How long the server has owed a reply without sending anything; 0.0 for none, or while it is lent."""
+        """How long the server has owed a reply without sending anything; 0.0 if none is owed, or it is lent."""
         return self._loop.time() - self._last_data_s if self._pending and self.is_open else 0.0
 
     @property
     def unheard_s(self) -> float:
-        """How long nothing has arrived, whether anything is owed or not."""
+        """The time since the last bytes arrived, whether anything is owed or not."""
         return self._loop.time() - self._last_reply_s
 
     @property
@@ -195,7 +260,7 @@ class Lane(asyncio.BufferedProtocol):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether commands wait until it is given back, or it has ended."""
+        """Whether commands wait for its return, or it has ended."""
         return bool(self._unsent) or not self.is_open
 
     @property
@@ -206,7 +271,7 @@ class Lane(asyncio.BufferedProtocol):
     def lend_socket(self, waits_us: int) -> socket.socket:
         """Stop reading, and return a duplicate of the socket; only while idle, and not with TLS.
 
-        It blocks, for so long at most where there is nothing to read.
+        A read from it blocks for `waits_us` at most.
         """
         assert self._transport is not None  # noqa: S101 - it is idle, and so open
         lent = cast("socket.socket", self._transport.get_extra_info("socket").dup())
@@ -217,13 +282,13 @@ class Lane(asyncio.BufferedProtocol):
         return lent
 
     def lend_stream(self, received: Callable[[memoryview], None]) -> asyncio.Transport:
-        """Give all bytes that arrive to `received`, and return the transport to write to. Only while idle."""
+        """Pass all arriving bytes to `received`, and return the transport to write to. Only while idle."""
         assert self._transport is not None  # noqa: S101 - it is idle, and so open
         self._lent = received
         return self._transport
 
     def take_back(self) -> None:
-        """Go on as usual; nothing may be pending any more, unless the connection has ended."""
+        """Resume normal work; nothing may be pending any more, unless the connection has ended."""
         lent, self._lent = self._lent, None
         if isinstance(lent, socket.socket):
             lent.setblocking(False)  # for the transport's socket, too
@@ -237,7 +302,7 @@ class Lane(asyncio.BufferedProtocol):
             self.log.ended()
 
     def count_traffic(self, sent: dict[str, int], replies: int, bytes_in: int, bytes_out: int) -> None:
-        """Count what went over the connection while it was lent: commands by name, and the replies that came."""
+        """Count the traffic while it was lent: commands by name, replies and bytes."""
         self.traffic.commands += sum(sent.values())
         self.traffic.bytes_in += bytes_in
         self.traffic.bytes_out += bytes_out
@@ -248,7 +313,7 @@ class Lane(asyncio.BufferedProtocol):
         self.fail(ConnectionLost("It was closed by rtui."))
 
     def _send_unsent(self) -> None:
-        """Write what waits, until the transport has as much as it takes."""
+        """Write waiting commands, until the transport's buffer is full."""
         assert self._transport is not None  # noqa: S101 - is_open was checked
         while self._unsent and not self._paused and self._lent is None:
             packed, write = self._unsent.popleft()
@@ -311,7 +376,7 @@ class Lane(asyncio.BufferedProtocol):
             self.fail(ConnectionLost(f"What it sends is not the Redis protocol ({error}).", kind=FailureKind.PROTOCOL))
 
     def _next_reply(self) -> Reply:
-        """Parse the next reply to a request, with the own names of commands in an error.
+        """Parse the next reply to a request, with the commands' own names in an error.
 
         Push messages of protocol 3 in between are dropped.
         """
@@ -323,9 +388,9 @@ class Lane(asyncio.BufferedProtocol):
         return cast(Reply, reply)
 
     def end_if_logged_out(self, errors: Iterable[ServerError]) -> bool:
-        """End the connection where the server wants a password after the handshake; return whether that is so.
+        """End the connection if the server wants a password after the handshake; return whether it did.
 
-        The password has run out, or was taken back.
+        The password has expired, or was revoked.
         """
         error = next((one for one in errors if one.code == "NOAUTH"), None)
         if error is None or self._ready_s is None:
@@ -334,7 +399,7 @@ class Lane(asyncio.BufferedProtocol):
         return True
 
     def handle_unexpected(self, reply: object) -> None:
-        """End the connection over a reply without a request: an error says why the server closes it."""
+        """End the connection over a reply without a request: an error tells why the server closes it."""
         if reply is _INCOMPLETE or isinstance(reply, hiredis.PushNotification):
             return
         if isinstance(reply, ServerError):
@@ -355,7 +420,7 @@ class Lane(asyncio.BufferedProtocol):
         self._silence_timer = self._loop.call_later(self.reply_timeout_s - silent_s, self._check_silence)
 
     def fail(self, reason: ConnectionLost) -> None:
-        """End it, and fail everything that is pending, for the first reason that is found."""
+        """End it, and fail everything pending, with the first reason that is found."""
         if self.closed.done():
             return
         if reason.last_error is None and self._pending:
@@ -380,28 +445,28 @@ class Lane(asyncio.BufferedProtocol):
         self.end_ssh()
 
     def end_ssh(self) -> SafeText | None:
-        """End what carries the connection; return what it has said."""
+        """End the SSH process that carries the connection; return its last messages."""
         ssh, self._ssh = self._ssh, None
         if ssh is None:
             return None
-        said = ssh.said()
+        messages = ssh.messages()
         ssh.end()
-        return said
+        return messages
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport."""
         self._transport = cast(asyncio.Transport, transport)
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return where bytes go: a view, since TLS fills it in slices, and a slice of a bytearray is a copy."""
+        """Return the read buffer as a view, since TLS fills it in slices, and a slice of a bytearray is a copy."""
         return self._view
 
     def pause_writing(self) -> None:
-        """Hold what is sent back: the transport has enough."""
+        """Hold commands back: the transport's buffer is full."""
         self._paused = True
 
     def resume_writing(self) -> None:
-        """Send what was held back."""
+        """Send the commands that were held back."""
         self._paused = False
         self._send_unsent()
 

@@ -1,7 +1,7 @@
-"""Opens the lanes of a connection: where the server is, the socket, the handshake, and that no lane is left over.
+"""Opens the lanes of a connection: finds the server, opens the socket, runs the handshake, and leaves no lane behind.
 
-An attempt may be given up while it is under way: by who asked for it, or since the connection is closed for good. A
-lane that becomes ready at this very moment would belong to nobody, so it is closed.
+An attempt may be cancelled while it is under way: by its caller, or because the connection is closed for good. A lane
+that becomes ready at this very moment would belong to nobody, so it is closed.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ async def open_lane(
 ) -> Lane:
     """Connect by TCP, TLS or unix socket, without any handshake; raises `ConnectFailure` or `TargetError`.
 
-    `peer` is tried first. Without `log` what is sent is not logged anywhere, and without `reply_timeout_s` the way to
-    the target says how long replies may be owed.
+    `peer` is tried first. Without `log` commands are not logged anywhere, and without `reply_timeout_s` the target's
+    timeout for replies holds.
     """
     log, timeout_s = log or CommandLog().open_lane("lane"), target.way.connect_s
     reply_timeout_s = target.way.timeouts.reply_s if reply_timeout_s is None else reply_timeout_s
@@ -66,9 +66,9 @@ async def open_lane(
 
 
 async def open_control_lane(target: Target, log: CommandLog, logins: Logins | None) -> Lane:
-    """Open a lane for questions about the deployment, ready for them; raises `ConnectFailure` and `ConnectionLost`.
+    """Open a lane for commands about the deployment, with its handshake; raises `ConnectFailure` and `ConnectionLost`.
 
-    A reply may take as long as connecting. `logins` makes the password if it expires.
+    A reply may take as long as connecting. `logins` provides the password if it expires.
     """
     lane: Lane | None = None
     with sent_for(Purpose.HANDSHAKE):
@@ -88,43 +88,43 @@ async def open_control_lane(target: Target, log: CommandLog, logins: Logins | No
 
 
 class Locator(Protocol):
-    """Knows where a server is that may be another one after a failover."""
+    """Finds a server that may have another address after a failover."""
 
     async def locate(self) -> Target:
-        """Return where the primary is now; raises ConnectFailure."""
+        """Return the current target of the primary; raises ConnectFailure."""
 
     def refuses(self, server: ServerIdentity) -> ConnectFailure | None:
-        """Return why the server that has answered there is not the one that is meant; None where it is."""
+        """Return why this is the wrong server, or None."""
 
     async def close(self) -> None:
-        """End what it needs for that."""
+        """Close its connections."""
 
     @property
     def note(self) -> SafeText | None:
-        """What a user should know of how the server was found; None where that was plain."""
+        """A note for the user on how the server was found, or None."""
 
 
 class Logins(Protocol):
-    """Makes users and passwords that expire."""
+    """Provides users and passwords that expire."""
 
     on_renewed: Callable[[Target], object] | None
-    """Called with a target that has a new password in place of one that is in use."""
+    """Called with a target whose new password replaces one that is in use."""
 
     async def logged_in(self, target: Target) -> Target:
-        """Return a target with the user and the password of now; raises ConnectFailure."""
+        """Return a target with the current user and password; raises ConnectFailure."""
 
     def refused(self) -> None:
-        """Make another password for the next attempt."""
+        """Get another password for the next attempt."""
 
     def shared(self) -> Logins:
-        """Return the same for one more connection, which closes only what is its own."""
+        """Return logins for one more connection, which close only their own resources."""
 
     async def close(self) -> None:
-        """Make no more of them."""
+        """Stop providing passwords."""
 
 
 class LaneOpener:
-    """Opens lanes to one target; each is handed to who asked for it, or closed. After `stop` it opens no more."""
+    """Opens lanes to one target; each is returned to its caller, or closed. After `stop` it opens no more."""
 
     def __init__(
         self,
@@ -134,27 +134,27 @@ class LaneOpener:
         locator: Locator | None,
         logins: Logins | None,
     ) -> None:
-        """All that is sent is written into `log` and counted in `sent`."""
+        """All commands are written to `log` and counted in `sent`."""
         self.target = target
-        """Where lanes lead; of a service where its locator said last that its primary is."""
+        """The target of lanes; for a service with the address of the primary that its locator found last."""
         self.logins = logins
-        """What makes the passwords, if they expire."""
+        """Provides expiring passwords; else None."""
         self._locator = locator
         self._log, self._sent = log, sent
         self._outcome = HandshakeOutcome()
         self._openings: set[asyncio.Task[Lane]] = set()
         self._given_up: tuple[asyncio.Task[Lane], ...] = ()
-        """Attempts that were under way as it was stopped."""
+        """Attempts that were under way when it was stopped."""
         self._why_stopped: str | None = None
 
     @property
     def notes(self) -> tuple[SafeText, ...]:
-        """What a user should know of how the server was found."""
+        """Notes for the user on how the server was found."""
         note = None if self._locator is None else self._locator.note
         return () if note is None else (note,)
 
     async def open(self, peer: ServerAddress | None = None, before: ServerIdentity | None = None) -> Lane:
-        """Attempt once to open a lane, which `stop` cancels; raises `ConnectFailure`, `ConnectionLost` when stopped.
+        """Try once to open a lane; raises `ConnectFailure`, or `ConnectionLost` after `stop`, which cancels attempts.
 
         `peer` and `before` are the address and the server of the interactive lane, for another one to the same server.
         """
@@ -212,20 +212,20 @@ class LaneOpener:
         return lane
 
     def _ask_for_another_password(self, closed: asyncio.Future[ConnectionLost]) -> None:
-        """Have another password made where the one of a lane that has ended does not count any more."""
+        """Request another password if the server stopped accepting the one of a lane that has ended."""
         error = closed.result().last_error
         if self.logins is not None and error is not None and error.code == "NOAUTH":
             self.logins.refused()
 
     def stop(self, why: str) -> None:
-        """Give up all attempts, and make no more; `why` is a sentence."""
+        """Cancel all attempts, and make no more; `why` is a sentence."""
         self._why_stopped = why
         self._given_up = tuple(self._openings)
         for opening in self._given_up:
             opening.cancel()
 
     async def close(self) -> None:
-        """Wait until no attempt is under way any more, and end what helps them; call `stop` before."""
+        """Wait until no attempt is under way any more, and close locator and logins; call `stop` before."""
         for opened in await asyncio.gather(*self._given_up, return_exceptions=True):
             if isinstance(opened, Lane):
                 opened.close()
@@ -235,20 +235,20 @@ class LaneOpener:
 
 
 def _close_abandoned(opening: asyncio.Task[Lane]) -> None:
-    """Close the lane of an attempt that has opened one after it was given up."""
+    """Close the lane of a cancelled attempt that still opened one."""
     if opening.done() and not opening.cancelled() and opening.exception() is None:
         opening.result().close()
 
 
 def _end_silent(interactive: Lane, closed: asyncio.Future[ConnectionLost]) -> None:
-    """End the interactive lane with the one for bulk work where the server has been silent on both."""
+    """End the interactive lane with the bulk lane if the server has been silent on both."""
     reason = closed.result()
     if reason.kind is FailureKind.TIMEOUT and interactive.unheard_s >= interactive.reply_timeout_s:
         interactive.fail(reason)
 
 
 class BulkLane:
-    """The lane for bulk work: opened when it is asked for, and again after a loss.
+    """The bulk lane: opened on demand, and again after a loss.
 
     Before another attempt there is a pause, which grows with each loss in a row.
     """
@@ -262,7 +262,7 @@ class BulkLane:
         self._lock = asyncio.Lock()
 
     def pause_s(self) -> float:
-        """Return how long to wait before it may be opened: not at all where it is open, or may be opened now."""
+        """Return the time until it may be opened; 0 or less if it is open, or may be opened now."""
         if self.lane is not None and self.lane.is_open:
             return 0.0
         lane, self.lane = self.lane, None
@@ -272,14 +272,13 @@ class BulkLane:
         return self._due_at - asyncio.get_running_loop().time()
 
     def end_pause(self) -> None:
-        """Let it be opened now."""
+        """Allow it to be opened now."""
         self._due_at = 0.0
 
     async def opened(self, main: Callable[[], Lane | None]) -> Lane | None:
-        """Return the lane, opened if need be to the server of the interactive one; None where that does not work now.
+        """Return the lane, opened if necessary to the server of the interactive one; None if that does not work now.
 
-        `main` returns the interactive lane, None while there is none. Raises a ConnectFailure that more attempts do not
-        mend.
+        `main` returns the interactive lane, or None. Raises a ConnectFailure that more attempts do not mend.
         """
         async with self._lock:
             interactive = main()

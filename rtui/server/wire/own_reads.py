@@ -1,8 +1,8 @@
-"""Which keys rtui itself has read where the server counts that as a use, so that it is not taken for somebody else's.
+"""The keys that rtui itself has read without NO-TOUCH, so that its own reading is not taken for somebody else's use.
 
-Without CLIENT NO-TOUCH, reading a length or a value sets the idle time of the key to 0. So the idle time is read before
-that, and kept here as the moment of the last use by others. If the server later reports as the last use the moment at
-which rtui has read the key, the last known use by others is shown instead.
+Without CLIENT NO-TOUCH, reading a length or a value resets the idle time of the key to 0. So the idle time is read
+before that, and kept here as the time of the last use by others. If the server later reports the time of rtui's own
+reading as the last use, the last known use by others is shown instead.
 
 Example: a key is idle for 230 s when rtui reads its value at 12:00:00. At 12:00:10 the server says 10 s; a read at
 12:00:00 is known, so the key counts as idle for 240 s. If the server says 3 s, somebody else has used it.
@@ -16,42 +16,42 @@ from dataclasses import dataclass
 from typing import Final
 
 MAX_REMEMBERED_KEYS: Final = 20_000
-"""Keys that are remembered; those that rtui has not read for longest go first."""
+"""The most keys that are remembered; the longest unread ones go first."""
 
 MAX_READS: Final = 4
-"""Times of reading that are kept for each key, since a reply may be compared with an earlier read than the latest."""
+"""The times of reading kept for each key, since a reply may be compared with an earlier read than the latest."""
 
 RESOLUTION_S: Final = 2.0
-"""Idle times are whole seconds of a clock that may lag by one: uses this near to each other can't be told apart."""
+"""Idle times are whole seconds of a clock that may lag by one: closer uses can't be told apart."""
 
 STALE_S: Final = 1.0
-"""An idle time older than this is read again before the key is."""
+"""An older idle time is read again before the key is."""
 
 IDLE_NOTE: Final = (
     "idle time: rtui itself has read this key since, which counts as a use here; the time shown is since the use before"
 )
 
 COUNTER_NOTE: Final = "frequency: rtui itself has read this key, and each time may have raised the counter"
-"""The note beside an access counter; what it was before follows where that is known."""
+"""The note beside an access counter; its earlier value follows if it is known."""
 
 UNKNOWN_USE: Final = "rtui itself has read this key last, which counts as a use here; the use before is not known"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnRead:
-    """The last times that rtui has read a key; times are seconds since the epoch."""
+    """The last times that rtui has read a key, in seconds since the epoch."""
 
     at_s: tuple[float, ...]
     """Latest last, at most `MAX_READS`."""
     used_s: float | None = None
     """The last known use by anybody else."""
     counter: int | None = None
-    """The access counter before rtui has read the key for the first time."""
+    """The access counter before rtui's first reading of the key."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdleTime:
-    """How long nobody but rtui has used a key; None where only rtui's own reading is known."""
+    """The idle time of a key without rtui's own reads; None if only those are known."""
 
     seconds: int | None
     is_own_read: bool = False
@@ -64,7 +64,7 @@ class OwnReads:
     def __init__(self) -> None:
         self._reads: OrderedDict[int, OwnRead] = OrderedDict()
         self.revision = 0
-        """Grows with every read."""
+        """Raised by every read."""
 
     def __len__(self) -> int:
         return len(self._reads)
@@ -88,11 +88,11 @@ class OwnReads:
         return sorted(self._reads)
 
     def get(self, key: bytes) -> OwnRead | None:
-        """Return when rtui has read this key, None for never."""
+        """Return rtui's reads of this key, or None."""
         return self._reads.get(hash(key))
 
     def idle(self, key: bytes, idle_s: int, asked_at_s: float) -> IdleTime:
-        """Return how long nobody else has used a key that the server called idle for `idle_s` at `asked_at_s`."""
+        """Return the idle time of a key without rtui's own reads; the server replied `idle_s` at `asked_at_s`."""
         read = self.get(key)
         if read is None:
             return IdleTime(idle_s)
@@ -105,7 +105,7 @@ class OwnReads:
     def correct_idle_times(
         self, keys: Sequence[bytes], idle_s: Sequence[int], asked_at_s: float
     ) -> tuple[Sequence[int], int]:
-        """Return the idle times of many keys as if rtui had read none of them, and how many of them differ."""
+        """Return the idle times of many keys without rtui's own reads, and the number of corrected ones."""
         reads = self._reads
         corrected: dict[int, int] = {}
         for index in [index for index, key in enumerate(keys) if hash(key) in reads] if reads else ():

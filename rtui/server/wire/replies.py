@@ -7,7 +7,7 @@ from typing import Final, TypeAlias, final
 from rtui.keyspace.text.display import SafeText, display_text
 
 NOT_SENT: Final = "NOTSENT"
-"""The code of an error that stands for the reply to a command which is not sent to this server."""
+"""The code of an error in place of the reply to a command that is not sent to this server."""
 
 
 ALONE: Final = "pipeline"
@@ -43,7 +43,7 @@ Reply: TypeAlias = "bytes | int | float | bool | list[Reply] | dict[Reply, Reply
 """The reply to one command; an error reply is a value, and lanes give every reply the shape of protocol 2."""
 
 _PAIRED: Final = frozenset({"ZRANGE", "ZRANDMEMBER", "HRANDFIELD"})
-"""Commands that answer with a list of pairs in protocol 3, and with one flat list in protocol 2."""
+"""Commands that reply with a list of pairs in protocol 3, and with one flat list in protocol 2."""
 
 
 def as_resp2(name: str, reply: Reply) -> Reply:
@@ -55,7 +55,7 @@ def as_resp2(name: str, reply: Reply) -> Reply:
 
 
 def _flattened(reply: Reply) -> Reply:
-    """Recurse into nested replies, which are a few levels deep for the commands of the closed list."""
+    """Convert nested replies recursively; they are a few levels deep for the commands of the closed list."""
     if reply is None or isinstance(reply, bytes | ServerError):
         return reply
     if isinstance(reply, bool):

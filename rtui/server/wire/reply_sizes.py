@@ -1,8 +1,8 @@
-"""How many bytes each reply took on the wire, which the parser does not tell.
+"""The size of each reply on the wire, which the parser does not tell.
 
-Only where replies begin and end is looked for. `$5 hello` is read as a header that says that seven more bytes follow,
-`*2` as one that says that two more replies belong to this one. So a counter of what is still to come is enough, however
-deep replies are nested: `*2 :1 *1 $1 a` leaves 1, 3 - 1, 2 - 1, 2 - 1 + 1, 1 - 1 to come, and ends there.
+Only the ends of replies are looked for. `$5 hello` is read as a header with seven more bytes to follow, `*2` as one
+with two more replies. So a counter of outstanding parts is enough, however deep replies are nested: `*2 :1 *1 $1 a`
+leaves 1, 3 - 1, 2 - 1, 2 - 1 + 1, 1 - 1 outstanding, and ends there.
 """
 
 from __future__ import annotations
@@ -12,31 +12,31 @@ from typing import Final
 
 _BULK: Final = frozenset(b"$!=")
 _NESTING: Final = {ord("*"): 1, ord("~"): 1, ord(">"): 1, ord("%"): 2, ord("|"): 2}
-"""Replies that hold others, and how many for each that their header counts."""
+"""Marks of replies that contain others, with the number of replies for each that their header counts."""
 
 _ATTRIBUTE: Final = ord("|")
 _PUSH: Final = ord(">")
 
 _KEPT_HEADER_BYTES: Final = 32
-"""Of a header whose end has not come yet; those with a number are shorter."""
+"""The kept part of a header whose end has not arrived; headers with a number are shorter."""
 
 
 class ReplySizes:
-    """Measures replies of either protocol, in whatever pieces they arrive; push messages are passed over."""
+    """Measures replies of either protocol, in whatever pieces they arrive; push messages are skipped."""
 
     def __init__(self) -> None:
         self.sizes: deque[int] = deque()
-        """The bytes of each whole reply, first come first."""
+        """The sizes of complete replies in bytes, in order of arrival."""
         self._header = b""
         self._size = 0
         self._skip = 0
-        """Bytes that belong to a bulk string."""
+        """The remaining bytes of a bulk string."""
         self._to_come = 1
         self._is_push = False
         self._is_broken = False
 
     def feed(self, received: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes. What is no reply ends the measuring; the parser says so."""
+        """Measure the next bytes. Anything but a reply ends the measuring; the parser reports it."""
         if self._is_broken:
             return
         data, at = bytes(received), 0
@@ -80,7 +80,7 @@ class ReplySizes:
         return True
 
     def _end_one(self) -> None:
-        """Count down by one reply that is whole, or whose parts are still to come."""
+        """Count down by one reply that is complete, or whose parts are outstanding."""
         self._to_come -= 1
         if not self._to_come:
             if not self._is_push:

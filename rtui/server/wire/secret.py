@@ -18,7 +18,7 @@ class Secret:
         self._value = value
 
     def reveal(self) -> str:
-        """Return the password; bytes that are not UTF-8 are surrogate escapes, as `os.fsencode` has them."""
+        """Return the password; bytes that are not UTF-8 are surrogate escapes, as in `os.fsencode`."""
         return self._value
 
     def __bool__(self) -> bool:

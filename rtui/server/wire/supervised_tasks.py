@@ -1,7 +1,7 @@
 """Work in asyncio tasks of its own, whose exceptions always reach the caller.
 
-What is meant for the user (`RtuiError`) is passed on as it is. Any other exception is written to the log of rtui with
-its traceback, and becomes an `InternalError`, or where it is of Polars an error with its message.
+An `RtuiError`, which is meant for the user, is passed on unchanged. Any other exception is written to the log of rtui
+with its traceback, and becomes an `InternalError`, or, from Polars, an error with its message.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ _A = TypeVar("_A")
 _T = TypeVar("_T")
 
 AT_ONCE: Final = 32
-"""Nodes of a cluster that are asked the same thing at the same time: each may need an SSH process of its own."""
+"""The nodes of a cluster that are asked the same at the same time: each may need an SSH process of its own."""
 
 LOG: Final = logging.getLogger("rtui")
-"""Silent unless a handler is added: without one of its own, Python would write to the terminal of the interface."""
+"""Silent unless a handler is added: without one, Python would write to the terminal of the interface."""
 
 POLARS: Final = frozenset({"polars", "pyo3_runtime"})
-"""The packages of the errors of Polars, which is not imported here; PanicException is no Exception."""
+"""The packages of Polars' errors, which is not imported here; PanicException is not an Exception."""
 
 LOG.addHandler(logging.NullHandler())
 
 
 async def failure_of(work: Coroutine[Any, Any, object], *, name: str) -> RtuiError | None:
-    """Run work to its end; return why it failed, None when it did not. Only cancellation is raised."""
+    """Run work to its end; return its failure, or None. Only cancellation is raised."""
     task = asyncio.create_task(work, name=name)
     # Marks the exception as retrieved, also when the caller is cancelled and nobody is left to look at it.
     task.add_done_callback(lambda done: None if done.cancelled() else done.exception())
@@ -48,7 +48,7 @@ async def failure_of(work: Coroutine[Any, Any, object], *, name: str) -> RtuiErr
 def start_supervised(
     work: Coroutine[Any, Any, object], *, name: str, failed: Callable[[RtuiError], object]
 ) -> asyncio.Task[None]:
-    """Start work in the background, which raises nothing but its cancellation; `failed` is told why it ended."""
+    """Start work in the background, which raises nothing but its cancellation; `failed` gets its failure."""
 
     async def run() -> None:
         error = await failure_of(work, name=name)
@@ -65,10 +65,10 @@ def start_supervised(
 
 
 async def for_each(items: Sequence[_A], work: Callable[[_A], Awaitable[_T]]) -> list[_T]:
-    """Do the same for each item, for AT_ONCE of them at the same time; return the results in their order.
+    """Run `work` for each item, for AT_ONCE of them at a time; return the results in their order.
 
-    The first failure ends all of it and is raised. Other than with `gather`, not all of it begins in one turn of the
-    event loop, nor do all answers come in another one.
+    The first failure ends all work and is raised. Unlike with `gather`, work does not all begin in one turn of the
+    event loop, nor do all replies arrive in one.
     """
     found: dict[int, _T] = {}
     left = iter(enumerate(items))
@@ -88,19 +88,19 @@ async def for_each(items: Sequence[_A], work: Callable[[_A], Awaitable[_T]]) -> 
 
 
 class BackgroundTasks:
-    """Work that nobody waits for before the end, such as closing a connection that is not wanted any more."""
+    """Work that nobody waits for before the end, such as closing an unwanted connection."""
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def start(self, work: Coroutine[Any, Any, None], *, name: str) -> None:
-        """Begin some work."""
+        """Start some work."""
         task = asyncio.create_task(work, name=name)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     async def finish(self) -> None:
-        """Wait until all of it has been done."""
+        """Wait until all work is done."""
         await asyncio.gather(*self._tasks)
 
 
@@ -112,7 +112,7 @@ async def end_task(task: asyncio.Task[None] | None) -> None:
 
 
 def as_rtui_error(error: BaseException, name: str) -> RtuiError:
-    """Return an exception as one that can be shown; an unexpected one is logged. `name` says what has failed."""
+    """Return an exception as one that can be shown; an unexpected one is logged. `name` names the failed work."""
     first = _first(error)
     if isinstance(first, RtuiError):
         return first
@@ -123,7 +123,7 @@ def as_rtui_error(error: BaseException, name: str) -> RtuiError:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Return the exception itself, or of a group the first unexpected one, else its first one."""
+    """Return the exception itself; from a group the first unexpected one, else the first."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     found = [_first(one) for one in error.exceptions]

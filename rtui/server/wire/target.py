@@ -1,4 +1,4 @@
-"""Where to connect: `Target` with its password and TLS options, and the parsing of URLs and `host:port`."""
+"""The target of a connection: `Target` with its password and TLS options, and the parsing of URLs and `host:port`."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _URL: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]*)://", re.ASCII)
 _BRACKETED: Final = re.compile(r"\[([0-9A-Fa-f:.]+(?:%[^\]]+)?)\](?::(.*))?", re.ASCII | re.DOTALL)
 _HOST: Final = re.compile(r"[^\s/?#@\[\]:\\\x00-\x20\x7f]+")
 _NEARLY_URL: Final = re.compile(rf"({'|'.join(SCHEMES)})(?::/|:(?![0-9]*$)|//)", re.ASCII | re.IGNORECASE)
-"""How a URL begins where its colon or its slashes are missing; `redis:6379` is a host and a port."""
+"""The beginning of a URL without its colon or slashes; `redis:6379` is a host and a port."""
 _OTHER_SCHEMES: Final = {
     **dict.fromkeys(("http", "tcp", "redis+tcp", "resp", "keydb", "redis+cluster"), "redis"),
     **dict.fromkeys(("https", "tls", "ssl", "redis+tls", "redis+ssl", "redis-tls", "valkey+tls"), "rediss"),
     **dict.fromkeys(("file", "redis+unix", "redis-socket", "redis+socket", "unix+redis"), "unix"),
     **dict.fromkeys(("redis-sentinel", "redis+sentinel", "sentinels"), "sentinel"),
 }
-"""Schemes that other programs know, and what they are here."""
+"""Schemes of other programs, with the equivalent here."""
 _SHAPES: Final = (
     "Write it as host, host:port, [IPv6]:port, redis://user:password@host:port/db, unix:///path/to/socket or "
     "sentinel://user:password@host,host/service/db."
@@ -43,7 +43,7 @@ _SHAPES: Final = (
 ProtocolVersion = Literal[2, 3]
 
 ReplicaPolicy = Literal["prefer", "only", "never"]
-"""Whether what asks for many keys may, must or must not ask replicas."""
+"""Whether scans and analyses may, must or must not use replicas."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Tls:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """Where users and passwords come from that expire: a shell command, or else a provider as `module:factory`."""
+    """The source of expiring users and passwords: a shell command, or else a provider as `module:factory`."""
 
     command: Secret | None = None
     provider: str | None = None
@@ -71,7 +71,7 @@ class Login:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What stands in the title bar of a server that should be told from others, such as PROD in red."""
+    """A mark in the title bar for a server that should stand out, such as PROD in red."""
 
     word: SafeText
     colour: str
@@ -80,7 +80,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Sentinels:
-    """The Sentinels that know where the primary of a service is; they have users and certificates of their own."""
+    """The Sentinels that know the primary of a service; they have users and certificates of their own."""
 
     service: str
     addresses: tuple[tuple[str, int], ...]
@@ -105,29 +105,29 @@ class Target:
     password: Secret | None = field(default=None, repr=False)
     db: int = 0
     login: Login | None = None
-    """What makes user and password when they are needed; those that are given are not used then."""
+    """Provides user and password on demand, in place of the ones above."""
     tls: Tls | None = None
     seeds: tuple[Address, ...] = ()
-    """Further nodes of the cluster, asked where the first one can't be reached."""
+    """Further nodes of the cluster, used if the first one can't be reached."""
     cluster: bool = False
     """Whether it has to be a cluster."""
     only_node: bool = False
     """Whether only this node of a cluster is wanted."""
     replicas: ReplicaPolicy = "prefer"
-    """Whether scans go to replicas that are in sync; single keys are always asked at their primary."""
+    """Whether scans go to replicas that are in sync; commands on single keys always go to their primary."""
     zone: str | None = None
-    """The availability zone that rtui runs in: replicas of the same one are asked first."""
+    """The availability zone that rtui runs in: its replicas are used first."""
     protocol: ProtocolVersion | None = None
     name: str | None = None
-    """The name of the profile, if there is one."""
+    """The name of the profile, or None."""
     mark: Mark | None = None
-    """What the profile marks it with."""
+    """The profile's mark, or None."""
     way: Way = field(default_factory=Way)
-    """How connections get there."""
+    """How connections reach it: SSH hosts, proxy, address map, timeouts."""
     names: CommandNames = field(default_factory=CommandNames)
-    """What the server calls commands that were renamed there."""
+    """The server's names of renamed commands."""
     sentinels: Sentinels | None = None
-    """Who says where the server is; host and port are what they said last."""
+    """The Sentinels that find the server; host and port are their last answer."""
     registry: str | None = None
     """The profile's registry: a file, or the name of one that ships with rtui."""
 
@@ -142,7 +142,7 @@ class Target:
         return display_text(f"{address_text(self.host, self.port)}{by}")
 
     def with_key_password(self, password: Secret) -> Target:
-        """Return the same target with the passphrase of the client key, which Sentinels are shown as well."""
+        """Return the target with the passphrase of the client key, which Sentinels are shown as well."""
         tls = None if self.tls is None else replace(self.tls, key_password=password)
         asked = self.sentinels
         if asked is not None and asked.tls is not None:
@@ -150,7 +150,7 @@ class Target:
         return replace(self, tls=tls, sentinels=asked)
 
     def redis_cli_args(self) -> tuple[str, ...]:
-        """The arguments with which redis-cli connects to the same database; it prompts for the password."""
+        """Return the arguments with which redis-cli connects to the same database; it prompts for the password."""
         args = ["-s", self.socket_path] if self.socket_path is not None else ["-h", self.host, "-p", str(self.port)]
         if self.user is not None:
             args += ["--user", self.user]
@@ -198,7 +198,7 @@ def parse_target(text: str) -> Target:
 
 
 def _check_slashes(text: str) -> None:
-    """Raise where a URL is written with too few slashes or without its colon, or a path or database has no URL."""
+    """Raise TargetError for a URL without its slashes or colon, and for a path or database outside a URL."""
     scheme = _NEARLY_URL.match(text)
     if scheme is not None:
         slashes = "/// and the path" if scheme[1].lower() == "unix" else "//"
@@ -215,7 +215,7 @@ def _check_slashes(text: str) -> None:
 
 
 def _parse_url(scheme: str, rest: str) -> Target:
-    """Read what follows `scheme://`: credentials, host and port, path and query; a fragment has no meaning here."""
+    """Read the text behind `scheme://`: credentials, host and port, path and query; a fragment has no meaning here."""
     if scheme not in SCHEMES:
         meant = _OTHER_SCHEMES.get(scheme) or nearest_word(scheme, SCHEMES, least=0.7)
         remedy = _SHAPES if meant is None else f"Did you mean {meant}://?"
@@ -308,7 +308,7 @@ def _checked_path(path: str) -> str:
 
 
 def _decoded(text: str) -> str:
-    """Percent-decoded; bytes that are not UTF-8 become surrogate escapes, so that they go out again as they came."""
+    """Return percent-decoded text; bytes that are not UTF-8 become surrogate escapes, to be sent unchanged."""
     return unquote_to_bytes(text.encode("utf-8", "surrogateescape")).decode("utf-8", "surrogateescape")
 
 

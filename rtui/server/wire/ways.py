@@ -1,4 +1,4 @@
-"""The way to a server that can't be reached directly: through SSH hosts, a SOCKS proxy, or to another address."""
+"""The way to a server that can't be reached directly: through SSH hosts, a SOCKS proxy, or at another address."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from rtui.server.wire.secret import Secret
 Address = tuple[str, int]
 
 SSH_S: Final = 15.0
-"""How long SSH hosts and the server behind them may take to answer: hosts that ask a directory who it is take long."""
+"""The time for SSH hosts and the server behind them to answer: hosts that look users up in a directory are slow."""
 
 _Rule = tuple[re.Pattern[str], int | None, str, str | None]
-"""Which hosts, at which port (None: any), and where they are: host, and port (None: the same)."""
+"""A pattern of hosts, a port (None: any), and their host and port (None: the same)."""
 
 PROXY_SCHEMES: Final = {
     "socks5": "socks5",
@@ -26,20 +26,20 @@ PROXY_SCHEMES: Final = {
     "socks4a": "socks4",
     "http": "http",
 }
-"""How the URL of a proxy may begin, and what python-socks calls that."""
+"""The schemes of a proxy URL, with python-socks' names for them."""
 
 _HOST: Final = re.compile(r"(?!-)[^\s\x00-\x1f\x7f]{1,255}\Z")
-"""What ssh takes as a host, a user before it or not; never an option."""
+"""A host for ssh, with or without a user; never an option."""
 
 _SIDE: Final = re.compile(r"(?P<host>\[[0-9A-Fa-f:.*]+\]|[^:=?\s\[\]]+)(?::(?P<port>[0-9*x]{1,5}))?\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class AddressMap:
-    """Where servers are reached that say that they are elsewhere, such as behind NAT or at the end of tunnels.
+    """The real addresses of servers that announce others, for example behind NAT or at the end of tunnels.
 
     Each rule is `HOST[:PORT]=HOST[:PORT]`. A `*` on the left stands for any text; on the right `*` is that text, and a
-    run of `x` the number that it is, with as many digits: `10.0.0.*:6379=localhost:70xx` leads 10.0.0.5 to port 7005.
+    run of `x` the number in it, with as many digits: `10.0.0.*:6379=localhost:70xx` leads 10.0.0.5 to port 7005.
     """
 
     rules: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class AddressMap:
         object.__setattr__(self, "_parsed", tuple(map(_parsed_rule, self.rules)))
 
     def reached_at(self, address: Address) -> Address:
-        """Return where a server is reached; the first rule that fits counts."""
+        """Return the address at which a server is reached, by the first matching rule."""
         host, port = _one_form(address[0]), address[1]
         for pattern, only_port, to_host, to_port in self._parsed:
             found = pattern.fullmatch(host)
@@ -67,20 +67,20 @@ class AddressMap:
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """How long a server is waited for, in seconds."""
+    """The waiting times for a server, in seconds."""
 
     direct_s: float = 5.0
-    """Resolving the name, TCP, TLS and the handshake may each take so long where the server is reached directly."""
+    """For name resolution, TCP, TLS and the handshake each, if the server is reached directly."""
     ssh_s: float = SSH_S
     """The same through SSH hosts."""
     reply_s: float = 20.0
-    """A server that owes replies may send nothing for so long, then the connection is made anew."""
+    """A server that owes replies and sends nothing for this long is reconnected."""
     lost_s: float = 80.0
-    """So long after its last answer a command gives up: a minute is enough for most restarts and failovers."""
+    """A command gives up this long after the server's last answer: a minute covers most restarts and failovers."""
 
     @classmethod
     def within(cls, longest_s: float) -> Self:
-        """Return those where a command gives up after so long, and nothing takes longer."""
+        """Return timeouts with which a command gives up after `longest_s`, and nothing takes longer."""
         usual = cls()
         direct_s, ssh_s, reply_s = (min(one, longest_s) for one in (usual.direct_s, usual.ssh_s, usual.reply_s))
         return cls(direct_s, ssh_s, reply_s, longest_s)
@@ -88,23 +88,23 @@ class Timeouts:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How sockets get to servers."""
+    """How sockets reach servers."""
 
     via: tuple[str, ...] = ()
     """SSH hosts, the first one first, as in `ssh HOST`."""
     addresses: AddressMap = field(default_factory=AddressMap)
     proxy: Secret | None = None
-    """`socks5://user:password@host:port`: it may hold a password."""
+    """`socks5://user:password@host:port`: it may contain a password."""
     timeouts: Timeouts = field(default_factory=Timeouts)
 
     @property
     def connect_s(self) -> float:
-        """How long resolving the name, TCP, TLS and the handshake may each take."""
+        """The time for name resolution, TCP, TLS and the handshake each."""
         return self.timeouts.ssh_s if self.via else self.timeouts.direct_s
 
 
 def checked_host(host: str) -> str:
-    """Return the name of an SSH host; raises TargetError for what ssh would take for an option."""
+    """Return the name of an SSH host; raises TargetError for one that ssh would take for an option."""
     if not _HOST.match(host):
         raise TargetError("The way can't be read", "An SSH host is no option and has no spaces.", "Write --via HOST.")
     return host
@@ -113,7 +113,7 @@ def checked_host(host: str) -> str:
 def checked_proxy(url: str) -> Secret:
     """Return the URL of a proxy as python-socks reads it; raises TargetError, which repeats nothing of it.
 
-    `socks5h` and `socks4a`, as curl has them, say that the proxy resolves names, which it does anyway.
+    `socks5h` and `socks4a`, as in curl, let the proxy resolve names, which it does anyway.
     """
     try:
         parts = urlsplit(url)
@@ -152,12 +152,12 @@ def _is_port(text: str | None) -> bool:
 
 
 def _can_be_port(text: str | None) -> bool:
-    """Whether a port can come of it: one with `*` or `x` is known with the address only."""
+    """Whether a text can become a port: with `*` or `x` it depends on the address."""
     return text is None or "*" in text or "x" in text or _is_port(text)
 
 
 def _one_form(host: str) -> str:
-    """Return an IPv6 address as it is written shortest, since there are many ways; anything else as it is."""
+    """Return the shortest notation of an IPv6 address, which has many; other hosts unchanged."""
     if ":" not in host:
         return host
     try:
@@ -167,6 +167,6 @@ def _one_form(host: str) -> str:
 
 
 def _filled(text: str, star: str, *, digits: bool = True) -> str:
-    """Put what the star stood for in its place."""
+    """Insert the text that the star stood for."""
     text = text.replace("*", star)
     return re.sub("x+", lambda run: star.zfill(len(run[0])), text) if digits and star.isdecimal() else text

@@ -11,7 +11,7 @@ from rtui.server.guard.command import build_batch
 from rtui.server.guard.compatible import COMPATIBLE
 from rtui.server.guard.names import CommandNames
 from rtui.server.wire.errors import ConnectionLost, FailureKind
-from rtui.server.wire.refusals import Refusals, with_errors
+from rtui.server.wire.lane import Refusals, with_errors
 from rtui.server.wire.replies import NOT_SENT, Reply, ServerError
 
 DENIED = ServerError("NOPERM User x has no permissions to run the 'strlen' command")
