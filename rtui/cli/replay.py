@@ -46,11 +46,11 @@ def command(file: Path, speed: float, step: bool, picture: Path | None, at_s: fl
     recording = read_recording(file.expanduser())
     import_ahead()  # it sets the environment, which a replay may not
     if picture is None:
-        from rtui.tui.replay.app import run_replay  # noqa: PLC0415
+        from rtui.tui.replay import run_replay  # noqa: PLC0415
 
         confine()
         sys.exit(run_replay(recording, speed=speed, is_paused=step))
-    from rtui.tui.replay.app import picture_of  # noqa: PLC0415
+    from rtui.tui.replay import picture_of  # noqa: PLC0415
 
     until_ms = float("inf") if at_s is None else 1000 * at_s
     if str(picture) == "-":

@@ -19,36 +19,43 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.worker import Worker, WorkerState
 
+from rtui.keyspace.text.display import SafeText
+from rtui.server.files import remove_saved_analyses, rows_folder
 from rtui.server.options import BrowseOptions
 from rtui.server.user.ending_signals import exit_status, hang_up, heeded, raise_at_once
+from rtui.server.user.known_servers import Profiles, RecentServers
+from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import RtuiError
-from rtui.tui.connect.screen import ConnectScreen
-from rtui.tui.contents import CSS_FILE, all_commands
-from rtui.tui.import_ahead import import_ahead
-from rtui.tui.kit import garbage
+from rtui.server.wire.supervised_tasks import as_rtui_error
+from rtui.table.private_folder import remove_left
+from rtui.tui import idle
+from rtui.tui.connect import ConnectScreen, DatabasesScreen, ServersScreen, known_places, of_report_first
+from rtui.tui.kit.choice import QuitScreen
 from rtui.tui.kit.command import APP_COMMANDS, Owner, bindings
 from rtui.tui.kit.command_screen import (
     CommandProvider,
-    CommandScreen,
+    KeysWanted,
     PaletteScreen,
 )
-from rtui.tui.kit.history import History
+from rtui.tui.kit.history import History, Leaving
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.kit.terminal import disable_input
-from rtui.tui.kit.themes import Palette
-from rtui.tui.left_sessions import LeftSessions, ended_notice
-from rtui.tui.navigation import Navigation
+from rtui.tui.kit.terminal import (
+    disable_input,
+)
+from rtui.tui.kit.themes import CSS_FILE, Palette
+from rtui.tui.left_sessions import Answer, LeaveScreen, LeftSessions, ended_notice
+from rtui.tui.terminal_app import TerminalApp
 
 if TYPE_CHECKING:
+    from rtui.analysis.report.document import ServerReport
     from rtui.registry.registry import Registry
     from rtui.server.browsing.session import BrowsingSession
+    from rtui.server.browsing.status import BrowsingStatus
     from rtui.server.recording.recorder import Recorder
-    from rtui.server.user.known_servers import RecentServers
     from rtui.server.wire.target import Target
-    from rtui.tui.analyse.panel import ReportStates
     from rtui.tui.browse.screen import BrowseScreen
-    from rtui.tui.server.screen import ServerStates
+    from rtui.tui.navigation import Navigation
 
 QUICK_S: Final = 0.05
 """A connection that takes no longer than this, in seconds, is there before the first paint, which is then the tree."""
@@ -66,13 +73,15 @@ INPUT_EVENTS: Final = (events.Key, events.MouseDown, events.MouseScrollDown, eve
 """Events of which a user wants to see the effect at once; moving the mouse is none."""
 
 
-class RtuiApp(Navigation):
+class RtuiApp(TerminalApp):
     """The interface: connects, then browses."""
 
     TITLE = "rtui"
     CSS_PATH = CSS_FILE
     BINDINGS: ClassVar[list[BindingType]] = bindings(APP_COMMANDS, Owner.APP)
     COMMANDS: ClassVar[set[type[Provider] | Callable[[], type[Provider]]]] = {CommandProvider}
+    offers_servers: ClassVar[bool] = True
+    """Whether servers can be gone to by name."""
 
     def __init__(
         self,
@@ -94,14 +103,27 @@ class RtuiApp(Navigation):
         self._session: BrowsingSession | None = None
         self._start: tuple[BrowsingSession, asyncio.Task[None]] | None = None
         """A session that began to connect before the first screen."""
-        self._label = literal("demo") if options.demo else None
-        self._panel_states: ReportStates | None = None
-        self._server_states: ServerStates | None = None
-        self.history = History()
-        self._left_timer: Timer
         self._left = LeftSessions()
+        self._left_timer: Timer
+        self._label = literal("demo") if options.demo else None
+        self._navigation: Navigation | None = None
+        self._history = History()
+        self._wanted_keys: KeysWanted | None = None
+        """A query that waits for a server to be chosen."""
         self._importing: asyncio.Task[None] | None = None
         """Imports what the first keys need."""
+
+    @property
+    def server_status(self) -> BrowsingStatus | None:
+        """The status of the server that is browsed; None without one."""
+        return None if self._session is None else self._session.status
+
+    @property
+    def server_of_report(self) -> ServerReport | None:
+        """The server of the report that is shown; None where no file is."""
+        return None
+
+    # connecting and leaving
 
     async def on_load(self) -> None:
         """Connect; go on with the first screen once that is done, or takes too long."""
@@ -145,8 +167,8 @@ class RtuiApp(Navigation):
         """Have scans yield the event loop to input."""
         if self._session is not None and isinstance(message, INPUT_EVENTS):
             self._session.yield_to_input()
-            for one in self._left.kept:
-                one.session.yield_to_input()
+            for left in self._left.kept:
+                left.session.yield_to_input()
 
     @on(ConnectScreen.Retry)
     async def _retry(self, message: ConnectScreen.Retry) -> None:
@@ -161,7 +183,7 @@ class RtuiApp(Navigation):
         """Return a session that has not begun to connect."""
         if self._given_session is not None:
             return self._given_session
-        from rtui.server.browsing.session import BrowsingSession  # noqa: PLC0415 - reports that are opened need no server's side
+        from rtui.server.browsing.session import BrowsingSession  # noqa: PLC0415 - reports from files need none
 
         options, rows = self.options, self.settings.settings.rows
         keep = rows.keep if options.keep_rows is None else options.keep_rows
@@ -178,9 +200,12 @@ class RtuiApp(Navigation):
         self._session = session
         if self.recent is not None and not self.options.demo:
             self.run_worker(partial(self._remember_server, self.recent, session.target), thread=True, group="recent")
-        garbage.begin()
+        idle.begin()
         sys.setswitchinterval(SWITCH_S)
-        self._import_ahead()
+        if self._importing is None:
+            self._key_at_s = asyncio.get_running_loop().time()
+            importing = idle.import_ahead(lambda: self._key_at_s)
+            self._importing = asyncio.create_task(importing, name="rtui import")
         return BrowseScreen(
             session,
             label=self._label,
@@ -188,12 +213,6 @@ class RtuiApp(Navigation):
             settings=self.settings,
             registry=self.options.registry,
         )
-
-    def _import_ahead(self) -> None:
-        """Import what the first keys need, once the tree is there and no key is pressed."""
-        if self._importing is None:
-            self._key_at_s = asyncio.get_running_loop().time()
-            self._importing = asyncio.create_task(import_ahead(lambda: self._key_at_s), name="rtui import")
 
     def on_unmount(self) -> None:
         """Import nothing more."""
@@ -204,9 +223,10 @@ class RtuiApp(Navigation):
         """Wait until a session is connected and switch to the tree; a failure stays on the first screen."""
         left = self._left.take(self.options.target)
         if left is not None:
-            self._panel_states = left.states
-            await self.push_screen(self._browse(left.session))
-            self.show_wanted_keys()
+            screen = self._browse(left.session)
+            self.navigation.report_states = left.states
+            await self.push_screen(screen)
+            self._show_wanted_keys()
             return
         if self._start is None:
             session = self._new_session()
@@ -223,12 +243,10 @@ class RtuiApp(Navigation):
         finally:
             poll.stop()
         await self.push_screen(self._browse(session))
-        self.show_wanted_keys()
+        self._show_wanted_keys()
 
     def _show_waiting(self, session: BrowsingSession) -> None:
         """Show what a connection waits for that is retried by itself, such as a server that is loading."""
-        from rtui.server.wire.connection import Lost  # noqa: PLC0415 - there by now
-
         link = session.status.link
         if isinstance(link, Lost) and link.reason is not None:
             self._show_error(link.reason, is_final=False)
@@ -242,14 +260,10 @@ class RtuiApp(Navigation):
         """Show an unexpected failure to connect on the connect screen; other screens handle their own workers."""
         error = event.worker.error
         if event.worker.group == "connect" and event.state is WorkerState.ERROR and error is not None:
-            from rtui.server.wire.supervised_tasks import as_rtui_error  # noqa: PLC0415 - only then
-
             self._show_error(as_rtui_error(error, "connecting"))
 
     async def action_quit(self) -> None:
         """Quit, after a question where something would be lost; given again, quit at once."""
-        from rtui.tui.kit.choice import QuitScreen  # noqa: PLC0415 - when it is wanted
-
         lost = self._left.lost_by_leaving(self._session)
         if lost is None or isinstance(self.screen, QuitScreen):
             await self._leave()
@@ -290,9 +304,6 @@ class RtuiApp(Navigation):
 
     def _remember_server(self, recent: RecentServers, target: Target) -> None:
         """Remember a server that was connected to, unless there is no place to write to; tidy that place up."""
-        from rtui.server.files import remove_saved_analyses, rows_folder  # noqa: PLC0415 - in a thread, with the tree there
-        from rtui.table.private_folder import remove_left  # noqa: PLC0415 - likewise
-
         with contextlib.suppress(OSError):
             recent.add(target)
         remove_saved_analyses()
@@ -300,8 +311,6 @@ class RtuiApp(Navigation):
 
     def action_servers(self) -> None:
         """Choose another server to browse."""
-        from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.connect.places import ServersScreen, known_places, of_report_first  # noqa: PLC0415
 
         def chosen(target: Target | None) -> None:
             if target is not None:
@@ -320,8 +329,6 @@ class RtuiApp(Navigation):
         """Choose another database of the server to browse."""
         if self._session is None:
             return
-        from rtui.tui.connect.places import DatabasesScreen  # noqa: PLC0415 - when it is wanted
-
         session = self._session
         target, server = session.target, session.status.server
 
@@ -344,8 +351,6 @@ class RtuiApp(Navigation):
         if session is None or session.lost_by_leaving is None:
             self._connect_to(target)
             return
-        from rtui.tui.left_sessions import Answer, LeaveScreen  # noqa: PLC0415 - when it is wanted
-
         can_wait = self.recorder is None and self._left.has_room
 
         def answered(answer: Answer | None) -> None:
@@ -366,8 +371,8 @@ class RtuiApp(Navigation):
         if self.recorder is not None and replace(target, db=0) != replace(self.options.target, db=0):
             self.recorder.end("server")
         old, self._session = self._session, None
-        states, self._panel_states, self._server_states = self._panel_states, None, None
-        self.history.clear()
+        navigation, self._navigation = self._navigation, None
+        self._history.clear()
         if self._start is not None:
             self._start[1].cancel()
             self._start = None
@@ -382,6 +387,7 @@ class RtuiApp(Navigation):
             self.screen._push_result_callback(self.screen, None)
         await self.switch_screen(ConnectScreen(target.label))
         if old is not None and pauses is not None:
+            states = None if navigation is None else navigation.report_states
             self._left.put(old, states, waits=pauses)
             self._left_timer.resume()
         elif old is not None:
@@ -403,16 +409,76 @@ class RtuiApp(Navigation):
             self.notify(error.happened, title=error.title, severity="warning", markup=False)
             return None
 
-    def action_help(self) -> None:
-        """Show every command, those of what has the keyboard first."""
-        from rtui.tui.contents import help_topics  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.help.screen import HelpScreen  # noqa: PLC0415
+    # from screen to screen
 
-        if not isinstance(self.screen, HelpScreen):
-            screen = self.screen if isinstance(self.screen, CommandScreen) else None
-            owners = () if screen is None else screen.focused_owners
-            subject = None if screen is None else screen.help_subject
-            self.push_screen(HelpScreen(all_commands(), owners, help_topics(), subject))
+    @property
+    def navigation(self) -> Navigation:
+        """Goes from screen to screen over the tree of the session, or over a file; imports all screens."""
+        from rtui.tui.navigation import Navigation  # noqa: PLC0415 - the first screen does not wait for all others
+
+        if self._navigation is None or self._navigation.session is not self._session:
+            self._navigation = Navigation(
+                *(self, self._session, self.settings, self._history),
+                label=self._label,
+                registry=self.options.registry,
+                recent=self.recent,
+                connect_to=self.connect_to,
+                offers_servers=self.offers_servers,
+            )
+        return self._navigation
+
+    @on(Leaving)
+    def _leave_place(self, event: Leaving) -> None:
+        self._history.leave(event.place)
+
+    @on(KeysWanted)
+    def _show_keys(self, message: KeysWanted) -> None:
+        """Show the keys that a query finds; without a session, offer to connect to a server."""
+        if self._session is not None:
+            self.navigation.show_keys(self._session, message)
+            return
+        text = SafeText(f"Keys are asked of a server. The query, once one is connected: {message.query}")
+        self.notify(text, title="Choose a server", markup=False, timeout=8)
+        self._wanted_keys = message
+        self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
+
+    def _show_wanted_keys(self) -> None:
+        """Show the keys that were wanted before there was a server."""
+        wanted, self._wanted_keys = self._wanted_keys, None
+        if wanted is not None:
+            self._show_keys(wanted)
+
+    def action_analyse(self) -> None:
+        """Show the analysis."""
+        self.navigation.analyse()
+
+    def action_log(self) -> None:
+        """Show the command log, or leave it."""
+        self.navigation.log()
+
+    def action_server(self) -> None:
+        """Show how the server is, or leave that."""
+        self.navigation.server()
+
+    async def action_found(self) -> None:
+        """Go back to the keys that were found last."""
+        await self.navigation.found()
+
+    def action_goto(self) -> None:
+        """Go to anything by name."""
+        self.navigation.goto()
+
+    async def action_go_back(self) -> None:
+        """Go back to the place before the last jump."""
+        await self.navigation.go_back()
+
+    async def action_go_forward(self) -> None:
+        """Go forward to the place that the user has gone back from."""
+        await self.navigation.go_forward()
+
+    def action_help(self) -> None:
+        """Show every command, those of the focused widget first."""
+        self.navigation.help()
 
     def action_command_palette(self) -> None:
         """Search all commands."""

@@ -1,4 +1,4 @@
-"""How the application goes from one screen to another: by commands, by name, and back to where the user has been."""
+"""How the user goes from screen to screen: by commands, by name, from a query to keys and on to the tree, and back."""
 
 from __future__ import annotations
 
@@ -7,125 +7,144 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, Final
 
-from textual import on
+from textual.app import App
 from textual.screen import Screen
 
 from rtui.analysis import humanize as fmt
+from rtui.analysis.query.parsing import read
 from rtui.keyspace.text.display import SafeText
+from rtui.registry.registry import Registry
+from rtui.server.browsing.session import BrowsingSession
+from rtui.server.user.known_servers import Profiles, RecentServers
+from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target
-from rtui.tui.goto.screen import Entry, GotoScreen, Kind, Loaded
+from rtui.tui.analyse.report_panel import PANELS
+from rtui.tui.analyse.panel import ReportStates
+from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse.screen import BrowseScreen
+from rtui.tui.connect import known_places
+from rtui.tui.find.found_rows import USUAL, FoundRows
+from rtui.tui.find.screen import FindScreen, new_rows
+from rtui.tui.goto import NARROWING, Entry, GotoScreen, Kind, Loaded
+from rtui.tui.help.pages import HelpPage, conventions_page, rules_page, topics
+from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.command import ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
-from rtui.tui.kit.history import FoundPlace, History, Leaving, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
+from rtui.tui.kit.history import FoundPlace, History, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
 from rtui.tui.kit.layout import display_text
-from rtui.tui.kit.settings import saved_queries
+from rtui.tui.kit.query_hints import vocabulary_of
+from rtui.tui.kit.settings import SettingsFile, saved_queries
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.terminal_app import TerminalApp
-
-if TYPE_CHECKING:
-    from rtui.analysis.report.document import ServerReport
-    from rtui.server.browsing.session import BrowsingSession
-    from rtui.server.browsing.status import BrowsingStatus
-    from rtui.server.user.known_servers import RecentServers
-    from rtui.tui.analyse.panel import ReportStates
-    from rtui.tui.browse.screen import BrowseScreen
-    from rtui.tui.finding import Finding
-    from rtui.tui.server.screen import ServerStates
+from rtui.tui.log.screen import LogScreen
+from rtui.tui.screens import all_commands
+from rtui.tui.server.panels import NODES, OVERVIEW
+from rtui.tui.server.panels import PANELS as SERVER_PANELS
+from rtui.tui.server.screen import ServerScreen, ServerStates
 
 NOTHING_BEFORE: Final = "There is no place before this one."
 NOTHING_AFTER: Final = "There is no place after this one."
 
+FOUND: Final = "app.found"
+"""The action that leads from a key in the tree back to the list of found keys that it was in."""
 
-class Navigation(TerminalApp):
-    """The part of the application that shows screens over the tree, and knows where the user has been."""
 
-    recent: RecentServers | None
-    _session: BrowsingSession | None
-    _label: SafeText | None
-    _panel_states: ReportStates | None
-    _server_states: ServerStates | None
-    history: History
-    _finding: Finding | None = None
-    """The list of keys that was shown last."""
-    _wanted_keys: KeysWanted | None = None
-    """A query that waits for a server to be chosen."""
+class Navigation:
+    """Shows screens over the tree of one session, or over a report or samples from a file; knows where the user was."""
 
-    can_connect: ClassVar[bool] = True
-    """Whether servers can be browsed."""
-
-    @property
-    def server_status(self) -> BrowsingStatus | None:
-        """How the server is that is browsed; None while there is none."""
-        return None if self._session is None else self._session.status
-
-    def connect_to(self, target: Target) -> None:
-        """Leave the server that is browsed and connect to another one."""
-        raise NotImplementedError
+    def __init__(
+        self,
+        app: App[Any],
+        session: BrowsingSession | None,
+        settings: SettingsFile,
+        history: History,
+        *,
+        label: SafeText | None,
+        registry: Registry | None,
+        recent: RecentServers | None,
+        connect_to: Callable[[Target], None],
+        offers_servers: bool,
+    ) -> None:
+        """`label` replaces the server's own in titles; `connect_to` leaves the session for another server."""
+        self.session = session
+        self.report_states: ReportStates | None = None
+        """What was chosen in the panels of the analysis; None before it was shown."""
+        self._app, self._settings, self._history = app, settings, history
+        self._label, self._registry, self._recent = label, registry, recent
+        self._connect_to, self._offers_servers = connect_to, offers_servers
+        self._server_states: ServerStates | None = None
+        self._found: FoundRows | None = None
+        """The list of keys that was found last."""
+        self._is_found_over_analysis = False
 
     @property
     def _browse_screen(self) -> BrowseScreen | None:
         """The screen of the tree, whatever lies over it; None before there is one."""
-        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - a slow connection does not wait for it
+        return next((screen for screen in self._app.screen_stack if isinstance(screen, BrowseScreen)), None)
 
-        return next((screen for screen in self.screen_stack if isinstance(screen, BrowseScreen)), None)
+    async def _uncover_tree(self) -> BrowseScreen | None:
+        """Close the screens over the tree, and return the tree's; None where there is none."""
+        browse = self._browse_screen
+        while browse is not None and self._app.screen is not browse:
+            await self._app.pop_screen()
+        return browse
 
-    def action_analyse(self) -> None:
+    async def _go_to_tree(self) -> None:
+        """Go to the tree as it was left."""
+        self._remember_place()
+        await self._uncover_tree()
+
+    # the analysis, the command log, the server, the help
+
+    def analyse(self) -> None:
         """Show the analysis over the tree, which then goes to the key that is chosen in it."""
-        from rtui.tui.browse.screen import BrowseScreen  # noqa: PLC0415 - there by now
-
-        if isinstance(self.screen, BrowseScreen):
+        if isinstance(self._app.screen, BrowseScreen):
             self._remember_place()
-            self._show_analysis(self.screen)
+            self._show_analysis(self._app.screen)
 
     def _show_analysis(self, browse: BrowseScreen, place: PanelPlace | None = None) -> None:
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
-
         screen = AnalyseScreen(
             browse.session.analysis,
-            states=self._panel_states,
+            states=self.report_states,
             label=self._label,
-            settings=self.settings,
-            registry=self.options.registry,
+            settings=self._settings,
+            registry=self._registry,
             clock=browse.session.clock,
         )
-        self._panel_states = screen.view.states
+        self.report_states = screen.view.states
         if place is not None:
             screen.view.states.put(place.panel_id, place.state)
-        self.push_screen(screen, browse.return_from_analysis)
 
-    def action_log(self) -> None:
-        """Show every command that was sent, or leave that; where no server is asked there are none."""
-        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
+        def left(key: bytes | None) -> None:
+            if key is not None:
+                browse.go_to_key(key, "app.analyse")
 
-        if isinstance(self.screen, LogScreen):
-            self.screen.dismiss(None)
-        elif self._session is not None and isinstance(self.screen, CommandScreen):
+        self._app.push_screen(screen, left)
+
+    def log(self) -> None:
+        """Show every command that was sent, or leave that; without a connection there are none."""
+        if isinstance(self._app.screen, LogScreen):
+            self._app.screen.dismiss(None)
+        elif self.session is not None and isinstance(self._app.screen, CommandScreen):
             self._remember_place()
-            self._show_log(self._session)
-        elif self._session is None:
-            self.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
+            self._show_log(self.session)
+        elif self.session is None:
+            self._app.notify("No server is connected, so nothing has been sent.", markup=False, timeout=3)
 
     def _show_log(self, session: BrowsingSession) -> None:
-        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415 - when it is wanted
+        self._app.push_screen(LogScreen(session.log, session.target, label=self._label))
 
-        self.push_screen(LogScreen(session.log, session.target, label=self._label))
-
-    def action_server(self) -> None:
+    def server(self) -> None:
         """Show how the server is, or leave that."""
-        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
-
-        if isinstance(self.screen, ServerScreen):
-            if self.screen.source.file is None:
-                self.screen.dismiss(None)
-        elif self._session is not None and isinstance(self.screen, CommandScreen):
+        if isinstance(self._app.screen, ServerScreen):
+            if self._app.screen.source.file is None:
+                self._app.screen.dismiss(None)
+        elif self.session is not None and isinstance(self._app.screen, CommandScreen):
             self._remember_place()
-            self._show_server(self._session)
+            self._show_server(self.session)
 
     def _show_server(self, session: BrowsingSession, place: ServerPlace | None = None) -> None:
-        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415 - when it is wanted
-
         label = session.target.label if self._label is None else self._label
         screen = ServerScreen(session.health, label, states=self._server_states, clock=session.clock)
         self._server_states = screen.states
@@ -136,53 +155,70 @@ class Navigation(TerminalApp):
             if key is not None and (browse := await self._uncover_tree()) is not None:
                 browse.go_to_key(key, "app.server")
 
-        self.push_screen(screen, left)
+        self._app.push_screen(screen, left)
+
+    def help(self) -> None:
+        """Show every command, those of the focused widget first."""
+        if not isinstance(self._app.screen, HelpScreen):
+            screen = self._app.screen if isinstance(self._app.screen, CommandScreen) else None
+            owners = () if screen is None else screen.focused_owners
+            subject = None if screen is None else screen.help_subject
+            self._app.push_screen(HelpScreen(all_commands(), owners, help_topics(), subject))
 
     # found keys
 
-    @on(KeysWanted)
-    def _show_keys(self, message: KeysWanted) -> None:
-        """Show the keys that a query finds; where no server is asked, offer to connect to one."""
-        if self._session is None:
-            text = SafeText(f"Keys are asked of a server. The query, once one is connected: {message.query}")
-            self.notify(text, title="Choose a server", markup=False, timeout=8)
-            self._wanted_keys = message
-            self.run_worker(self.run_action("app.servers"), group="servers", exit_on_error=False)
-            return
+    def show_keys(self, session: BrowsingSession, wanted: KeysWanted) -> None:
+        """Show the keys that a query finds, over the tree or the analysis."""
         self._remember_place()
-        self._found_keys(self._session).show(message.query, message.note, message.sort)
+        columns = USUAL if self._found is None else self._found.columns
+        rows = new_rows(session, wanted.query, columns, wanted.sort, wanted.note)
+        screen = self._app.screen
+        if isinstance(screen, FindScreen):
+            screen.show_rows(rows)
+            return
+        self._close_search()
+        self._is_found_over_analysis = isinstance(screen, AnalyseScreen)
+        self._show_found(session, rows)
 
-    @property
-    def server_of_report(self) -> ServerReport | None:
-        """The server that the report from a file is of, while there is no other one."""
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
+    def _show_found(self, session: BrowsingSession, rows: FoundRows) -> None:
+        self._keep_found(rows)
+        words = partial(vocabulary_of, session)
+        settings, keep = self._settings, self._keep_found
+        screen = FindScreen(session, rows, words, label=self._label, settings=settings, keep=keep)
 
-        screen = self.screen
-        return screen.source.status.server if self._session is None and isinstance(screen, AnalyseScreen) else None
+        def left(key: bytes | None) -> None:
+            if key is None:
+                self._close_search()
+                return
+            if isinstance(self._app.screen, AnalyseScreen):
+                self._app.screen.dismiss(None)
+            if (browse := self._browse_screen) is not None:
+                self._app.call_later(browse.go_to_key, key, FOUND)
 
-    def show_wanted_keys(self) -> None:
-        """Show the keys that were wanted before there was a server."""
-        wanted, self._wanted_keys = self._wanted_keys, None
-        if wanted is not None:
-            self._show_keys(wanted)
+        self._app.push_screen(screen, left)
 
-    def _found_keys(self, session: BrowsingSession) -> Finding:
-        from rtui.tui.finding import Finding  # noqa: PLC0415 - when it is wanted
+    def _keep_found(self, rows: FoundRows) -> None:
+        self._found = rows
 
-        if self._finding is None or self._finding.session is not session:
-            self._finding = Finding(self, session, self._label, self.settings)
-        return self._finding
+    def _close_search(self) -> None:
+        """End the search for the list of found keys, which stays."""
+        if self._found is not None:
+            work = self._found.search.close()
+            self._app.run_worker(work, group="close", exit_on_error=False, description="search")
 
-    async def action_found(self) -> None:
-        """Go back to the keys that were found last."""
-        if self._session is not None:
-            await self._found_keys(self._session).back()
+    async def found(self) -> None:
+        """Show the latest list of found keys again, as it was left, over the analysis where it came from that."""
+        if self._found is None or self.session is None or isinstance(self._app.screen, FindScreen):
+            return
+        if self._is_found_over_analysis and not isinstance(self._app.screen, AnalyseScreen):
+            await self._app.run_action("app.analyse")
+        self._show_found(self.session, self._found)
 
     # by name
 
-    def action_goto(self) -> None:
+    def goto(self) -> None:
         """Go to anything by name."""
-        screen = self.screen
+        screen = self._app.screen
         if not isinstance(screen, CommandScreen):
             return
         goto = GotoScreen([*self._destinations(screen)], self._loaded())
@@ -193,15 +229,15 @@ class Navigation(TerminalApp):
                 if inspect.isawaitable(done):
                     await done
 
-        self.push_screen(goto, chosen)
-        if self.can_connect:
+        self._app.push_screen(goto, chosen)
+        if self._offers_servers:
             work = self._offer_servers(goto)
-            self.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
+            self._app.run_worker(work, group="goto", exclusive=True, exit_on_error=False, description="servers")
 
     def _loaded(self) -> Loaded | None:
         """Return the names of the keyspace that is browsed."""
         browse = self._browse_screen
-        if browse is None or self._session is None:
+        if browse is None or self.session is None:
             return None
 
         async def look_up(name: bytes) -> None:
@@ -211,53 +247,39 @@ class Navigation(TerminalApp):
         def go(name: bytes, is_namespace: bool) -> Awaitable[None]:
             return self.go_to(TreePlace(name, is_namespace))
 
-        return Loaded(self._session.store, go, look_up)
+        return Loaded(self.session.store, go, look_up)
 
     def _destinations(self, screen: CommandScreen[Any]) -> Iterator[Entry]:
         """Yield everything that can be gone to from a screen, but names and servers."""
-        from rtui.tui.analyse.report_panel import PANELS  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415
-
-        if self._session is not None or isinstance(screen, AnalyseScreen):
+        session, app = self.session, self._app
+        if session is not None or isinstance(screen, AnalyseScreen):
             for panel in PANELS:
-                place = PanelPlace(panel.id)
-                note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, place)
+                note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, PanelPlace(panel.id))
                 yield Entry(Kind.PANEL, panel.title, panel.title.encode(), note, go)
-        if self._session is not None:
+        if session is not None:
             tree, log, server = literal("Tree"), literal("Command log"), literal("Server health")
             yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
             yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
             about = literal("!  what is wrong with the server, and the most important figures")
-            yield Entry(Kind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace("overview")))
-            yield from self._server_panels()
-            yield from self._databases(self._session)
-            yield from self._saved_queries(self._session)
+            yield Entry(Kind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace(OVERVIEW)))
+            for shown in SERVER_PANELS:
+                if shown.id not in (NODES, OVERVIEW):
+                    title, go = SafeText(f"{shown.title} of the server"), partial(self.go_to, ServerPlace(shown.id))
+                    note = SafeText(f"! {shown.key}  {shown.help}")
+                    yield Entry(Kind.PANEL, title, title.encode(), note, go)
+            yield from self._databases(session)
+            for name, line in saved_queries(self._settings.settings, session.target).items():
+                find = partial(self.show_keys, session, KeysWanted(read(line).query))
+                yield Entry(Kind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), find)
         for command in screen.offered():
             if command.id not in ("goto", "log", "server") and not command.call.startswith("show_panel"):
-                go = partial(self._run_command, screen, command)
+                run = partial(self._run_command, screen, command)
                 text, keys = SafeText(command.title), SafeText(command.key_text)
                 note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
-                yield Entry(Kind.COMMAND, text, text.encode(), note, go)
-        for theme in sorted(self.available_themes):
-            note = literal("in use") if theme == self.theme else literal("")
-            yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, self, "theme", theme))
-
-    def _server_panels(self) -> Iterator[Entry]:
-        """Yield the panels of the server's health."""
-        from rtui.tui.server.panels import NODES, OVERVIEW, PANELS  # noqa: PLC0415 - when it is wanted
-
-        for panel in PANELS:
-            if panel.id not in (NODES, OVERVIEW):
-                title, go = SafeText(f"{panel.title} of the server"), partial(self.go_to, ServerPlace(panel.id))
-                yield Entry(Kind.PANEL, title, title.encode(), SafeText(f"! {panel.key}  {panel.help}"), go)
-
-    def _saved_queries(self, session: BrowsingSession) -> Iterator[Entry]:
-        """Yield the queries that were saved for the server."""
-        from rtui.analysis.query.parsing import read  # noqa: PLC0415 - when it is wanted
-
-        for name, line in saved_queries(self.settings.settings, session.target).items():
-            go = partial(self._show_keys, KeysWanted(read(line).query))
-            yield Entry(Kind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), go)
+                yield Entry(Kind.COMMAND, text, text.encode(), note, run)
+        for theme in sorted(app.available_themes):
+            note = literal("in use") if theme == app.theme else literal("")
+            yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, app, "theme", theme))
 
     def _databases(self, session: BrowsingSession) -> Iterator[Entry]:
         """Yield the databases that hold keys, and the one that is browsed."""
@@ -266,16 +288,12 @@ class Navigation(TerminalApp):
             size = sizes.get(number, 0)
             known = literal("") if session.status.server.databases is None else literal("empty")
             note = fmt.counted(size, "key") if size else known
-            go = self._go_to_tree if number == target.db else partial(self.connect_to, replace(target, db=number))
+            go = self._go_to_tree if number == target.db else partial(self._connect_to, replace(target, db=number))
             yield Entry(Kind.DATABASE, SafeText(f"db{number}"), b"%d" % number, note, go)
 
     async def _offer_servers(self, goto: GotoScreen) -> None:
         """Offer profiles and recent servers, whose files are read in a thread."""
-        from rtui.server.user.known_servers import Profiles, RecentServers  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.connect.places import known_places  # noqa: PLC0415
-
-        recent = self.recent
-        places = await asyncio.to_thread(lambda: known_places(Profiles(), recent or RecentServers()))
+        places = await asyncio.to_thread(lambda: known_places(Profiles(), self._recent or RecentServers()))
         if goto.is_attached:
             kinds = {True: Kind.PROFILE, False: Kind.SERVER}
             goto.add([
@@ -284,90 +302,75 @@ class Navigation(TerminalApp):
             ])  # fmt: skip
 
     def _choose(self, target: Callable[[], Target]) -> None:
-        from rtui.server.wire.errors import TargetError  # noqa: PLC0415 - there by now
-
         try:
-            self.connect_to(target())
+            self._connect_to(target())
         except TargetError as error:
-            self.notify(error.happened, title=error.title, severity="error", markup=False)
+            self._app.notify(error.happened, title=error.title, severity="error", markup=False)
 
     async def _run_command(self, screen: Screen[Any], command: ScreenCommand) -> None:
-        if self.screen is screen:
+        if self._app.screen is screen:
             await screen.run_action(command.action)
 
     # back and forward
 
-    @on(Leaving)
-    def _leave_place(self, event: Leaving) -> None:
-        """Remember where the user was."""
-        self.history.leave(event.place)
+    def _remember_place(self) -> None:
+        if self._place is not None:
+            self._history.leave(self._place)
 
     @property
-    def place(self) -> Place | None:
-        """Where the user is; None on a screen that is none of the places to come back to."""
-        return self.screen.place if isinstance(self.screen, CommandScreen) else None
+    def _place(self) -> Place | None:
+        """The place that is shown; None on a screen that has no place to come back to."""
+        return self._app.screen.place if isinstance(self._app.screen, CommandScreen) else None
 
-    async def action_go_back(self) -> None:
-        """Go back to where the user was before the last jump."""
-        await self._travel(self.history.back, NOTHING_BEFORE)
+    async def go_back(self) -> None:
+        """Go back to the place before the last jump."""
+        await self._travel(self._history.back, NOTHING_BEFORE)
 
-    async def action_go_forward(self) -> None:
-        """Go forward to where the user has gone back from."""
-        await self._travel(self.history.forward, NOTHING_AFTER)
+    async def go_forward(self) -> None:
+        """Go forward to the place that the user has gone back from."""
+        await self._travel(self._history.forward, NOTHING_AFTER)
 
     async def _travel(self, step: Callable[[Place | None], Place | None], nothing: str) -> None:
-        if not isinstance(self.screen, CommandScreen):
+        if not isinstance(self._app.screen, CommandScreen):
             return
-        place = step(self.place)
+        place = step(self._place)
         if place is None:
-            self.notify(nothing, markup=False, timeout=2)
+            self._app.notify(nothing, markup=False, timeout=2)
         else:
             await self._show_place(place)
-
-    async def _go_to_tree(self) -> None:
-        """Go to the tree as it was left."""
-        self._remember_place()
-        await self._uncover_tree()
 
     async def go_to(self, place: Place) -> None:
         """Go to a place, and remember the one that is left."""
         self._remember_place()
         await self._show_place(place)
 
-    def _remember_place(self) -> None:
-        if self.place is not None:
-            self.history.leave(self.place)
-
     async def _show_place(self, place: Place) -> None:
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - when it is wanted
-        from rtui.tui.log.screen import LogScreen  # noqa: PLC0415
-        from rtui.tui.server.screen import ServerScreen  # noqa: PLC0415
-
+        screen = self._app.screen
         if isinstance(place, PanelPlace):
-            if isinstance(self.screen, LogScreen):
-                await self.pop_screen()
-            if isinstance(self.screen, AnalyseScreen):
-                self.screen.show_place(place)
+            if isinstance(screen, LogScreen):
+                await self._app.pop_screen()
+            if isinstance(self._app.screen, AnalyseScreen):
+                self._app.screen.show_place(place)
             elif (browse := await self._uncover_tree()) is not None:
                 self._show_analysis(browse, place)
         elif isinstance(place, FoundPlace):
             await self._uncover_tree()
-            await self.action_found()
+            await self.found()
         elif isinstance(place, ServerPlace):
-            if isinstance(self.screen, ServerScreen):
-                self.screen.show_place(place)
-            elif self._session is not None:
+            if isinstance(screen, ServerScreen):
+                screen.show_place(place)
+            elif self.session is not None:
                 await self._uncover_tree()
-                self._show_server(self._session, place)
+                self._show_server(self.session, place)
         elif isinstance(place, LogPlace):
-            if self._session is not None and not isinstance(self.screen, LogScreen):
-                self._show_log(self._session)
+            if self.session is not None and not isinstance(screen, LogScreen):
+                self._show_log(self.session)
         elif (browse := await self._uncover_tree()) is not None:
             browse.show_place(place)
 
-    async def _uncover_tree(self) -> BrowseScreen | None:
-        """Close the screens over the tree, and return the tree's; None where there is none."""
-        browse = self._browse_screen
-        while browse is not None and self.screen is not browse:
-            await self.pop_screen()
-        return browse
+
+def help_topics() -> tuple[HelpPage, ...]:
+    """Return the pages of the help beside those of the keys."""
+    places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
+    panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
+    return (*topics(places, panels), rules_page(), conventions_page())

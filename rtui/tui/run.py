@@ -11,20 +11,21 @@ from typing import TYPE_CHECKING, Any
 from textual.screen import Screen
 
 from rtui.server.options import BrowseOptions
+from rtui.server.user.known_servers import RecentServers
 from rtui.tui.app import RtuiApp
-from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.connect import ConnectScreen
 from rtui.tui.kit.settings import SettingsFile, settings_path
 from rtui.tui.kit.themes import Palette, terminal_palette
 
 if TYPE_CHECKING:
-    from rtui.analysis.report.document import Report
+    from rtui.analysis.report.document import Report, ServerReport
     from rtui.server.health.session import SavedHealth
 
 
 class FileApp(RtuiApp):
     """Shows what is in a file, on a first screen of a subclass: `get_default_screen`."""
 
-    can_connect = False
+    offers_servers = False
 
     async def on_load(self) -> None:
         """Connect to no server."""
@@ -56,18 +57,26 @@ class ReportApp(FileApp):
         super().__init__(options, palette=palette, settings=settings)
         self._report = report
         self._before = before
+        self._analysis: Screen[Any] | None = None
+        """The first screen."""
+
+    @property
+    def server_of_report(self) -> ServerReport | None:
+        """The server of the report, while that is shown."""
+        return self._report.head.server if self._session is None and self.screen is self._analysis else None
 
     def get_default_screen(self) -> Screen[Any]:
         """Return the screen of the report."""
-        from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - likewise
-        from rtui.server.analysis.session import FixedAnalysis  # noqa: PLC0415 - not for browsing
-        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415 - likewise
+        from rtui.server.analysis.kept_reports import KeptReports  # noqa: PLC0415 - not for browsing
+        from rtui.server.analysis.session import FixedAnalysis  # noqa: PLC0415
+        from rtui.tui.analyse.screen import AnalyseScreen  # noqa: PLC0415
 
         report, server = self._report, self._report.head.server
         source = FixedAnalysis(report, KeptReports(server.label, server.db))
         registry = self.options.registry
         screen = AnalyseScreen(source, settings=self.settings, registry=registry, clock=self._epoch_clock)
         screen.view.states.compare(self._before)
+        self._analysis = screen
         return screen
 
 
@@ -95,8 +104,6 @@ class SamplesApp(FileApp):
 
 def run(options: BrowseOptions) -> int:
     """Browse until the user leaves; returns the exit code."""
-    from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415 - not for reports
-
     settings = SettingsFile.opened(settings_path())
     if options.record_file is not None:
         return _run_recorded(options, options.record_file, settings)
@@ -108,7 +115,6 @@ def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) ->
     """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
     from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
     from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
-    from rtui.server.user.known_servers import RecentServers  # noqa: PLC0415
 
     recorder = Recorder(path)
     options = replace(options, resume=False)

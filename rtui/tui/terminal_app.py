@@ -16,13 +16,12 @@ from textual.driver import Driver
 from textual.filter import LineFilter, Monochrome
 from textual.message import Message
 from textual.screen import Screen
-from textual.theme import Theme, ThemeProvider
+from textual.theme import ThemeProvider
 from textual.timer import Timer
 
 from rtui.keyspace.text.display import SafeText
 from rtui.server.options import BrowseOptions
-from rtui.tui.contents import all_css, command_sets
-from rtui.tui.kit import garbage
+from rtui.tui import idle
 from rtui.tui.kit.command import CHOSEN_KEYS, choose_keys
 from rtui.tui.kit.command_screen import CommandScreen, HoldKeypresses, PaletteScreen, failure_text, is_reachable
 from rtui.tui.kit.layout import TERMINAL, display_text
@@ -88,13 +87,13 @@ class TerminalApp(App[int]):
         """Say what of the settings can't be used, and begin to look after memory and the recording."""
         for title, message in self._messages:
             self.notify(message, title=title, severity="warning", markup=False)
-        self._idle_timer = self.set_interval(garbage.IDLE_S, garbage.collect_all)
-        self.theme_changed_signal.subscribe(self, self._remember_theme)
+        self._idle_timer = self.set_interval(idle.IDLE_S, idle.collect_all)
+        self.theme_changed_signal.subscribe(self, lambda theme: self.settings.choose("theme", theme.name))
         if self._recording is not None:
             self._recording.watch()
 
     def get_driver_class(self) -> type[Driver]:
-        """Use the platform's driver, writing only differences and reporting input at once."""
+        """Return the platform's driver, extended."""
         return self.extend_driver(super().get_driver_class())
 
     def extend_driver(self, driver_class: type[Driver]) -> type[Driver]:
@@ -171,8 +170,8 @@ class TerminalApp(App[int]):
         self._redraw_timer = self.set_timer(REDRAW_AFTER_S, self.action_redraw)
 
     def post_display_hook(self) -> None:
-        """Collect the garbage of a frame once it is painted."""
-        garbage.collect_soon()
+        """Collect the garbage of a frame once it is painted, in a callback of its own."""
+        asyncio.get_running_loop().call_soon(idle.collect_young)
 
     def action_redraw(self) -> None:
         """Paint everything again: something else has written to the terminal."""
@@ -198,7 +197,7 @@ class TerminalApp(App[int]):
 
     def _register_themes(self, palette: Palette) -> None:
         """Register the themes that parse; keep messages about the others."""
-        found = load_themes(all_css, palette=palette)
+        found = load_themes(_all_css, palette=palette)
         for theme in found.themes:
             self.register_theme(theme)
         self._messages += [("Theme", display_text(str(error))) for error in found.errors]
@@ -208,14 +207,19 @@ class TerminalApp(App[int]):
             wanted = DEFAULT_THEME
         self.theme = wanted
 
-    def _remember_theme(self, theme: Theme) -> None:
-        self.settings.choose("theme", theme.name)
-
     def _choose_keys(self) -> None:
         """Give commands the keys of the settings file."""
         if keys := self.settings.settings.keys:
+            from rtui.tui.screens import command_sets  # noqa: PLC0415 - it imports all screens
+
             wrong = choose_keys(keys, command_sets())
             self._messages += [("Keys", display_text(message)) for message in wrong]
             self.set_keymap({name: ",".join(chosen) for name, chosen in CHOSEN_KEYS.items()})
         else:
             CHOSEN_KEYS.clear()
+
+
+def _all_css() -> str:
+    from rtui.tui.screens import all_css  # noqa: PLC0415 - it imports all screens
+
+    return all_css()

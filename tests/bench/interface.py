@@ -29,7 +29,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.goto.screen import GotoScreen
+from rtui.tui.goto import GotoScreen
 from tests.bench import Row, in_ms, time_row
 from tests.bench.scan import KEYS, names, seeded
 from tests.grammar import grown

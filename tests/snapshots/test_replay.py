@@ -12,7 +12,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from rtui.server.recording.document import read_recording
-from rtui.tui.replay.app import frames
+from rtui.tui.replay import frames
 
 TOUR = Path(__file__).parent / "recordings" / "tour.jsonl.gz"
 

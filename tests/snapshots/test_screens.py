@@ -18,7 +18,7 @@ from rtui.server.wire.errors import ConnectFailure, FailureKind
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.connect.screen import ConnectScreen
+from rtui.tui.connect import ConnectScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session

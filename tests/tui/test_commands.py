@@ -20,8 +20,7 @@ from rtui.tui.browse.panes import StatusBar
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.browse.value_pane import ValuePane
 from rtui.tui.browse.value_view import ValueView
-from rtui.tui.connect.screen import ConnectScreen
-from rtui.tui.contents import all_commands, command_sets
+from rtui.tui.connect import ConnectScreen
 from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.help.pages import page_lines
@@ -32,6 +31,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, 
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
 from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
+from rtui.tui.screens import all_commands, command_sets
 from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen
 

@@ -13,7 +13,7 @@ from rtui.server.wire.secret import Secret
 from rtui.server.wire.target import Sentinels, Target, Tls
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.connect.screen import ConnectScreen, connecting_line
+from rtui.tui.connect import ConnectScreen, connecting_line
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import SIZE
@@ -63,8 +63,8 @@ def test_who_waits_for_a_server_is_told_since_when(waited_s: float, said: str) -
 
 
 async def test_how_long_connecting_takes_is_shown_until_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtui.tui.connect.screen.TICK_S", 0.01)
-    monkeypatch.setattr("rtui.tui.connect.screen.SLOW_S", 0.0)
+    monkeypatch.setattr("rtui.tui.connect.TICK_S", 0.01)
+    monkeypatch.setattr("rtui.tui.connect.SLOW_S", 0.0)
     session = SlowSession()
     app = RtuiApp(BrowseOptions(), session)
     async with app.run_test(size=SIZE) as pilot:

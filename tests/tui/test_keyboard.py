@@ -18,7 +18,7 @@ from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.goto.screen import GotoScreen
+from rtui.tui.goto import GotoScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import SwitchScreen
 from rtui.tui.kit.command import Condition, Owner

@@ -34,7 +34,7 @@ REPORTS = (made_report, partial_report, estimate_report, denied_report, empty_re
 @pytest.fixture(autouse=True)
 def without_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """Offer no server of whoever runs the tests: random keys may choose any that is listed."""
-    monkeypatch.setattr("rtui.tui.connect.places.THIS_MACHINE", Target(port=free_port()))
+    monkeypatch.setattr("rtui.tui.connect.THIS_MACHINE", Target(port=free_port()))
 
 
 pytestmark = [pytest.mark.timeout(1_800), pytest.mark.slow]

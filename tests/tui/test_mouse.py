@@ -7,9 +7,9 @@ from textual.events import MouseScrollDown
 
 from rtui.server.scan.progress import ScanState
 from rtui.tui.analyse.screen import AnalyseScreen
-from rtui.tui.connect.places import DatabasesScreen, ServersScreen
+from rtui.tui.connect import DatabasesScreen, ServersScreen
 from rtui.tui.find.screen import FindScreen
-from rtui.tui.goto.screen import GotoScreen
+from rtui.tui.goto import GotoScreen
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.bars import Bar
 from tests.snapshots.test_screens import SCANNING

@@ -23,7 +23,7 @@ from rtui.server.recording.recorder import Recorder
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.kit.settings import Settings, SettingsFile
-from rtui.tui.replay.app import frames, minutes, replay_line, replay_options
+from rtui.tui.replay import frames, minutes, replay_line, replay_options
 from tests.clusters import TestCluster
 from tests.server import every_type
 from tests.servers import Server

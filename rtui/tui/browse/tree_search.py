@@ -220,9 +220,7 @@ class TreeFilter(QueryLine):
         """Return what is known of the keyspace, for the completion of queries."""
         from rtui.tui.kit.query_hints import vocabulary_of  # noqa: PLC0415 - with all that adds up
 
-        analysed = self._session.analysed
-        nodes = [one.label for one in self._session.status.nodes]
-        return vocabulary_of(self._session.store, None if analysed is None else analysed.report, nodes)
+        return vocabulary_of(self._session)
 
     @on(FilterInput.Changed)
     def _typed(self) -> None:

@@ -20,11 +20,11 @@ from rtui.analysis.query.patterns import Step, pattern_text
 from rtui.analysis.query.query import HEAD
 from rtui.analysis.query.query import Span as Part
 from rtui.analysis.query.terms import GLOB, TERMS, TEXT
-from rtui.analysis.report.document import Node, NodeKind, Report
+from rtui.analysis.report.document import Node, NodeKind
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.packed_names import count_inline
-from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import SafeText
+from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, gap, literal
 
@@ -35,16 +35,16 @@ MOST_NODES: Final = 2_000
 """Of the patterns of a report, so many are looked at."""
 
 
-def vocabulary_of(store: NamespaceStore, report: Report | None, nodes: Iterable[str] = ()) -> Vocabulary:
-    """Return what is known of the names in a store, of an analysis, and of the nodes of a cluster by host and port."""
-    labels = tuple(node.encode() for node in nodes)
+def vocabulary_of(session: BrowsingSession) -> Vocabulary:
+    """Return the words for completion: loaded namespaces, nodes by host and port, patterns and types of an analysis."""
+    labels = tuple(node.label.encode() for node in session.status.nodes)
 
     def namespaces(prefix: bytes) -> Iterable[bytes]:
-        return loaded_namespaces(store.root, prefix)
+        return loaded_namespaces(session.store.root, prefix)
 
-    if report is None:
+    if session.analysed is None:
         return Vocabulary(namespaces, nodes=labels)
-    summary = report.summary
+    summary = session.analysed.report.summary
 
     def patterns(prefix: bytes) -> Iterator[bytes]:
         found = islice(_patterns(summary.root), MOST_NODES)

@@ -22,6 +22,9 @@ import rtui
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.server.files import config_folder
 
+CSS_FILE: Final = Path(__file__).parent.parent / "rtui.tcss"
+"""The application's own style sheet."""
+
 DEFAULT_THEME: Final = "rtui-dark"
 """The theme of a first start, in whatever palette the terminal has."""
 

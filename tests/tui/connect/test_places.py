@@ -12,8 +12,15 @@ from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
-from rtui.tui.connect.places import Place, ServersScreen, databases_text, known_places, of_report_first
-from rtui.tui.connect.screen import ConnectScreen, PasswordInput
+from rtui.tui.connect import (
+    ConnectScreen,
+    PasswordInput,
+    Place,
+    ServersScreen,
+    databases_text,
+    known_places,
+    of_report_first,
+)
 from rtui.tui.kit.choice import ListScreen
 from tests.servers import Server
 from tests.tui.visiting import Visitor, visiting

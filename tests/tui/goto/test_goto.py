@@ -15,7 +15,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.goto.screen import NARROWING, Entry, GotoScreen, Kind, Wanted, entry_line, matching, wanted
+from rtui.tui.goto import NARROWING, Entry, GotoScreen, Kind, Wanted, entry_line, matching, wanted
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.screen import LogScreen

@@ -11,7 +11,6 @@ from textual.color import Color
 
 from rtui.server.options import BrowseOptions
 from rtui.tui.app import RtuiApp
-from rtui.tui.contents import all_css
 from rtui.tui.kit.themes import (
     VARIABLE_DEFAULTS,
     Palette,
@@ -22,6 +21,7 @@ from rtui.tui.kit.themes import (
     shipped_folder,
     try_theme,
 )
+from rtui.tui.screens import all_css
 from tests.tui.colours import contrast
 from tests.tui.fixed_session import FixedSession
 

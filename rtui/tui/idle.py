@@ -1,4 +1,4 @@
-"""Collects garbage between frames, so that no frame waits for it.
+"""Work between frames and while no key is pressed: garbage is collected, and what the first keys need is imported.
 
 Painting makes thousands of containers that stay for a while: strips, segments, caches. Left to itself the interpreter
 looks at them in the middle of it, several times in a large frame, for a third of the time that this takes. So it is
@@ -7,12 +7,20 @@ looked at them right after a frame, in a callback of its own, between which and 
 Screens that were left are among what has stayed: in cycles, a megabyte each. They are found while no key is pressed.
 
 Where no frame is painted for long, as in a thread of an analysis, the interpreter collects by itself, later.
+
+The imports of the first screen are few, so that it is there at once. Keys such as `:` and `a` need more, for which they
+would wait up to a quarter of a second. That is imported in a thread, one module with what it needs after the other: a
+key that is pressed meanwhile shares the interpreter with it for a tenth of a second at most, and ends the work until no
+key was pressed for a while.
 """
 
 from __future__ import annotations
 
 import asyncio
 import gc
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Final
 
 YOUNG: Final = 2_000
@@ -49,11 +57,6 @@ def begin() -> None:
     gc.set_threshold(*THRESHOLDS)
 
 
-def collect_soon() -> None:
-    """Look at new containers, if they are many, once what the event loop does now is over."""
-    asyncio.get_running_loop().call_soon(collect_young)
-
-
 def collect_young() -> None:
     """Look at new containers, if they are many; every now and then at older ones, too."""
     young, looks, _ = gc.get_count()
@@ -65,3 +68,41 @@ def collect_all() -> None:
     """Look at everything, if much may have stayed for nothing. To be called when nobody waits."""
     if gc.get_count()[2] >= ENOUGH:
         gc.collect()
+
+
+AHEAD: Final = (
+    "rtui.tui.kit.query_hints",
+    "rtui.analysis.query.near_misses",
+    "rtui.analysis.aggregate.aggregates",
+    "rtui.server.inspection.pipeline",
+    "rtui.server.analysis.run",
+    "rtui.server.analysis.session",
+    "rtui.server.analysis.kept_reports",
+    "rtui.tui.analyse.screen",
+    "rtui.server.search.run",
+    "rtui.tui.find.screen",
+    "rtui.tui.browse.tree_figures",
+    "rtui.tui.browse.schema_source",
+    "rtui.tui.browse.level_lines",
+    "rtui.tui.log.screen",
+    "rtui.tui.help.screen",
+    "rtui.tui.help.pages",
+    "rtui.tui.server.screen",
+    "rtui.tui.navigation",
+    "rtui.server.health.info",
+    "rtui.analysis.findings.server",
+)
+"""Modules that no first screen imports, those first that are needed most."""
+
+REST_S: Final = 1.0
+"""Nothing is imported within this time of a key, in seconds."""
+
+
+async def import_ahead(last_key_s: Callable[[], float], names: Sequence[str] = AHEAD) -> None:
+    """Import these modules; `last_key_s` returns when a key was pressed last, on the clock of the event loop."""
+    loop = asyncio.get_running_loop()
+    for name in names:
+        while (waits_s := last_key_s() + REST_S - loop.time()) > 0:  # noqa: ASYNC110 - keys are many, looks few
+            await asyncio.sleep(waits_s)
+        if name not in sys.modules:
+            await asyncio.to_thread(import_module, name)

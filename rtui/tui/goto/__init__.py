@@ -1,1 +1,0 @@
-"""The line that goes to anything by name."""
