@@ -118,7 +118,7 @@ class Navigation:
 
         def left(key: bytes | None) -> None:
             if key is not None:
-                browse.go_to_key(key, "app.analyse")
+                browse.places.go_to_key(key, "app.analyse")
 
         self._app.push_screen(screen, left)
 
@@ -153,7 +153,7 @@ class Navigation:
 
         async def left(key: bytes | None) -> None:
             if key is not None and (browse := await self._uncover_tree()) is not None:
-                browse.go_to_key(key, "app.server")
+                browse.places.go_to_key(key, "app.server")
 
         self._app.push_screen(screen, left)
 
@@ -193,7 +193,7 @@ class Navigation:
             if isinstance(self._app.screen, AnalyseScreen):
                 self._app.screen.dismiss(None)
             if (browse := self._browse_screen) is not None:
-                self._app.call_later(browse.go_to_key, key, FOUND)
+                self._app.call_later(browse.places.go_to_key, key, FOUND)
 
         self._app.push_screen(screen, left)
 

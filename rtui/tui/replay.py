@@ -181,7 +181,7 @@ class ReplayApp(RtuiApp):
             self.post_message(events.Paste(line.text))
         elif isinstance(line, Cursor):
             if isinstance(self.screen, BrowseScreen):
-                self.screen.move_to_place((line.is_key, line.name.encode("latin-1", "replace")))
+                self.screen.tree_pane.key_tree.move_to_place((line.is_key, line.name.encode("latin-1", "replace")))
         elif isinstance(line, Resize):
             self.frame_size = Size(line.width, line.height)
             self._resize_frame()

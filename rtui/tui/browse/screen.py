@@ -11,6 +11,7 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.dom import DOMNode
+from textual.widget import Widget
 from textual.worker import Worker
 
 from rtui.analysis.facts import KeyFacts
@@ -18,6 +19,7 @@ from rtui.analysis.humanize import counted
 from rtui.keyspace.text.display import SafeText
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.browsing.status import BrowsingStatus
+from rtui.server.user.copying import key_as_text
 from rtui.server.wire.connection import Online
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.columns import TreeColumn
@@ -28,15 +30,17 @@ from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.panes import Panes, PaneWatch, StatusBar
 from rtui.tui.browse.schema_view import SchemaView
 from rtui.tui.browse.tree_pane import TreePane
-from rtui.tui.browse.tree_places import TreePlaces
-from rtui.tui.browse.tree_search import TreeFilter, TreeSearch
+from rtui.tui.browse.tree_search import TreeFilter, TreePlaces, TreeSearch
+from rtui.tui.browse.value_pane import ValuePane
+from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.browse.value_view import prompt_hint
 from rtui.tui.browse.watching import REFUSED
 from rtui.tui.kit.bars import Banner, FilterInput, TitleBar
 from rtui.tui.kit.choice import SwitchScreen, TextCard
-from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text, level_copies
+from rtui.tui.kit.clipboard import Copy, choose_copy, copies, copy_text
 from rtui.tui.kit.command import APP_COMMANDS, Condition, Conditions, Owner, bindings
-from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S
+from rtui.tui.kit.command_screen import AT_ONCE_S, FLUSH_S, REST_S, CommandScreen, KeysWanted
+from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.settings import SettingsFile
 from rtui.tui.kit.status_lines import browse_banner, title_line
@@ -64,7 +68,7 @@ ROW_FACTS: Final = "row facts"
 """The group of the workers that fetch the facts of rows."""
 
 
-class BrowseScreen(TreePlaces):
+class BrowseScreen(CommandScreen[None]):
     """Binds a session to the tree, the details and the bars."""
 
     BINDINGS: ClassVar[list[BindingType]] = bindings(BROWSE_COMMANDS, Owner.BROWSE, Owner.DETAIL, Owner.SCAN, Owner.APP)
@@ -107,6 +111,7 @@ class BrowseScreen(TreePlaces):
         self.pane_watch = PaneWatch(session, self.tree_pane, self.detail_pane, self.status_bar)
         self.search = TreeSearch(session, self.tree_pane, self.detail_pane, self._run, self._show_all_again)
         self.filter_input = TreeFilter(session, self.search, self.settings, self._run, self.action_leave_filter)
+        self.places = TreePlaces(self, self.tree_pane, self.detail_pane, self.search, self.filter_input)
 
     def compose(self) -> ComposeResult:
         """Lay the parts out."""
@@ -201,7 +206,7 @@ class BrowseScreen(TreePlaces):
     @on(SchemaView.Highlighted)
     def _follow_level(self) -> None:
         if self.tree_pane.is_schema:
-            self.detail_pane.fetcher.show_level(self.level)
+            self.detail_pane.fetcher.show_level(self.places.level)
             self.offer_commands()
 
     @on(SchemaView.Chosen)
@@ -212,7 +217,7 @@ class BrowseScreen(TreePlaces):
     @on(KeyTree.Chosen)
     def _choose_key(self) -> None:
         self.leave_place()
-        self.enter_detail()
+        self.places.enter_detail()
 
     @on(KeyTree.Jumping)
     def _show_jump(self, event: KeyTree.Jumping) -> None:
@@ -294,9 +299,96 @@ class BrowseScreen(TreePlaces):
         self.filter_input.open()
         self.offer_commands()
 
+    def action_leave_filter(self) -> None:
+        """Close the line of the filter and go into what was found so far."""
+        self.filter_input.close()
+        self.set_focus(self.tree_pane.view)
+        self.offer_commands()
+
     def action_clear_filter(self) -> None:
         """Clear the filter: show everything again."""
         self.search.clear()
+
+    # going elsewhere and back
+
+    @property
+    def focus_home(self) -> Widget:
+        """The tree, or the details where they may be all that is shown."""
+        return self.detail_pane.body if self.has_class("-reading") else self.tree_pane.view
+
+    @property
+    def place(self) -> TreePlace:
+        """The row under the cursor, and whether its details have the keyboard."""
+        return self.places.here
+
+    @property
+    def cursor_place(self) -> tuple[bool, bytes] | None:
+        """Whether the row under the cursor is a key, and its name or the prefix of its keys; None without rows."""
+        return self.tree_pane.key_tree.cursor_place
+
+    def show_place(self, place: TreePlace) -> None:
+        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
+        self.places.show(place)
+        self.offer_commands()
+
+    def action_focus_next_pane(self) -> None:
+        """Focus the other pane."""
+        if self.detail_pane.value.has_keyboard:
+            self.places.leave_detail()
+        else:
+            self.detail_pane.value.close_prompt()
+            self.places.enter_detail()
+
+    @on(ValuePane.Left)
+    def _leave_detail(self) -> None:
+        self.places.leave_detail()
+
+    async def action_back(self) -> None:
+        """Go back one step."""
+        detail, search, tree_pane = self.detail_pane, self.search, self.tree_pane
+        if self.filter_input.is_open:
+            self.action_leave_filter()
+            search.show_names(b"")
+        elif tree_pane.ranking.stop():
+            self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
+        elif detail.value.go_back():
+            self.offer_commands()
+        elif detail.is_among_references and (origin := detail.trail.back(detail.detail.key)):
+            self.show_place(origin)
+        elif self.places.is_reading:
+            self.places.leave_detail()
+        elif tree_pane.is_schema:
+            self.action_schema()
+        elif search.returns_to:
+            before, search.returns_to = search.returns_to, ""
+            if isinstance(before, TreePlace):
+                self.show_place(before)
+            else:
+                await self.run_action(before)
+        elif search.needle is not None:
+            search.show_names(b"")
+        elif search.can_clear:
+            search.clear()
+        elif tree_pane.key_tree.marked:
+            tree_pane.key_tree.unmark_all()
+
+    @on(ValuePane.Followed)
+    def _follow_row(self, event: ValuePane.Followed) -> None:
+        """Go where a row beside the tree leads."""
+        item = event.item
+        if item.kind is ItemKind.BY_SIZE:
+            self.action_keys(sort="size")
+        elif item.behind is not None:
+            self.post_message(KeysWanted(item.behind.query, item.behind.note))
+        elif item.data is not None:
+            self.leave_place()
+            self.places.follow(item)
+            self.offer_commands()
+
+    def action_keys(self, sort: str | None = None) -> None:
+        """List the keys of the namespace or level under the cursor, as far as the tree shows them."""
+        if (wanted := self.places.keys_wanted(sort)) is not None:
+            self.post_message(wanted)
 
     # columns, copying and commands
 
@@ -331,7 +423,10 @@ class BrowseScreen(TreePlaces):
     def _copies(self) -> list[Copy]:
         """Return what can be copied of the key under the cursor or of the prefix of a namespace, its name first."""
         if self.tree_pane.is_schema:
-            return [] if (level := self.level) is None else level_copies(level.pattern, f"{level.behind.query}")
+            if (level := self.places.level) is None:
+                return []
+            query = Copy(literal("query for its keys"), str(level.behind.query))
+            return [Copy(literal("pattern"), key_as_text(level.pattern)), query]
         row, detail = self.tree_pane.key_tree.cursor, self.detail_pane.detail
         name, facts = detail.key if row is None else row.key(), detail.facts
         facts = facts if facts is not None and facts.key == name else None

@@ -3,7 +3,8 @@
 A text is looked for in the names that are loaded. A name that may not be loaded is asked of the server by one TYPE. A
 glob is left to a SCAN with MATCH, whose keys are shown in the place of all until the filter is cleared.
 
-`TreeFilter` is the line over the tree in which all of this, or a query, is typed.
+`TreeFilter` is the line over the tree in which all of this, or a query, is typed. `TreePlaces` goes to places of the
+tree and comes back.
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from textual import on
+from textual.screen import Screen
 from textual.worker import Worker
 
-from rtui.keyspace.rows.rows import Row
+from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.java_names import raw_forms
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.detail_pane import DetailPane
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.tree_pane import TreePane
+from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.bars import FilterInput
 from rtui.tui.kit.command_screen import HoldKeypresses, KeysWanted, Work
 from rtui.tui.kit.history import TreePlace
@@ -33,6 +36,7 @@ from rtui.tui.kit.styled_text import Line, Role, Span, literal
 if TYPE_CHECKING:
     from rtui.analysis.query.completion import Vocabulary
     from rtui.analysis.query.query import Query, Term
+    from rtui.tui.browse.schema import LevelDetail
 
 
 class TreeSearch:
@@ -254,3 +258,104 @@ class TreeFilter(QueryLine):
             await self._search.look_up(text)
         elif self.reading.problems:
             self.refuse()
+
+
+class TreePlaces:
+    """The row of a screen's tree or schema as a place to come back to, and going to places, with or without details."""
+
+    def __init__(
+        self, screen: Screen[Any], tree_pane: TreePane, detail_pane: DetailPane, search: TreeSearch, line: TreeFilter
+    ) -> None:
+        """`line` is the line of the filter, which is closed when another place is shown."""
+        self._screen, self._tree_pane, self._detail_pane = screen, tree_pane, detail_pane
+        self._search, self._line = search, line
+
+    def enter_detail(self) -> None:
+        """Give the keyboard to the details, which may then be all that is shown."""
+        self._screen.add_class("-reading")
+        self._screen.set_focus(self._detail_pane.body)
+
+    def leave_detail(self) -> None:
+        """Give the keyboard back to the tree."""
+        self._screen.remove_class("-reading")
+        self._screen.set_focus(self._tree_pane.view)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether the details have the keyboard, or are all that is shown."""
+        return self._detail_pane.value.has_keyboard or self._screen.has_class("-reading")
+
+    @property
+    def level(self) -> LevelDetail | None:
+        """The level of the schema under the cursor; None without one, and while the names are shown."""
+        from rtui.analysis.query.query import query_of  # noqa: PLC0415 - with all that adds up
+        from rtui.tui.browse.schema import LevelDetail  # noqa: PLC0415
+
+        view, pane = self._tree_pane.schema.view, self._tree_pane
+        schema = None if view.model is None or not pane.is_schema else view.model.schema
+        if schema is None or view.cursor is None:
+            return None
+        return LevelDetail(schema, view.cursor, query_of(*self._search.needle_terms()))
+
+    @property
+    def here(self) -> TreePlace:
+        """The row under the cursor, and whether its details have the keyboard."""
+        row, needle, pane = self._tree_pane.key_tree.cursor, self._search.needle, self._tree_pane
+        if pane.is_schema:
+            level = pane.schema.view.cursor
+            return TreePlace(is_reading=self.is_reading, needle=needle, level=() if level is None else level.path)
+        if row is None:
+            return TreePlace(is_reading=self.is_reading, needle=needle)
+        return TreePlace(row.key(), row.kind is RowKind.NAMESPACE, self.is_reading, needle)
+
+    def show(self, place: TreePlace) -> None:
+        """Go to a row, opening what it lies in; nothing is asked of the server to find it."""
+        self._line.close()
+        self._search.returns_to = ""
+        pane = self._tree_pane
+        if place.level is None:
+            pane.hide_schema()
+        if place.name is not None:
+            self._search.show_names_at(place.needle or b"", place.name, is_namespace=place.is_namespace)
+        elif place.needle != self._search.needle:
+            self._search.show_names(place.needle or b"")
+        if place.level is not None:
+            pane.show_schema(place.level)
+        if place.is_reading:
+            self.enter_detail()
+        else:
+            self.leave_detail()
+
+    def go_to_key(self, key: bytes, returns_to: str | TreePlace = "") -> None:
+        """Go to a key, opening what it lies in; Escape runs the action `returns_to` then, or goes to that place."""
+        self._search.go_to(key)
+        self._search.returns_to = returns_to
+
+    def keys_wanted(self, sort: str | None = None) -> KeysWanted | None:
+        """Return the query for the keys of the namespace or level under the cursor; None where neither is.
+
+        With a column to sort by, the keys that come first by that.
+        """
+        if self._tree_pane.is_schema:
+            level = self.level
+            return None if level is None else KeysWanted(level.behind.query, level.behind.note, sort=sort)
+        row = self._tree_pane.key_tree.cursor
+        if row is None or row.kind is not RowKind.NAMESPACE:
+            return None
+        return KeysWanted(self._search.query_of(row), sort=sort)
+
+    def follow(self, item: Item) -> None:
+        """Go to the key or namespace of a row beside the tree; Escape comes back here."""
+        here, detail = self.here, self._detail_pane
+        if item.data is None:
+            return
+        if detail.is_among_references:
+            detail.trail.follow(here, item.data)
+            self._search.go_to(item.data)
+            return
+        self.leave_detail()
+        if item.kind is ItemKind.KEY:
+            self.go_to_key(item.data, here)
+        else:
+            self._tree_pane.reveal_namespace(item.data)
+            self._search.returns_to = here

@@ -337,11 +337,6 @@ def copies(target: Target, name: bytes, facts: KeyFacts | None) -> list[Copy]:
     return entries
 
 
-def level_copies(pattern: bytes, query: str) -> list[Copy]:
-    """Return the entries for a level of the schema."""
-    return [Copy(literal("pattern"), key_as_text(pattern)), Copy(literal("query for its keys"), query)]
-
-
 def copy_text(node: DOMNode, text: str | bytes, note: SafeText = NOTHING_SAID) -> Worker[None]:
     """Copy a text or bytes as they are by the first way that takes them, and say which it was; `note` is said, too.
 

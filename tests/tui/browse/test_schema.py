@@ -211,7 +211,7 @@ def cursor(user: BrowseUser) -> Level:
 
 
 def pattern(user: BrowseUser) -> bytes:
-    level = user.screen.level
+    level = user.screen.places.level
     assert level is not None
     return level.pattern
 
