@@ -32,7 +32,7 @@ from rtui.values.plain import HEX
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
     from rtui.server.facts.references import KeyReferences
-    from rtui.tui.browse.schema import LevelDetail
+    from rtui.tui.browse.level_lines import LevelDetail
 
 MOST_BIGGEST: Final = 8
 """So many of the biggest keys of a small namespace are shown."""

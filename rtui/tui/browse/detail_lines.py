@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from enum import IntEnum
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted, noun
 from rtui.keyspace.text.display import SafeText
-from rtui.server.facts.preview.page import Preview
-from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.document import Document, document_rows
+from rtui.tui.browse.document import document_rows
 from rtui.tui.browse.fact_lines import (
     age_line,
     explanations,
@@ -24,14 +20,15 @@ from rtui.tui.browse.fact_lines import (
 )
 from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_rows
+from rtui.tui.browse.shown_value import ShownValue, Tab
 from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.browse.value_rows import RowOrder, ValueRow
+from rtui.tui.browse.value_rows import ValueRow
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role, wrap
 
 if TYPE_CHECKING:
-    from rtui.registry.registry import Registry
+    from rtui.tui.browse.registry_lines import RegistryLines
 
 NAME_CELLS = 36
 """A longer name is cut in the middle."""
@@ -45,9 +42,7 @@ def summary_line(detail: Detail, totals: Totals, now_s: float | None, width: int
 
 def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
     if detail.level is not None:
-        from rtui.tui.browse.level_lines import level_summary  # noqa: PLC0415 - there by now
-
-        return level_summary(detail.level)
+        return detail.level.summary()
     if detail.key is None:
         if detail.row is None:
             return []
@@ -94,7 +89,7 @@ def head_lines(
     width: int,
     *,
     changes: FactChanges = UNCHANGED,
-    registry: Registry | None = None,
+    registry: RegistryLines | None = None,
     has_age: bool = False,
 ) -> Sequence[Line]:
     """Return the facts of a key or a namespace; `now_s`, in seconds since the epoch, is the time that they age by.
@@ -103,100 +98,46 @@ def head_lines(
     follows, if there is one.
     """
     if detail.level is not None:
-        from rtui.tui.browse.level_lines import level_head  # noqa: PLC0415 - there by now
-
-        return level_head(detail.level, width)
+        return detail.level.head(width)
     if detail.key is None:
         return [] if detail.row is None else namespace_lines(detail.row.namespace, totals, width)
-    said: Sequence[Line] = ()
-    if registry is not None:
-        from rtui.tui.browse.registry_lines import registry_lines  # noqa: PLC0415 - most keyspaces have none
-
-        said = registry_lines(registry, detail.key, detail.facts, width)
+    said = () if registry is None else registry.lines(detail.key, detail.facts, width)
     if detail.facts is None:
         return [*loading_lines(detail.key, width), *said]
     return [*fact_lines(detail.facts, width, now_s=now_s, changes=changes, has_age=has_age), *said]
 
 
-NO_MARK: Final = literal("")
-
-
-class Tab(IntEnum):
-    """The tabs of a key; a namespace has one of its own."""
-
-    VALUE = 0
-    SLOT = 1
-    REFERENCES = 2
-    """Where there is a registry."""
-
-
-@dataclass(frozen=True, slots=True)
-class ValueState:
-    """How the value is shown: what the title of its tab says beside the position."""
-
-    order: RowOrder | None = None
-    """How the rows of the page are sorted."""
-    document: Document | None = None
-    """What is shown decoded."""
-    trail: tuple[SafeText, ...] = ()
-    """What was opened in it, the outermost first."""
-    asked_at_s: float | None = None
-    """When what was opened was read, in seconds since the epoch, where that was not with the page."""
-    rows: SafeText = NO_MARK
-    """How the rows of a table are shown, where there is another way; nothing else."""
-
-
-AS_IT_COMES: Final = ValueState()
-
 TRAIL_LINES: Final = 4
 """What was opened is named in at most so many lines."""
 
-TOGETHER_S: Final = 5.0
-"""What was asked within so many seconds has one age."""
 
-
-def read_apart(detail: Detail, tab: Tab, state: ValueState = AS_IT_COMES) -> float | None:
-    """Return when what the tab shows was read, where that was after the facts were asked; else None."""
-    at_s = detail.value_at_s if state.asked_at_s is None else state.asked_at_s
-    if tab is not Tab.VALUE or detail.preview is None or detail.facts is None or at_s is None:
-        return None
-    return at_s if at_s - detail.facts.asked_at_s > TOGETHER_S else None
-
-
-def tab_lines(
-    detail: Detail,
-    tab: Tab,
-    now_s: float | None,
-    width: int,
-    state: ValueState = AS_IT_COMES,
-    *,
-    has_registry: bool = False,
-) -> Sequence[Line]:
+def tab_lines(value: ShownValue, now_s: float | None, width: int, *, has_registry: bool = False) -> Sequence[Line]:
     """Return the titles of the tabs below a blank line; beside them the position in the value and how old it is."""
+    detail, preview = value.detail, value.preview
     if detail.level is not None:
         return [(), tab_line([literal("Pattern")], 0, [], width)]
     if detail.key is None:
         return [(), tab_line([] if detail.row is None else [literal("Inside")], 0, [], width)]
-    is_value = tab is Tab.VALUE and detail.preview is not None
     page: Line = ()
     short: Line = ()
     bare: Line = ()
-    if is_value and detail.preview is not None and not state.trail:
-        page = page_note(detail.preview, state.order, state.document)
-        short = page_note(detail.preview, state.order, state.document, is_short=True)
+    if preview is not None and not value.opened:
+        page = page_note(preview, value.order, value.decoded)
+        short = page_note(preview, value.order, value.decoded, is_short=True)
         bare = tuple(span for span in short[:1] if span.role is Role.MUTED)
-    decoders = _decoder_note(state) if is_value else ()
-    asked_at_s = read_apart(detail, tab, state) or (None if detail.facts is None else detail.facts.asked_at_s)
+    decoders = () if preview is None else _decoder_note(value)
+    asked_at_s = value.read_apart_at_s or (None if detail.facts is None else detail.facts.asked_at_s)
     age = () if asked_at_s is None else age_line(asked_at_s, now_s)
     if detail.is_fetching_page:
-        page = (*page, BETWEEN, _FETCHING) if page and is_finding(detail) else (_FETCHING,)
+        is_finding = detail.preview is not None and detail.preview.page.find is not None
+        page = (*page, BETWEEN, _FETCHING) if page and is_finding else (_FETCHING,)
         short, bare = (_FETCHING,), ()
     parts = [part for part in (decoders, page, age) if part]
     notes = [_with_separators(parts[:count]) for count in range(len(parts), 0, -1)]
     if decoders and short:
         notes.insert(-1, _with_separators([decoders, short]))
     titles = [literal("Value"), literal("Slot"), *([literal("References")] if has_registry else [])]
-    return [(), tab_line(titles, tab, [*notes, page, short, bare, age], width)]
+    return [(), tab_line(titles, value.tab, [*notes, page, short, bare, age], width)]
 
 
 def note_action(span: Span) -> str | None:
@@ -209,11 +150,6 @@ def note_action(span: Span) -> str | None:
 _FETCHING: Final = Span(literal("fetching…"), Role.FAINT)
 
 
-def is_finding(detail: Detail) -> bool:
-    """Return whether what is fetched is found little by little."""
-    return detail.preview is not None and detail.preview.page.find is not None
-
-
 def _with_separators(parts: Sequence[Line]) -> Line:
     line: list[Span] = []
     for part in parts:
@@ -221,43 +157,40 @@ def _with_separators(parts: Sequence[Line]) -> Line:
     return tuple(line)
 
 
-def _decoder_note(state: ValueState) -> Line:
-    """Return how what is shown was decoded, and the key that decodes it otherwise."""
-    if state.document is None:
-        return (Span(state.rows, Role.JSON), Span(literal(" d"), Role.ACCENT)) if state.rows else ()
-    by_hand = (Span(literal(" by hand"), Role.MUTED),) if state.document.choice is not None else ()
-    return Span(state.document.title, Role.JSON), *by_hand, Span(literal(" d"), Role.ACCENT)
+def _decoder_note(value: ShownValue) -> Line:
+    """Return how the value was decoded, and the key that decodes it otherwise."""
+    document = value.decoded
+    if document is None:
+        said = "decoded" if value.are_rows_decoded else "as stored"
+        return (Span(SafeText(said), Role.JSON), Span(literal(" d"), Role.ACCENT)) if value.can_decode_rows else ()
+    by_hand = (Span(literal(" by hand"), Role.MUTED),) if document.choice is not None else ()
+    return Span(document.title, Role.JSON), *by_hand, Span(literal(" d"), Role.ACCENT)
 
 
 def body_rows(
-    detail: Detail,
-    tab: Tab,
-    totals: Totals,
-    *,
-    width: int,
-    order: RowOrder | None = None,
-    document: Document | None = None,
-    opened: Sequence[SafeText] = (),
-    preview: Preview | None = None,
-    meanings: Meanings = NO_MEANINGS,
+    value: ShownValue, totals: Totals, registry: RegistryLines | None, way: Sequence[bytes], width: int
 ) -> Sequence[ValueRow]:
-    """Return what the chosen tab shows; `opened` names what the document was opened from, the outermost first.
-
-    `preview` is the page as it is shown, `meanings` what its rows are shown as.
-    """
+    """Return the rows of the chosen tab; `way` are the keys from which references led to this one."""
+    detail = value.detail
+    if detail.level is not None:
+        return detail.level.rows(None if registry is None else registry.registry, totals.analysis_note, width)
     if detail.key is None:
         return [] if detail.row is None else inside_rows(detail.row.namespace, detail, totals, width)
-    if tab is Tab.SLOT:
+    if value.tab is Tab.REFERENCES and registry is not None:
+        return registry.reference_rows(detail, way, width)
+    if value.tab is Tab.SLOT:
         return [ValueRow(line) for line in slot_lines(detail.key, width)]
-    if opened and document is not None:
-        trail = wrap(SafeText(f"‹ {' › '.join(opened)}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
+    if value.opened:
+        titles = " › ".join(one.title for one in value.opened)
+        trail = wrap(SafeText(f"‹ {titles}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
         title = [ValueRow((gap(MARGIN), Span(part, Role.STRONG))) for part in trail]
-        return [ValueRow(()), *title, ValueRow(()), *document_rows(document, width)]
+        return [ValueRow(()), *title, ValueRow(()), *document_rows(value.opened[-1].document, width)]
     rows: list[ValueRow] = []
     if detail.failure is not None:
         rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]
-    if detail.preview is not None:
-        rows += preview_rows(preview or detail.preview, width, order=order, document=document, meanings=meanings)
+    if value.preview is not None:
+        order, document, meanings = value.order, value.decoded, value.meanings
+        rows += preview_rows(value.preview, width, order=order, document=document, meanings=meanings)
     elif detail.failure is None:
         rows += [ValueRow(line) for line in ((), *prose(literal("fetching…"), width, Role.FAINT))]
     if detail.facts is not None:

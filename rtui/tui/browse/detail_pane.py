@@ -1,14 +1,10 @@
-"""The details of what is under the cursor of the tree: facts, and below them tabs with the value and the slot.
-
-`Trail` holds the keys from which references were followed, one to the next, so that Escape goes back the same way. It
-begins anew when the user goes elsewhere.
-"""
+"""The details of what is under the cursor of the tree: facts, and below them tabs with the value and the slot."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,51 +15,19 @@ from rtui.analysis.facts import RowFacts
 from rtui.server.browsing.session import BrowsingSession
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher
-from rtui.tui.browse.detail_lines import Tab, head_lines, note_action, read_apart, summary_line, tab_lines
+from rtui.tui.browse.detail_lines import head_lines, note_action, summary_line, tab_lines
 from rtui.tui.browse.row_facts import AFTER_EXPIRY_S
+from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_pane import ValuePane
-from rtui.tui.browse.value_rows import ValueRow
 from rtui.tui.browse.value_writer import Run
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.bars import LinkedBar, TabBar
-from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.line_view import LinePanel
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Registry
-    from rtui.tui.browse.schema import LevelDetail
-
-LONGEST: Final = 100
-"""So many steps are kept."""
-
-
-class Trail:
-    """Steps from one key to the next."""
-
-    def __init__(self) -> None:
-        self._steps: list[tuple[TreePlace, bytes]] = []
-        """Where each step began, and the key that it led to."""
-
-    def follow(self, origin: TreePlace, key: bytes) -> None:
-        """Take a step from a place in the tree to a key."""
-        if origin.name is None or not self._leads_to(origin.name):
-            self._steps.clear()
-        self._steps.append((origin, key))
-        del self._steps[:-LONGEST]
-
-    def back(self, key: bytes | None) -> TreePlace | None:
-        """Take the step to this key back and return where it began; None where no step led here."""
-        return self._steps.pop()[0] if self._leads_to(key) else None
-
-    def before(self, key: bytes | None) -> list[bytes]:
-        """Return the keys on the way to this one, the first one first; none where no step led here."""
-        if not self._leads_to(key):
-            return []
-        return [origin.name for origin, _ in self._steps if origin.name is not None]
-
-    def _leads_to(self, key: bytes | None) -> bool:
-        return bool(self._steps) and self._steps[-1][1] == key
+    from rtui.tui.browse.registry_lines import RegistryLines
 
 
 class DetailPane(Vertical):
@@ -97,16 +61,16 @@ class DetailPane(Vertical):
     ) -> None:
         """`run` starts workers; `totals` returns what shares are measured against, `row_facts` what a row shows."""
         super().__init__(id=id)
-        self._registry = registry
+        self._registry: RegistryLines | None = None
+        if registry is not None:
+            from rtui.tui.browse.registry_lines import RegistryLines  # noqa: PLC0415 - most keyspaces have no registry
+
+            self._registry = RegistryLines(registry)
         self.fetcher = DetailFetcher(session, lambda work: run(work, "details"), self._show, row_facts, decoders)
-        self.value = ValuePane(session, run, self.fetcher, totals, decoders)
+        self.value = ValuePane(session, run, self.fetcher, totals, decoders, registry=self._registry)
         self.body = self.value.body
         self.summary = LinkedBar(lambda span: "browse.focus_next_pane", id="summary")
         self.tab = Tab.VALUE
-        self.trail = Trail()
-        """The keys from which references were followed to this one."""
-        self.value.reference_rows = None if registry is None else partial(self._reference_rows, registry)
-        self.value.level_rows = self._level_rows
         self.shown: Detail | None = None
         """The detail on the screen."""
         self.changes: FactChanges = UNCHANGED
@@ -146,7 +110,7 @@ class DetailPane(Vertical):
         self.value.show(detail, self.tab)
         self.shown = detail
         if self.tab is Tab.REFERENCES and self._registry is not None and detail.failure is None:
-            self.fetcher.ask_references(self._registry)
+            self.fetcher.ask_references(self._registry.registry)
         self._show_facts(detail)
         self.post_message(self.Changed(detail))
 
@@ -162,24 +126,12 @@ class DetailPane(Vertical):
         """Show all but the body: what changes as time goes by."""
         totals, now_s = self._totals(), self._clock()
         self.set_class(self._registry is not None and detail.key is not None, "-registry")
-        state = self.value.value.state
-        has_age = read_apart(detail, self.tab, state) is not None
+        value = self.value.value
+        has_age = value.read_apart_at_s is not None
         head = partial(head_lines, changes=self.changes, registry=self._registry, has_age=has_age)
         self._head.set_content(partial(head, detail, totals, now_s))
-        has_registry = self._registry is not None
-        titles = partial(tab_lines, detail, self.tab, now_s, state=state, has_registry=has_registry)
-        self._tabs.set_content(titles)
+        self._tabs.set_content(partial(tab_lines, value, now_s, has_registry=self.has_registry))
         self.summary.set_line(partial(summary_line, detail, totals, now_s))
-
-    def _reference_rows(self, registry: Registry, detail: Detail, width: int) -> Sequence[ValueRow]:
-        from rtui.tui.browse.registry_lines import reference_rows  # noqa: PLC0415 - most keyspaces have no registry
-
-        return reference_rows(detail, registry, width, self.trail.before(detail.key))
-
-    def _level_rows(self, level: LevelDetail, width: int) -> Sequence[ValueRow]:
-        from rtui.tui.browse.level_lines import level_rows  # noqa: PLC0415 - there by now
-
-        return level_rows(level, self._registry, self._totals().analysis_note, width)
 
     def tick(self) -> None:
         """Show how far the time to live has run down and how old the facts are."""

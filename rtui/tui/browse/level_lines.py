@@ -1,21 +1,23 @@
-"""What is known of a level of the schema: the fixed head of the details, and in their body the different values of its
-identifiers, types, times to live, sizes, what the registry says of it, and examples of its keys."""
+"""The details of a level of the schema: the fixed head, and in the body the different values of its identifiers, types,
+times to live, sizes, what the registry says of it, and examples of its keys."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.behind import step_of
+from rtui.analysis.query.behind import Behind, step_of
 from rtui.analysis.query.patterns import pattern_text
-from rtui.analysis.report.document import CoverageKind, NodeKind
+from rtui.analysis.query.query import Query
+from rtui.analysis.report.document import CoverageKind, NodeKind, Step
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.fact_lines import NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.namespace_lines import bar_cells_of, figure_lines, heading, plain_rows
-from rtui.tui.browse.schema import Level, LevelDetail, Schema
+from rtui.tui.browse.schema import Level, Schema
 from rtui.tui.browse.tree_lines import KnownCount
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
 from rtui.tui.kit.layout import MARGIN, Piece, bar, display, display_text, prose
@@ -23,6 +25,9 @@ from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, 
 
 if TYPE_CHECKING:
     from rtui.registry.registry import Entry, Registry
+
+TITLE_LIMIT: Final = 400
+"""Characters of a pattern that are shown at most."""
 
 MOST_EXAMPLES: Final = 6
 """So many keys are shown of a level."""
@@ -37,65 +42,102 @@ _COUNT_CELLS: Final = 11
 _SHARE_CELLS: Final = 6
 
 
-def level_head(detail: LevelDetail, width: int) -> list[Line]:
-    """Return the head for a level, in the same places as that of a namespace."""
-    schema, level, keys = detail.schema, detail.level, detail.keys
-    mark = Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT
-    share = Fact(literal("share"), fmt.share(schema.share(level), mark))
-    query = cut_middle(SafeText(f"{detail.behind.query}"), max(4, width - 2 * MARGIN - len("query     ")))
-    last = fact_line(width, Fact(literal("query"), query, Role.ACCENT))
-    head = [*name_lines(detail.title, width), fact_line(width, Fact(literal("keys"), keys.text), share)]
-    if not schema.is_of_names:
-        return [*head, *figure_lines(schema.figures(level), width), last]
-    kind = literal("namespace") if level.node.separator else literal("key")
-    kind = literal("pattern") if any(one.is_folded for one in level.upwards()) else kind
-    below = len(level.node.children)
-    facts = [Fact(literal("type"), kind, Role.MUTED)]
-    facts += [Fact(literal("inside"), fmt.counted(below, "segment"))] if below else []
-    return [
-        *head,
-        fact_line(width, *facts),
-        fact_line(width, Fact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
-        last,
-    ]
+@dataclass(frozen=True, slots=True)
+class LevelDetail:
+    """A level under the cursor, with the schema that it belongs to."""
 
+    schema: Schema
+    level: Level
+    narrowing: Query
+    """What the names are narrowed to beside what the report says."""
 
-def level_summary(detail: LevelDetail) -> list[Piece]:
-    """Return what one line says of a level."""
-    keys = detail.keys
-    pieces = [
-        Piece(0, (Span(cut_middle(detail.title, SUMMARY_CELLS), Role.STRONG),)),
-        Piece(0, (Span(keys.text), Span(SafeText(f" {fmt.noun(keys.keys, 'key')}"), Role.MUTED))),
-    ]
-    found = detail.schema.figures(detail.level).memory_bytes
-    if found is not None:
-        pieces.append(Piece(1, (Span(fmt.size(found.value, found.mark)),)))
-    return [*pieces, Piece(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
+    @property
+    def path(self) -> tuple[Step, ...]:
+        """What tells it from other levels."""
+        return self.level.path
 
+    @property
+    def behind(self) -> Behind:
+        """The query for its keys."""
+        found = self.schema.behind(self.level)
+        return Behind(found.query & self.narrowing, found.note)
 
-def level_rows(detail: LevelDetail, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
-    """Return what is known of a level; `note` says how old the figures of an analysis are."""
-    keys, behind = detail.keys, detail.behind
-    rows = plain_rows(())
-    for sentence in _sources(detail.schema, note):
-        rows += plain_rows(*prose(sentence, width, Role.MUTED))
-    if behind.note:
-        rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
-    text = SafeText(f"All {keys.text} keys ›" if keys.keys != 1 else "Its key ›")
-    link = (gap(MARGIN), Span(text, Role.ACCENT))
-    rows += [*plain_rows(()), ValueRow(link, Item(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
-    examples = example_keys(detail.level, MOST_EXAMPLES)
-    sections = (
-        _values(detail, width),
-        _types(detail, width),
-        _lives(detail, width),
-        _sizes(detail, width),
-        [] if registry is None or not examples else _registered(registry, examples, width),
-        _examples(examples, width),
-    )
-    for section in sections:
-        rows += [*section, *plain_rows(())] if section else []
-    return rows
+    @property
+    def pattern(self) -> bytes:
+        """Its pattern as it is typed in a query: `user:{id}:orders`, with a separator at the end for a namespace."""
+        is_rest = self.level.node.kind is NodeKind.OTHER
+        nodes = self.level.nodes[1:-1] if is_rest else self.level.nodes[1:]
+        return pattern_text([step_of(node) for node in nodes])
+
+    @property
+    def title(self) -> SafeText:
+        """Its pattern, safe to show."""
+        shown = display(self.pattern, limit=TITLE_LIMIT)
+        return SafeText(f"{shown}{fmt.OTHER}") if self.level.node.kind is NodeKind.OTHER else shown
+
+    @property
+    def keys(self) -> KnownCount:
+        """How many keys it has."""
+        known = self.schema.keys(self.level)
+        return KnownCount(known.value, known.mark)
+
+    def head(self, width: int) -> list[Line]:
+        """Return the fixed head of the details, in the same places as that of a namespace."""
+        schema, level, keys = self.schema, self.level, self.keys
+        mark = Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT
+        share = Fact(literal("share"), fmt.share(schema.share(level), mark))
+        query = cut_middle(SafeText(f"{self.behind.query}"), max(4, width - 2 * MARGIN - len("query     ")))
+        last = fact_line(width, Fact(literal("query"), query, Role.ACCENT))
+        lines = [*name_lines(self.title, width), fact_line(width, Fact(literal("keys"), keys.text), share)]
+        if not schema.is_of_names:
+            return [*lines, *figure_lines(schema.figures(level), width), last]
+        kind = literal("namespace") if level.node.separator else literal("key")
+        kind = literal("pattern") if any(one.is_folded for one in level.upwards()) else kind
+        below = len(level.node.children)
+        facts = [Fact(literal("type"), kind, Role.MUTED)]
+        facts += [Fact(literal("inside"), fmt.counted(below, "segment"))] if below else []
+        return [
+            *lines,
+            fact_line(width, *facts),
+            fact_line(width, Fact(literal("known"), literal("by names: no analysis yet"), Role.MUTED)),
+            last,
+        ]
+
+    def summary(self) -> list[Piece]:
+        """Return the line for narrow terminals."""
+        keys = self.keys
+        pieces = [
+            Piece(0, (Span(cut_middle(self.title, SUMMARY_CELLS), Role.STRONG),)),
+            Piece(0, (Span(keys.text), Span(SafeText(f" {fmt.noun(keys.keys, 'key')}"), Role.MUTED))),
+        ]
+        found = self.schema.figures(self.level).memory_bytes
+        if found is not None:
+            pieces.append(Piece(1, (Span(fmt.size(found.value, found.mark)),)))
+        return [*pieces, Piece(2, (Span(literal("Enter lists its keys"), Role.FAINT),))]
+
+    def rows(self, registry: Registry | None, note: SafeText, width: int) -> list[ValueRow]:
+        """Return the body of the details; `note` says how old the figures of an analysis are."""
+        keys, behind = self.keys, self.behind
+        rows = plain_rows(())
+        for sentence in _sources(self.schema, note):
+            rows += plain_rows(*prose(sentence, width, Role.MUTED))
+        if behind.note:
+            rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
+        text = SafeText(f"All {keys.text} keys ›" if keys.keys != 1 else "Its key ›")
+        link = (gap(MARGIN), Span(text, Role.ACCENT))
+        rows += [*plain_rows(()), ValueRow(link, Item(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
+        examples = example_keys(self.level, MOST_EXAMPLES)
+        sections = (
+            _values(self, width),
+            _types(self, width),
+            _lives(self, width),
+            _sizes(self, width),
+            [] if registry is None or not examples else _registered(registry, examples, width),
+            _examples(examples, width),
+        )
+        for section in sections:
+            rows += [*section, *plain_rows(())] if section else []
+        return rows
 
 
 def _sources(schema: Schema, note: SafeText) -> list[SafeText]:

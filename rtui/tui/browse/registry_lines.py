@@ -43,19 +43,51 @@ LABEL_CELLS: Final = 10
 _ROLES: Final = {Severity.WARN: Role.WARN, Severity.ERROR: Role.BAD}
 
 
-def registry_lines(registry: Registry, key: bytes, facts: KeyFacts | None, width: int) -> list[Line]:
-    """Return the pattern of a key, its purpose, and its checks; `facts` are None until the server has answered."""
-    index = registry.matcher.match(key)
-    entry = None if index is None else registry.entries[index]
-    checks = [] if facts is None or facts.is_gone else _checks(registry, entry, facts)
-    name = registry.naming.broken(key, -1 if index is None else index)
-    broken = [_piece(registry, rule, literal("✗ "), display_text(_title(rule))) for rule in rule_ids(name)]
-    rows = (
-        (literal("pattern"), _pattern(registry, entry, width - 2 * MARGIN - LABEL_CELLS)),
-        (literal("for"), _purpose(entry)),
-        (literal("rules"), [*checks, *broken]),
-    )
-    return [_line(label, pieces, width) for label, pieces in rows]
+class RegistryLines:
+    """What a registry says of keys."""
+
+    def __init__(self, registry: Registry) -> None:
+        self.registry = registry
+
+    def lines(self, key: bytes, facts: KeyFacts | None, width: int) -> list[Line]:
+        """Return the pattern of a key, its purpose, and its checks; `facts` are None until the server has answered."""
+        registry = self.registry
+        index = registry.matcher.match(key)
+        entry = None if index is None else registry.entries[index]
+        checks = [] if facts is None or facts.is_gone else _checks(registry, entry, facts)
+        name = registry.naming.broken(key, -1 if index is None else index)
+        broken = [_piece(registry, rule, literal("✗ "), display_text(_title(rule))) for rule in rule_ids(name)]
+        rows = (
+            (literal("pattern"), _pattern(registry, entry, width - 2 * MARGIN - LABEL_CELLS)),
+            (literal("for"), _purpose(entry)),
+            (literal("rules"), [*checks, *broken]),
+        )
+        return [_line(label, pieces, width) for label, pieces in rows]
+
+    def reference_rows(self, detail: Detail, way: Sequence[bytes], width: int) -> list[ValueRow]:
+        """Return the rows of the tab of references; `way` are the keys that led to this one, each to the next."""
+        key = detail.key
+        if key is None:
+            return []
+        rows = _lines(())
+        if way:
+            rows += _lines(_way_line([*way, key], width), ())
+        if detail.failure is not None:
+            return [*rows, *_lines(*prose(detail.failure, width, Role.WARN))]
+        found = detail.references
+        if found is None:
+            is_gone = detail.facts is not None and detail.facts.is_gone
+            text = literal("The key is gone.") if is_gone else literal("asking…")
+            return [*rows, *_lines(*prose(text, width, Role.FAINT))]
+        rows += _section(literal("Points to"), found.outgoing, width, _dangling_note(found))
+        if not found.outgoing:
+            rows += _lines(*prose(_why_nothing(self.registry, key, found), width, Role.MUTED), ())
+        rows += _section(literal("Kept twice, also in"), found.twins, width)
+        rows += _section(literal("Should point here"), found.incoming, width)
+        for note in found.notes:
+            text = display_text(note)
+            rows += _lines(*prose(SafeText(f"{text[:1].upper()}{text[1:]}."), width, Role.FAINT))
+        return rows
 
 
 def _line(label: SafeText, pieces: Sequence[Piece], width: int) -> Line:
@@ -149,32 +181,6 @@ _MARK_CELLS: Final = 2
 _SOURCE_CELLS: Final = 30
 _BETWEEN: Final = " › "
 _CRUMB_CELLS: Final = 28
-
-
-def reference_rows(detail: Detail, registry: Registry, width: int, way: Sequence[bytes] = ()) -> list[ValueRow]:
-    """Return the rows for a key; `way` are the keys from which one led to the next, the last one to this key."""
-    key = detail.key
-    if key is None:
-        return []
-    rows = _lines(())
-    if way:
-        rows += _lines(_way_line([*way, key], width), ())
-    if detail.failure is not None:
-        return [*rows, *_lines(*prose(detail.failure, width, Role.WARN))]
-    found = detail.references
-    if found is None:
-        is_gone = detail.facts is not None and detail.facts.is_gone
-        text = literal("The key is gone.") if is_gone else literal("asking…")
-        return [*rows, *_lines(*prose(text, width, Role.FAINT))]
-    rows += _section(literal("Points to"), found.outgoing, width, _dangling_note(found))
-    if not found.outgoing:
-        rows += _lines(*prose(_why_nothing(registry, key, found), width, Role.MUTED), ())
-    rows += _section(literal("Kept twice, also in"), found.twins, width)
-    rows += _section(literal("Should point here"), found.incoming, width)
-    for note in found.notes:
-        text = display_text(note)
-        rows += _lines(*prose(SafeText(f"{text[:1].upper()}{text[1:]}."), width, Role.FAINT))
-    return rows
 
 
 def _lines(*lines: Line) -> list[ValueRow]:

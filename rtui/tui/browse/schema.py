@@ -13,36 +13,26 @@ There are some thousands of levels at most, so that rows are a plain list.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 from operator import itemgetter
 from typing import Final, TypeAlias
 
-from rtui.analysis import humanize as fmt
 from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
-from rtui.analysis.query.behind import Behind, keys_of, step_of
-from rtui.analysis.query.patterns import pattern_text
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.behind import Behind, keys_of
 from rtui.analysis.query.rows_behind import within_report
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.rows.ordering import BY_NAME, Sort
-from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.java_names import swapped
 from rtui.keyspace.text.key_segments import KeySegments
 from rtui.keyspace.text.natural import natural
 from rtui.tui.browse.tree_figures import FIGURE_OF
-from rtui.tui.browse.tree_lines import KnownCount
-from rtui.tui.kit.layout import display
 
 FIRST_ROWS: Final = 18
 """At first levels are open as far as there are so many rows: those of a terminal of 24 lines."""
-
-TITLE_LIMIT: Final = 400
-"""Characters of a pattern that are shown at most."""
 
 NO_KEYS: Final = Known(0)
 
@@ -172,46 +162,6 @@ class Schema:
             return (0.0, types[0][0]) if types else None
         found = FIGURE_OF[sort](self.figures(level))
         return None if found is None else (-found.value, b"")
-
-
-@dataclass(frozen=True, slots=True)
-class LevelDetail:
-    """A level under the cursor, with the schema that it belongs to."""
-
-    schema: Schema
-    level: Level
-    narrowing: Query
-    """What the names are narrowed to beside what the report says."""
-
-    @property
-    def path(self) -> tuple[Step, ...]:
-        """What tells it from other levels."""
-        return self.level.path
-
-    @property
-    def behind(self) -> Behind:
-        """The query for its keys."""
-        found = self.schema.behind(self.level)
-        return Behind(found.query & self.narrowing, found.note)
-
-    @property
-    def pattern(self) -> bytes:
-        """Its pattern as it is typed in a query: `user:{id}:orders`, with a separator at the end for a namespace."""
-        is_rest = self.level.node.kind is NodeKind.OTHER
-        nodes = self.level.nodes[1:-1] if is_rest else self.level.nodes[1:]
-        return pattern_text([step_of(node) for node in nodes])
-
-    @property
-    def title(self) -> SafeText:
-        """Its pattern, safe to show."""
-        shown = display(self.pattern, limit=TITLE_LIMIT)
-        return SafeText(f"{shown}{fmt.OTHER}") if self.level.node.kind is NodeKind.OTHER else shown
-
-    @property
-    def keys(self) -> KnownCount:
-        """How many keys it has."""
-        known = self.schema.keys(self.level)
-        return KnownCount(known.value, known.mark)
 
 
 class SchemaRows:

@@ -353,7 +353,7 @@ class BrowseScreen(CommandScreen[None]):
             self.notify("Keys stay in the order of their names.", title="Not sorted", markup=False, timeout=4)
         elif detail.value.go_back():
             self.offer_commands()
-        elif detail.is_among_references and (origin := detail.trail.back(detail.detail.key)):
+        elif detail.is_among_references and (origin := detail.value.trail.back(detail.detail.key)):
             self.show_place(origin)
         elif self.places.is_reading:
             self.places.leave_detail()

@@ -7,21 +7,35 @@ again JSON.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from enum import IntEnum
+from typing import TYPE_CHECKING, Final
 
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.types import STRING
 from rtui.server.facts.preview.page import Preview, StringWindow
 from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings, likeness_of, with_places
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_lines import Tab, ValueState
 from rtui.tui.browse.document import Document
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder
+from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.styled_text import literal
 from rtui.values.geo import Likeness
 
 if TYPE_CHECKING:  # it is imported with all that adds up
     from rtui.analysis.report.document import Step
+
+
+TOGETHER_S: Final = 5.0
+"""Facts and a page that were asked within this time, in seconds, have one age."""
+
+
+class Tab(IntEnum):
+    """The tabs of a key; a namespace has one of its own."""
+
+    VALUE = 0
+    SLOT = 1
+    REFERENCES = 2
+    """Where there is a registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +145,14 @@ class ShownValue:
         return document is None or bool(self.opened) or document.is_as_stored
 
     @property
-    def state(self) -> ValueState:
-        """How the value is shown."""
-        asked_at_s = self.opened[-1].asked_at_s if self.opened else None
-        rows = ("decoded" if self.are_rows_decoded else "as stored") if self.can_decode_rows else ""
-        return ValueState(self.order, self.decoded, self.trail, asked_at_s, SafeText(rows))
-
-    @property
-    def trail(self) -> tuple[SafeText, ...]:
-        """What was opened, the outermost first, for the title."""
-        return tuple(one.title for one in self.opened)
+    def read_apart_at_s(self) -> float | None:
+        """When the value was read, in seconds since the epoch, where that was after the facts were asked; else None."""
+        detail = self.detail
+        opened_at_s = self.opened[-1].asked_at_s if self.opened else None
+        at_s = detail.value_at_s if opened_at_s is None else opened_at_s
+        if self.preview is None or detail.facts is None or at_s is None:
+            return None
+        return at_s if at_s - detail.facts.asked_at_s > TOGETHER_S else None
 
     @property
     def innermost(self) -> Document | None:
@@ -216,6 +228,41 @@ class ShownValue:
             is_part = preview is not None and preview.type == STRING.name and not self.opened
             return not (is_part and preview is not None and (preview.next_page or preview.page.find))
         return False
+
+
+LONGEST: Final = 100
+"""So many steps are kept."""
+
+
+class Trail:
+    """The keys from which references were followed, one to the next, so that Escape goes back the same way.
+
+    It begins anew when the user goes elsewhere.
+    """
+
+    def __init__(self) -> None:
+        self._steps: list[tuple[TreePlace, bytes]] = []
+        """Where each step began, and the key that it led to."""
+
+    def follow(self, origin: TreePlace, key: bytes) -> None:
+        """Take a step from a place in the tree to a key."""
+        if origin.name is None or not self._leads_to(origin.name):
+            self._steps.clear()
+        self._steps.append((origin, key))
+        del self._steps[:-LONGEST]
+
+    def back(self, key: bytes | None) -> TreePlace | None:
+        """Take the step to this key back and return where it began; None where no step led here."""
+        return self._steps.pop()[0] if self._leads_to(key) else None
+
+    def before(self, key: bytes | None) -> list[bytes]:
+        """Return the keys on the way to this one, the first one first; none where no step led here."""
+        if not self._leads_to(key):
+            return []
+        return [origin.name for origin, _ in self._steps if origin.name is not None]
+
+    def _leads_to(self, key: bytes | None) -> bool:
+        return bool(self._steps) and self._steps[-1][1] == key
 
 
 def _path(detail: Detail) -> tuple[Step, ...] | None:

@@ -36,7 +36,7 @@ from rtui.tui.kit.styled_text import Line, Role, Span, literal
 if TYPE_CHECKING:
     from rtui.analysis.query.completion import Vocabulary
     from rtui.analysis.query.query import Query, Term
-    from rtui.tui.browse.schema import LevelDetail
+    from rtui.tui.browse.level_lines import LevelDetail
 
 
 class TreeSearch:
@@ -289,7 +289,7 @@ class TreePlaces:
     def level(self) -> LevelDetail | None:
         """The level of the schema under the cursor; None without one, and while the names are shown."""
         from rtui.analysis.query.query import query_of  # noqa: PLC0415 - with all that adds up
-        from rtui.tui.browse.schema import LevelDetail  # noqa: PLC0415
+        from rtui.tui.browse.level_lines import LevelDetail  # noqa: PLC0415
 
         view, pane = self._tree_pane.schema.view, self._tree_pane
         schema = None if view.model is None or not pane.is_schema else view.model.schema
@@ -350,7 +350,7 @@ class TreePlaces:
         if item.data is None:
             return
         if detail.is_among_references:
-            detail.trail.follow(here, item.data)
+            detail.value.trail.follow(here, item.data)
             self._search.go_to(item.data)
             return
         self.leave_detail()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
@@ -33,13 +33,13 @@ from rtui.server.facts.preview.value_reader import COPIED_MIB_PER_S, MAX_PURPOSE
 from rtui.tui.browse.commands import VALUE_COMMANDS
 from rtui.tui.browse.decoder_choice import ChosenDecoders, DecoderScreen, decoder_choices
 from rtui.tui.browse.detail_fetcher import Detail, DetailFetcher, automatic_decoder
-from rtui.tui.browse.detail_lines import Tab, body_rows
+from rtui.tui.browse.detail_lines import body_rows
 from rtui.tui.browse.document import Document, decode_otherwise, open_document
 from rtui.tui.browse.preview_lines import cell_text
-from rtui.tui.browse.shown_value import Opened, ShownValue
+from rtui.tui.browse.shown_value import Opened, ShownValue, Tab, Trail
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.browse.value_copies import MAX_COPY_BYTES, copied_text, element_command, row_copy, value_copies
-from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind, ValueRow
+from rtui.tui.browse.value_rows import ELSEWHERE, Item, ItemKind
 from rtui.tui.browse.value_view import Purpose, ValuePrompt, ValueView
 from rtui.tui.browse.value_writer import Output, Run, ValueWriter, outputs
 from rtui.tui.kit.choice import ChoiceScreen, SortScreen
@@ -51,7 +51,7 @@ from rtui.tui.kit.styled_text import literal
 from rtui.values import Form
 
 if TYPE_CHECKING:
-    from rtui.tui.browse.schema import LevelDetail
+    from rtui.tui.browse.registry_lines import RegistryLines
 
 
 class ValuePane(Vertical):
@@ -82,17 +82,18 @@ class ValuePane(Vertical):
         fetcher: DetailFetcher,
         totals: Callable[[], Totals],
         decoders: ChosenDecoders,
+        *,
+        registry: RegistryLines | None,
     ) -> None:
         super().__init__(id="value")
+        self._registry = registry
+        self.trail = Trail()
+        """The keys from which references were followed to this one."""
         self._decoders = decoders
         self.body = ValueView(id="detail-body")
         self.value = ShownValue()
         """What is shown of the value, and how."""
         self._session, self._run, self._totals = session, run, totals
-        self.reference_rows: Callable[[Detail, int], Sequence[ValueRow]] | None = None
-        """Returns the rows of the tab of references; None without a registry."""
-        self.level_rows: Callable[[LevelDetail, int], Sequence[ValueRow]] | None = None
-        """Returns the rows of a level of the schema."""
         self.prompt = ValuePrompt()
         self._fetcher = fetcher
         self._needle = ""
@@ -291,27 +292,8 @@ class ValuePane(Vertical):
 
     def show_rows(self, *, is_same: bool = True) -> None:
         """Show the rows of the value, or of what was opened last; `is_same` keeps the cursor where it is."""
-        references, level = self.reference_rows, self.value.detail.level
-        if level is not None and self.level_rows is not None:
-            self.body.show(partial(self.level_rows, level), is_same=is_same)
-            self.post_message(self.Changed())
-            return
-        if self.value.tab is Tab.REFERENCES and references is not None and self.value.detail.key is not None:
-            self.body.show(partial(references, self.value.detail), is_same=is_same)
-            self.post_message(self.Changed())
-            return
-        rows = partial(
-            body_rows,
-            self.value.detail,
-            self.value.tab,
-            self._totals(),
-            order=self.value.order,
-            document=self.value.decoded,
-            opened=self.value.trail,
-            preview=self.value.preview,
-            meanings=self.value.meanings,
-        )
-        self.body.show(lambda width: rows(width=width), is_same=is_same)
+        way = self.trail.before(self.value.detail.key)
+        self.body.show(partial(body_rows, self.value, self._totals(), self._registry, way), is_same=is_same)
         self.post_message(self.Changed())
 
     @property

@@ -18,9 +18,11 @@ from rtui.server.facts.preview.page import FIRST
 from rtui.server.wire.connection import Lost
 from rtui.tui.browse.columns import FACT_COLUMNS, TreeColumn, lay_out_row
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_lines import Tab, ValueState, head_lines, read_apart, tab_lines
+from rtui.tui.browse.detail_lines import head_lines, tab_lines
+from rtui.tui.browse.document import open_document
 from rtui.tui.browse.fact_lines import age_line, name_lines
 from rtui.tui.browse.row_facts import HOLD_S, RowFactsCache
+from rtui.tui.browse.shown_value import Opened, ShownValue, Tab
 from rtui.tui.browse.tree_lines import Totals, row_line
 from rtui.tui.kit.styled_text import Line, line_width
 from tests.tui.browsing import BrowseUser, browsing
@@ -152,16 +154,19 @@ async def test_old_facts_say_how_old_they_are(size: tuple[int, int]) -> None:
 def test_each_age_is_that_of_what_was_asked(width: int) -> None:
     facts = replace(key_facts(KEY), asked_at_s=ASKED_AT_S)
     together = Detail(None, KEY, facts, preview(facts, FIRST), value_at_s=ASKED_AT_S + 0.2)
-    for detail, state, ages in (
-        (together, ValueState(), (False, "asked 1m ago")),
-        (replace(together, value_at_s=ASKED_AT_S + 40), ValueState(), (True, "asked 20s ago")),
-        (together, ValueState(trail=(SafeText("field"),), asked_at_s=ASKED_AT_S + 45), (True, "asked 10s ago")),
-        (together, ValueState(asked_at_s=ASKED_AT_S + 59), (True, "")),
+    for detail, opened_at_s, ages in (
+        (together, None, (False, "asked 1m ago")),
+        (replace(together, value_at_s=ASKED_AT_S + 40), None, (True, "asked 20s ago")),
+        (together, ASKED_AT_S + 45, (True, "asked 10s ago")),
+        (together, ASKED_AT_S + 59, (True, "")),
     ):
-        has_age = read_apart(detail, Tab.VALUE, state) is not None
-        now_s = ASKED_AT_S + 60
+        value, now_s = ShownValue(), ASKED_AT_S + 60
+        value.update(detail, Tab.VALUE)
+        if opened_at_s is not None:
+            value.opened.append(Opened(SafeText("field"), open_document(b"text"), 0, asked_at_s=opened_at_s))
+        has_age = value.read_apart_at_s is not None
         head = head_lines(detail, Totals(complete=True), now_s, width, has_age=has_age)
-        tabs = tab_lines(detail, Tab.VALUE, now_s, width, state)
+        tabs = tab_lines(value, now_s, width)
         assert (("asked 1m ago" in said(head)), said(tabs)[said(tabs).find("asked") :].strip() or "") == ages
         assert max(map(line_width, (*head, *tabs))) <= width
 

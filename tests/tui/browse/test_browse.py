@@ -15,7 +15,7 @@ from rtui.server.deployment.stamp import Outdated
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.server.wire.connection import Lost
 from rtui.server.wire.errors import ConnectionLost
-from rtui.tui.browse.detail_lines import Tab
+from rtui.tui.browse.shown_value import Tab
 from rtui.tui.browse.tree_pane import TreePane
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.choice import ChoiceScreen, SwitchScreen

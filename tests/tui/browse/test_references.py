@@ -11,8 +11,8 @@ from rtui.analysis.facts import Reason, Unknown
 from rtui.registry.load import read_registry
 from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_pane import Trail
-from rtui.tui.browse.registry_lines import reference_rows
+from rtui.tui.browse.registry_lines import RegistryLines
+from rtui.tui.browse.shown_value import Trail
 from rtui.tui.browse.value_rows import ItemKind
 from rtui.tui.kit.history import TreePlace
 from rtui.tui.kit.styled_text import line_width
@@ -43,7 +43,7 @@ LINKS = KeyReferences(
 
 
 def said(detail: Detail, width: int = 80, way: tuple[bytes, ...] = ()) -> list[str]:
-    rows = reference_rows(detail, REGISTRY, width, way)
+    rows = RegistryLines(REGISTRY).reference_rows(detail, way, width)
     assert all(line_width(row.line) <= width for row in rows)
     return [" ".join("".join(span.text for span in row.line).split()) for row in rows if row.line]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rtui.analysis.facts import NO_TTL, KeyFacts, Reason, Unknown, gone_key
 from rtui.keyspace.text.display import HOSTILE
 from rtui.registry.load import read_registry
-from rtui.tui.browse.registry_lines import registry_lines
+from rtui.tui.browse.registry_lines import RegistryLines
 from rtui.tui.kit.styled_text import Line, Role, line_width
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import ASKED_AT_S, key_facts
@@ -49,7 +49,7 @@ def said(line: Line) -> str:
 
 
 def lines(key: bytes, facts: KeyFacts | None, width: int = 100) -> list[str]:
-    return [said(line) for line in registry_lines(REGISTRY, key, facts, width)]
+    return [said(line) for line in RegistryLines(REGISTRY).lines(key, facts, width)]
 
 
 def facts_of(key: bytes = KEY, key_type: bytes = b"hash", length: int = 3) -> KeyFacts:
@@ -77,7 +77,7 @@ def test_what_is_found_instead_is_said() -> None:
 
 
 def test_colours_follow_the_severity() -> None:
-    rules = registry_lines(REGISTRY, KEY, facts_of(key_type=b"set"), 200)[2]
+    rules = RegistryLines(REGISTRY).lines(KEY, facts_of(key_type=b"set"), 200)[2]
     roles = dict[str, Role]((span.text, span.role) for span in rules)
     assert roles["TTL: expected 30m, has none"] is Role.BAD
     assert roles["type: expected hash, is set"] is Role.WARN
@@ -104,7 +104,7 @@ def test_what_is_deprecated_says_so_first() -> None:
 
 @given(st.binary(max_size=40), st.integers(40, 200), st.sampled_from([None, facts_of(), gone_key(KEY, ASKED_AT_S)]))
 def test_any_key_has_its_lines_within_the_width(key: bytes, width: int, facts: KeyFacts | None) -> None:
-    found = registry_lines(REGISTRY, key, facts, width)
+    found = RegistryLines(REGISTRY).lines(key, facts, width)
     assert len(found) == 3
     assert all(line_width(line) <= width for line in found)
     assert not HOSTILE.search("".join(span.text for line in found for span in line))
@@ -112,7 +112,7 @@ def test_any_key_has_its_lines_within_the_width(key: bytes, width: int, facts: K
 
 def test_texts_of_a_registry_are_not_trusted() -> None:
     hostile = read_registry('[[pattern]]\npattern = "a:{b}"\npurpose = "\\u001b[31m"\nowner = "\\u202e"\n')
-    found = registry_lines(hostile, b"a:1", None, 80)
+    found = RegistryLines(hostile).lines(b"a:1", None, 80)
     assert not HOSTILE.search("".join(span.text for line in found for span in line))
 
 

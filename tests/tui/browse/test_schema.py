@@ -21,8 +21,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.browse.columns import ALL_COLUMNS
-from rtui.tui.browse.level_lines import level_head, level_rows
-from rtui.tui.browse.schema import Level, LevelDetail, Schema, SchemaRows
+from rtui.tui.browse.level_lines import LevelDetail
+from rtui.tui.browse.schema import Level, Schema, SchemaRows
 from rtui.tui.browse.schema_source import lay_out_levels, level_line, schema_title
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import line_width
@@ -137,7 +137,7 @@ def test_every_line_has_its_width_and_is_safe(names: list[bytes], width: int, is
         assert line_width(line) == width or width < 22
         check_text("".join(span.text for span in line))
         detail = LevelDetail(schema, level, EVERYTHING)
-        shown = [*level_head(detail, width), *(row.line for row in level_rows(detail, None, SafeText(""), width))]
+        shown = [*detail.head(width), *(row.line for row in detail.rows(None, SafeText(""), width))]
         check_text("".join(span.text for one in shown for span in one))
         check_text(schema_title(level, None, SafeText("by names"), width))
 
