@@ -16,15 +16,15 @@ from rtui.keyspace.rows.rows import Row, RowKind
 from rtui.keyspace.store.held_names import HeldNames
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.types import STRING
 from rtui.server.browsing.session import BrowsingSession
 from rtui.server.facts.preview.page import FIRST, Find, Page, Preview, PreviewKind
 from rtui.server.facts.preview.strings import is_text
 from rtui.server.wire.errors import RtuiError
 from rtui.tui.browse.decoder_choice import NO_MEANINGS, ChosenDecoders, Meanings, meanings_of
-from rtui.tui.browse.detail_work import FEW_ASKED, ChildCounts, CountedState, count_children, matches
 from rtui.tui.browse.document import Document, open_document
+from rtui.tui.browse.namespace_lines import FEW_ASKED, ChildCounts, CountedState, count_children
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_rows import Item
 from rtui.tui.kit.command_screen import Work, drive
 from rtui.tui.kit.layout import display_text
 from rtui.values.plain import HEX
@@ -60,11 +60,6 @@ def may_be_encoded(beginning: bytes) -> bool:
     """Return whether more than the beginning is needed to decode it: it is JSON, binary, or one long word."""
     is_word = not any(byte in beginning for byte in b" \t\n")
     return is_word or beginning[:1] in (b"{", b"[") or not is_text(beginning, cut_after=True)
-
-
-def _by_size(facts: RowFacts) -> tuple[int, bytes]:
-    """Return what puts the biggest keys first."""
-    return -facts.memory_bytes if isinstance(facts.memory_bytes, int) else 0, facts.key
 
 
 Spawn = Callable[[Work], object]
@@ -288,9 +283,9 @@ class DetailFetcher:
             found = await self._session.keys.row_facts(names)
         except RtuiError:
             return None
-        sized = [one for one in found if not isinstance(one.memory_bytes, Unknown)]
+        sized = [(-one.memory_bytes, one.key, one) for one in found if isinstance(one.memory_bytes, int)]
         is_known = not held.missing and len(sized) == sum(not one.is_gone for one in found)
-        return tuple(nsmallest(MOST_BIGGEST, sized, key=_by_size)) if is_known else None
+        return tuple(one for *_, one in nsmallest(MOST_BIGGEST, sized)) if is_known else None
 
     async def _references(self, detail: Detail, registry: Registry) -> None:
         """Ask which of the keys that this one points to are there."""
@@ -344,8 +339,10 @@ class DetailFetcher:
         document, at_s = await self._document(facts, preview), self._session.clock()
         meanings = NO_MEANINGS
         if preview.rows and preview.columns:
-            chosen = partial(self._chosen_for, facts)
-            meanings = await asyncio.to_thread(meanings_of, preview, chosen)
+            decoders = self._decoders
+            meanings = await asyncio.to_thread(
+                meanings_of, preview, lambda item: decoders.of(decoders.place(facts.key, facts.type, item))
+            )
         before = self.detail.preview
         is_same = before is not None and (before.page, before.rows, before.window) == (
             preview.page,
@@ -378,9 +375,6 @@ class DetailFetcher:
             remembered=(self._decoders.of(place), place),
         )
 
-    def _chosen_for(self, facts: KeyFacts, item: Item) -> str | None:
-        return self._decoders.of(self._decoders.place(facts.key, facts.type, item))
-
     @contextlib.asynccontextmanager
     async def _showing_progress(self) -> AsyncIterator[None]:
         """Show what there is after `GRACE_S`, and everything at the end; a failure is shown, not raised."""
@@ -401,3 +395,51 @@ class DetailFetcher:
             if self._fetching is fetching:
                 self._fetching, self._shows_parts = None, False
         self._on_change(self.detail)
+
+
+MOST_FOUND: Final = 100
+"""A page of what was found ends with so many matches,"""
+
+MOST_LOOKED_AT: Final = 100_000
+"""or when so many elements were looked at,"""
+
+MOST_BYTES_LOOKED_AT: Final = 16 << 20
+"""in a string so many bytes."""
+
+
+def is_page_full(found: Preview) -> bool:
+    """Return whether what was found so far is shown as a page, and the next one is fetched only on demand."""
+    count = len(found.rows) if found.elements is None else found.elements
+    most = MOST_LOOKED_AT if found.type != STRING.name else MOST_BYTES_LOOKED_AT
+    return count >= MOST_FOUND or found.looked_at >= most or found.refusal is not None
+
+
+def with_more(found: Preview, more: Preview) -> Preview:
+    """Return what was found so far with what was found behind it; the page stays the first one."""
+    elements = None if found.elements is None else found.elements + (more.elements or 0)
+    wide = found if len(found.columns) >= len(more.columns) else more
+    rows = (*found.rows, *more.rows)
+    if found.columns != more.columns:
+        rows = tuple((*row, None)[: len(wide.columns)] for row in rows)
+    window, kind = (more.window, more.kind) if more.window is not None else (found.window, found.kind)
+    return replace(
+        found,
+        columns=wide.columns,
+        rows=rows,
+        elements=elements,
+        window=window,
+        kind=kind,
+        looked_at=found.looked_at + more.looked_at,
+        next_page=more.next_page,
+        refusal=more.refusal,
+    )
+
+
+async def matches(session: BrowsingSession, facts: KeyFacts, preview: Preview) -> AsyncIterator[Preview]:
+    """Yield what was found after a first page, each time with more, until it is enough or there is no more."""
+    while preview.next_page is not None and preview.window is None and not is_page_full(preview):
+        more = await session.keys.preview(facts, preview.next_page)
+        preview = with_more(preview, more)
+        yield preview
+        if more.refusal is not None:
+            return

@@ -174,23 +174,30 @@ def body_rows(
     detail = value.detail
     if detail.level is not None:
         return detail.level.rows(None if registry is None else registry.registry, totals.analysis_note, width)
+    if detail.row is not None and detail.key is None:
+        return inside_rows(detail.row.namespace, detail.children, detail.biggest, totals, width)
     if detail.key is None:
-        return [] if detail.row is None else inside_rows(detail.row.namespace, detail, totals, width)
+        return []
     if value.tab is Tab.REFERENCES and registry is not None:
         return registry.reference_rows(detail, way, width)
     if value.tab is Tab.SLOT:
         return [ValueRow(line) for line in slot_lines(detail.key, width)]
-    if value.opened:
+    return _value_rows(value, width)
+
+
+def _value_rows(value: ShownValue, width: int) -> list[ValueRow]:
+    """Return the rows of the value, or of what was opened in it."""
+    detail, document = value.detail, value.decoded
+    if value.opened and document is not None:
         titles = " › ".join(one.title for one in value.opened)
         trail = wrap(SafeText(f"‹ {titles}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
         title = [ValueRow((gap(MARGIN), Span(part, Role.STRONG))) for part in trail]
-        return [ValueRow(()), *title, ValueRow(()), *document_rows(value.opened[-1].document, width)]
+        return [ValueRow(()), *title, ValueRow(()), *document_rows(document, width)]
     rows: list[ValueRow] = []
     if detail.failure is not None:
         rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]
     if value.preview is not None:
-        order, document, meanings = value.order, value.decoded, value.meanings
-        rows += preview_rows(value.preview, width, order=order, document=document, meanings=meanings)
+        rows += preview_rows(value.preview, width, order=value.order, document=document, meanings=value.meanings)
     elif detail.failure is None:
         rows += [ValueRow(line) for line in ((), *prose(literal("fetching…"), width, Role.FAINT))]
     if detail.facts is not None:

@@ -1,18 +1,21 @@
-"""What is known of a key: the fixed head of the details, and its hash slot."""
+"""The facts of a key: the fixed head of the details, its hash slot, and whether several keys share one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Final, NamedTuple, TypeVar
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.facts import NO_TTL, Frequency, IdleBasis, KeyFacts, NoTtl, Reason, Unknown, ttl_at
 from rtui.analysis.humanize import Mark, counted
+from rtui.analysis.report.shared_slot import NO_COMMON_TAG, common_tag, verdict
 from rtui.keyspace.slots import SLOTS, SlotExplanation, TagRule, explain, key_slot
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.scripts import mixed_note
+from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import RedisType
+from rtui.server.browsing.status import BrowsingStatus
 from rtui.tui.browse.tree_lines import REASONS
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import MARGIN, ago, display, display_text, prose
@@ -20,12 +23,14 @@ from rtui.tui.kit.styled_text import (
     Line,
     Role,
     Span,
+    clip,
     cut_middle,
     gap,
     joined,
     left,
     line_width,
     literal,
+    right,
     type_role,
     width_of,
     wrap,
@@ -290,3 +295,47 @@ def _hashed_line(key: bytes, found: SlotExplanation, width: int) -> Line:
         Span(inside, Role.ACCENT),
         Span(SafeText("}" + behind), Role.FAINT),
     )
+
+
+ONE_KEY: Final = literal("One key is marked: space marks others to use with it.")
+ONE_SERVER: Final = literal("This server is in no cluster, so any keys may be used together. In one:")
+
+_SLOT_CELLS: Final = 6
+_GAP_CELLS: Final = 2
+
+
+def together_lines(keys: Sequence[bytes], status: BrowsingStatus, separators: Separators, width: int) -> list[Line]:
+    """Return whether keys may be used together, where each lies, and the tag by which they would share a slot."""
+    slots = [key_slot(key) for key in keys]
+    nodes = [
+        next((node for node in status.nodes if any(first <= slot <= last for first, last in node.slots)), None)
+        for slot in slots
+    ]
+    is_together = len(set(slots)) == 1
+    lines: list[Line] = []
+    if len(keys) == 1:
+        lines += prose(ONE_KEY, width, Role.MUTED)
+    else:
+        if status.server.cluster_enabled is False:
+            lines += prose(ONE_SERVER, width, Role.MUTED)
+        known = () if None in nodes else {node.label for node in nodes if node is not None}
+        lines += prose(verdict(set(slots), known), width, Role.GOOD if is_together else Role.WARN)
+    lines.append(())
+    labels = [literal("nobody") if node is None else node.label for node in nodes] if status.nodes else []
+    node_cells = max(map(width_of, labels), default=0)
+    for at, (key, slot) in enumerate(zip(keys, slots, strict=True)):
+        spans = [gap(MARGIN), Span(right(SafeText(str(slot)), _SLOT_CELLS), Role.MUTED), gap(_GAP_CELLS)]
+        if labels:
+            role = Role.BAD if nodes[at] is None else Role.MUTED
+            spans += [Span(left(labels[at], node_cells), role), gap(_GAP_CELLS)]
+        lines.append((*spans, _name_span(key, width - line_width(tuple(spans)) - MARGIN)))
+    if not is_together:
+        common, indent = common_tag(keys, separators), MARGIN + _GAP_CELLS
+        lines += [(), *prose(NO_COMMON_TAG if common is None else common.sentence, width, Role.TEXT)]
+        names = () if common is None else common.names
+        lines += [(gap(indent), _name_span(name, width - indent - MARGIN, Role.STRONG)) for name in names]
+    return [clip(line, width) for line in lines]
+
+
+def _name_span(name: bytes, cells: int, role: Role = Role.TEXT) -> Span:
+    return Span(cut_middle(display(name, limit=max(16, cells)) or literal("(empty)"), cells), role)

@@ -1,21 +1,26 @@
-"""What is known of a namespace: the fixed head of the details, and in their body its biggest keys, its patterns, and
-what lies directly below."""
+"""The details of a namespace: the fixed head, and in the body its biggest keys, its patterns, and its children.
+
+Children are counted in slices, and without opening the namespace, which would make the store larger.
+"""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.facts import Unknown
+from rtui.analysis.facts import RowFacts, Unknown
 from rtui.analysis.humanize import Mark, counted
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
+from rtui.keyspace.slices import Slicer, Slices
 from rtui.keyspace.store.namespace import Namespace
+from rtui.keyspace.store.packed_names import unpack_inline
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
-from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_work import ChildCount, ChildCounts
+from rtui.keyspace.text.segments import Separators
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
 from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
 from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
@@ -25,6 +30,87 @@ from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, li
 if TYPE_CHECKING:  # they are imported with all that adds up
     from rtui.analysis.report.document import Node
     from rtui.tui.browse.tree_figures import InsideNamespace
+
+GROWTH: Final = 1.125
+"""During a scan a namespace is counted again when it has grown by this factor."""
+
+LARGEST: Final = 200
+"""Only so many of the largest namespaces are listed."""
+
+MOST_COUNTED: Final = 200_000
+"""Unopened namespaces of more keys are not counted just because the cursor rests on them."""
+
+FEW_ASKED: Final = 100
+"""Namespaces of no more keys are asked how big these are when the cursor rests on them: as many as rows on a screen."""
+
+SLICE_CHILDREN: Final = 2_048
+"""How many children are handled between two checks of the clock."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCount:
+    """A namespace directly below: its label with the separator, its keys, and whether a sample says so."""
+
+    label: bytes
+    keys: float
+    is_estimate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ChildCounts:
+    """The namespaces directly below one, largest first, and the keys directly below, when it had `of` keys in all."""
+
+    parts: tuple[ChildCount, ...] = ()
+    namespaces: int = 0
+    keys: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CountedState:
+    """The state in which a namespace was counted: how many keys it had, and whether it was open."""
+
+    node: Namespace
+    keys: int
+    opened: bool
+    complete: bool
+    """Whether the scan had seen every key."""
+
+    def is_due(self, last: CountedState) -> bool:
+        """Return whether to count again: on any change of totals, and after a scan, when few keys are asked."""
+        if self.node is not last.node or self.opened != last.opened:
+            return True
+        if not self.complete:
+            return self.keys > last.keys * GROWTH
+        return self.keys != last.keys or (not last.complete and 0 < self.keys <= FEW_ASKED)
+
+
+def count_children(node: Namespace, separators: Separators) -> Slices[ChildCounts | None]:
+    """Count what lies directly below, in slices; None where that is not known or would take long."""
+    slicer, of, kept = Slicer(), node.count, node.suffixes
+    if node.listed:
+        found: list[tuple[float, int]] = []
+        for start in range(0, len(node.labels), SLICE_CHILDREN):
+            ordinals = range(start, min(start + SLICE_CHILDREN, len(node.labels)))
+            found += [(-weight, at) for weight, at in zip(node.weights(ordinals), ordinals, strict=True)]
+            found = sorted(found)[:LARGEST]
+            yield from slicer.pause()
+        parts = tuple(ChildCount(node.labels[at], -weight, -weight > node.count_at(at)) for weight, at in found)
+        return ChildCounts(parts, len(node.labels), node.key_total, of)
+    if node.dropped or of > MOST_COUNTED or kept is None:
+        return None
+    counts: Counter[bytes] = Counter()
+    keys, brace_before = 0, node.brace_before
+    batches = [unpack_inline(kept)] if isinstance(kept, bytes) else (chunk.names() for _, chunk in kept.chunks())
+    for names in batches:
+        unsplit, groups = separators.group_batch(names, brace_before=brace_before)
+        keys += len(unsplit)
+        for label, _, rests in groups:
+            counts[label] += len(rests)
+        yield from slicer.pause()
+    parts = tuple(ChildCount(label, count) for label, count in counts.most_common(LARGEST))
+    return ChildCounts(parts, len(counts), keys, of)
+
 
 _MIN_BAR_CELLS: Final = 8
 _MAX_BAR_CELLS: Final = 24
@@ -90,12 +176,18 @@ def _knowledge(node: Namespace, mark: Mark, totals: Totals) -> SafeText:
     return literal("at least: the scan has not finished")
 
 
-def inside_rows(node: Namespace, detail: Detail, totals: Totals, width: int) -> list[ValueRow]:
-    """Return the biggest keys and what an analysis knows of the inside of a namespace, then what is directly below."""
+def inside_rows(
+    node: Namespace, children: ChildCounts | None, asked: Sequence[RowFacts] | None, totals: Totals, width: int
+) -> list[ValueRow]:
+    """Return the biggest keys and the patterns of a namespace, then its children.
+
+    `asked` are its biggest keys as the server says just now, None where it was not asked.
+    """
     known = known_count(node, totals.complete)
     rows = plain_rows(())
     patterns: list[ValueRow] = []
-    biggest, note = _asked_biggest(detail), literal("")
+    note = literal("")
+    biggest = None if asked is None else [_Big.of(one) for one in asked]
     if totals.figures is not None:
         found, below = totals.figures.figures(node, known.known), totals.figures.inside(node)
         for sentence in _sentences(found, totals):
@@ -113,8 +205,9 @@ def inside_rows(node: Namespace, detail: Detail, totals: Totals, width: int) -> 
     if note:
         rows += plain_rows(*prose(note, width, Role.MUTED))
     if known.keys > len(biggest or ()):
-        rows.append(_by_size_row(node, known))
-    return [*rows, *plain_rows(()), *patterns, *child_rows(node, detail.children, totals, width)]
+        all_keys = SafeText(f"All {known.text} keys by size ›" if known.keys != 1 else "Its key with its size ›")
+        rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), Item(ItemKind.BY_SIZE, node.path())))
+    return [*rows, *plain_rows(()), *patterns, *child_rows(node, children, totals, width)]
 
 
 class _Big(NamedTuple):
@@ -124,16 +217,11 @@ class _Big(NamedTuple):
     key_type: bytes | None
     memory_bytes: int
 
-
-def _asked_biggest(detail: Detail) -> list[_Big] | None:
-    """Return the biggest keys as they were asked just now; None where they were not."""
-    if detail.biggest is None:
-        return None
-    return [
-        _Big(one.key, None if isinstance(one.type, Unknown) else one.type, one.memory_bytes)
-        for one in detail.biggest
-        if isinstance(one.memory_bytes, int)
-    ]
+    @classmethod
+    def of(cls, facts: RowFacts) -> _Big:
+        """Return a key as it was asked."""
+        known = facts.memory_bytes if isinstance(facts.memory_bytes, int) else 0
+        return cls(facts.key, None if isinstance(facts.type, Unknown) else facts.type, known)
 
 
 def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
@@ -153,12 +241,6 @@ def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
 def plain_rows(*lines: Line) -> list[ValueRow]:
     """Return lines where the cursor does not rest."""
     return [ValueRow(line) for line in lines]
-
-
-def _by_size_row(node: Namespace, keys: KnownCount) -> ValueRow:
-    """Return the row that leads to all keys, largest first."""
-    text = SafeText(f"All {keys.text} keys by size ›" if keys.keys != 1 else "Its key with its size ›")
-    return ValueRow((gap(MARGIN), Span(text, Role.ACCENT)), Item(ItemKind.BY_SIZE, node.path()))
 
 
 def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:

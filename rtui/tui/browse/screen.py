@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from textual import events, on
@@ -26,6 +27,7 @@ from rtui.tui.browse.columns import TreeColumn
 from rtui.tui.browse.commands import BROWSE_COMMANDS, SHARED, browse_conditions
 from rtui.tui.browse.decoder_choice import ChosenDecoders
 from rtui.tui.browse.detail_pane import DetailPane
+from rtui.tui.browse.fact_lines import together_lines
 from rtui.tui.browse.key_tree import KeyTree
 from rtui.tui.browse.panes import Panes, PaneWatch, StatusBar
 from rtui.tui.browse.schema_view import SchemaView
@@ -258,11 +260,9 @@ class BrowseScreen(CommandScreen[None]):
 
     def action_together(self) -> None:
         """Say whether the marked keys may be used in one command."""
-        from rtui.tui.browse.together import TogetherTexts  # noqa: PLC0415 - with all that adds up
-
         if marked := list(self.tree_pane.key_tree.marked):
-            texts = TogetherTexts(marked, self.session.status, self.session.store.separators)
-            self.app.push_screen(TextCard(f"{counted(len(marked), 'marked key')}", "together", texts.lines))
+            lines = partial(together_lines, marked, self.session.status, self.session.store.separators)
+            self.app.push_screen(TextCard(f"{counted(len(marked), 'marked key')}", "together", lines))
 
     # the schema
 

@@ -7,7 +7,7 @@ from rtui.analysis.humanize import Mark
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
-from rtui.tui.browse.detail_work import ChildCount, ChildCounts, CountedState, count_children
+from rtui.tui.browse.namespace_lines import ChildCount, ChildCounts, CountedState, count_children
 from rtui.tui.browse.tree_lines import KnownCount, known_count
 
 

@@ -11,9 +11,7 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
-from rtui.tui.browse.detail_fetcher import Detail
-from rtui.tui.browse.detail_work import ChildCounts, count_children
-from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
+from rtui.tui.browse.namespace_lines import ChildCounts, count_children, inside_rows, namespace_lines
 from rtui.tui.browse.tree_figures import TreeFigures
 from rtui.tui.browse.tree_lines import Totals
 from rtui.tui.kit.styled_text import Line, line_width
@@ -37,7 +35,7 @@ def said(lines: list[Line]) -> str:
 
 
 def inside_lines(node: Namespace, inside: ChildCounts | None, totals: Totals, width: int) -> list[Line]:
-    return [row.line for row in inside_rows(node, Detail(children=inside), totals, width)]
+    return [row.line for row in inside_rows(node, inside, None, totals, width)]
 
 
 def shown(node: Namespace, figures: TreeFigures | None, width: int = 80, note: str = "analysed 12m ago") -> str:

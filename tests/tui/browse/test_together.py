@@ -10,8 +10,8 @@ from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.display import HOSTILE, SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.browsing.status import BrowsingStatus, NodeStatus
+from rtui.tui.browse.fact_lines import ONE_KEY, together_lines
 from rtui.tui.browse.key_tree import MOST_MARKED
-from rtui.tui.browse.together import ONE_KEY, TogetherTexts
 from rtui.tui.browse.tree_lines import MARKED
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
@@ -31,48 +31,44 @@ CLUSTER = replace(
 )
 
 
-def said(texts: TogetherTexts, width: int = 84) -> str:
+def said(keys: list[bytes], status: BrowsingStatus = CLUSTER, width: int = 84) -> str:
     """The text of the card on one line."""
-    lines = texts.lines(width)
+    lines = together_lines(keys, status, Separators(), width)
     assert max(map(line_width, lines)) <= width
     return " ".join(" ".join("".join(span.text for span in line) for line in lines).split())
 
 
-def texts(keys: list[bytes], status: BrowsingStatus = CLUSTER) -> TogetherTexts:
-    return TogetherTexts(keys, status, Separators())
-
-
 def test_keys_of_two_nodes_have_their_places_and_the_tag_that_would_allow_it() -> None:
-    text = said(texts(KEYS))
+    text = said(KEYS)
     assert text.startswith("Together: no. They lie in 2 slots of 2 nodes, and a cluster refuses")
     assert "9133 10.0.0.1:6379 user:42:profile 15749 10.0.0.2:6379 cart:42" in text
     assert "The hash tag {42} would put them into slot 8000: user:{42}:profile cart:{42}" in text
 
 
 def test_keys_of_one_slot_may_be_used_together() -> None:
-    text = said(texts([b"{42}:a", b"{42}:b"]))
+    text = said([b"{42}:a", b"{42}:b"])
     assert text.startswith("Together: yes. All lie in slot 8000")
     assert "hash tag" not in text
 
 
 def test_without_a_common_identifier_that_is_said() -> None:
-    assert "No identifier is in all of these names" in said(texts([b"user:1", b"cart:2"]))
+    assert "No identifier is in all of these names" in said([b"user:1", b"cart:2"])
 
 
 def test_a_slot_that_nobody_serves_is_said_to_be_nobodys() -> None:
     key = next(b"key:%d" % at for at in range(10_000) if key_slot(b"key:%d" % at) > 16_000)
-    text = said(texts([*KEYS, key]))
+    text = said([*KEYS, key])
     assert f"{key_slot(key)} nobody {key.decode()}" in text
     assert "They lie in 3 slots, and" in text
 
 
 def test_one_key_is_asked_for_others() -> None:
-    assert said(texts(KEYS[:1])) == f"{ONE_KEY} 9133 10.0.0.1:6379 user:42:profile"
+    assert said(KEYS[:1]) == f"{ONE_KEY} 9133 10.0.0.1:6379 user:42:profile"
 
 
 def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
     server = replace(COMPLETE, server=replace(COMPLETE.server, cluster_enabled=False))
-    text = said(texts(KEYS, server))
+    text = said(KEYS, server)
     assert text.startswith("This server is in no cluster, so any keys may be used together. In one: Together: no.")
     assert "10.0.0" not in text
 
@@ -80,7 +76,7 @@ def test_on_one_server_it_is_about_a_cluster_that_might_be() -> None:
 @pytest.mark.parametrize("width", [20, 40, 84])
 def test_hostile_names_stay_safe_in_any_width(width: int) -> None:
     keys = [b"\x1b[2J:42", b"\xe2\x80\xae:42:\xff" * 20, b""]
-    assert not HOSTILE.search(said(texts(keys), width))
+    assert not HOSTILE.search(said(keys, width=width))
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 36)], ids=str)

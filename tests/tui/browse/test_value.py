@@ -31,7 +31,7 @@ from rtui.server.facts.preview.page import (
     StringWindow,
     Unread,
 )
-from rtui.tui.browse.detail_work import with_more
+from rtui.tui.browse.detail_fetcher import with_more
 from rtui.tui.browse.preview_lines import position_text
 from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, sorted_rows
 from rtui.tui.browse.value_writer import (
