@@ -21,8 +21,8 @@ from rtui.tui.browse.fact_lines import (
 from rtui.tui.browse.namespace_lines import inside_rows, namespace_lines
 from rtui.tui.browse.preview_lines import page_note, preview_rows
 from rtui.tui.browse.shown_value import ShownValue, Tab
-from rtui.tui.browse.tree_lines import Totals, known_count
-from rtui.tui.browse.value_rows import ValueRow
+from rtui.tui.browse.tree_lines import Totals, count_text, known_count
+from rtui.tui.browse.value_rows import ValueRow, plain_rows
 from rtui.tui.browse.watching import UNCHANGED, FactChanges
 from rtui.tui.kit.layout import BETWEEN, MARGIN, Piece, display, fitted, prose, tab_line
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_middle, gap, line_width, literal, type_role, wrap
@@ -50,9 +50,9 @@ def _pieces(detail: Detail, totals: Totals, now_s: float | None) -> list[Piece]:
         known = known_count(node, totals.complete)
         pieces = [
             Piece(0, (Span(cut_middle(display(node.path(), limit=NAME_CELLS * 2), NAME_CELLS), Role.STRONG),)),
-            Piece(0, (Span(known.text), Span(SafeText(f" {noun(known.keys, 'key')}"), Role.MUTED))),
+            Piece(0, (Span(count_text(known)), Span(SafeText(f" {noun(known.value, 'key')}"), Role.MUTED))),
         ]
-        found = None if totals.figures is None else totals.figures.figures(node, known.known).memory_bytes
+        found = None if totals.figures is None else totals.figures.figures(node, known).memory_bytes
         return pieces if found is None else [*pieces, Piece(1, (Span(fmt.size(found.value, found.mark)),))]
     name = display(detail.key, limit=NAME_CELLS * 2) if detail.key else literal("(empty name)")
     pieces = [Piece(1, (Span(cut_middle(name, NAME_CELLS), Role.STRONG),))]
@@ -181,7 +181,7 @@ def body_rows(
     if value.tab is Tab.REFERENCES and registry is not None:
         return registry.reference_rows(detail, way, width)
     if value.tab is Tab.SLOT:
-        return [ValueRow(line) for line in slot_lines(detail.key, width)]
+        return plain_rows(*slot_lines(detail.key, width))
     return _value_rows(value, width)
 
 
@@ -191,16 +191,16 @@ def _value_rows(value: ShownValue, width: int) -> list[ValueRow]:
     if value.opened and document is not None:
         titles = " › ".join(one.title for one in value.opened)
         trail = wrap(SafeText(f"‹ {titles}"), max(1, width - 2 * MARGIN), TRAIL_LINES)
-        title = [ValueRow((gap(MARGIN), Span(part, Role.STRONG))) for part in trail]
-        return [ValueRow(()), *title, ValueRow(()), *document_rows(document, width)]
+        title = [(gap(MARGIN), Span(part, Role.STRONG)) for part in trail]
+        return [*plain_rows((), *title, ()), *document_rows(document, width)]
     rows: list[ValueRow] = []
     if detail.failure is not None:
-        rows += [ValueRow(line) for line in ((), *prose(detail.failure, width, Role.WARN))]
+        rows += plain_rows((), *prose(detail.failure, width, Role.WARN))
     if value.preview is not None:
         rows += preview_rows(value.preview, width, order=value.order, document=document, meanings=value.meanings)
     elif detail.failure is None:
-        rows += [ValueRow(line) for line in ((), *prose(literal("fetching…"), width, Role.FAINT))]
+        rows += plain_rows((), *prose(literal("fetching…"), width, Role.FAINT))
     if detail.facts is not None:
         for sentence in explanations(detail.facts):
-            rows += [ValueRow(line) for line in ((), *prose(sentence, width, Role.MUTED))]
+            rows += plain_rows((), *prose(sentence, width, Role.MUTED))
     return rows

@@ -9,7 +9,7 @@ from typing import Final
 
 from rtui.analysis.humanize import size
 from rtui.keyspace.text.display import Piece, SafeText, is_usual
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, display_text, prose, value_pieces, value_text_pieces
 from rtui.tui.kit.styled_text import Line, Role, Span, clip, cut_pieces, gap, line_width, literal, styled, wrap_pieces
 from rtui.values import (
@@ -149,7 +149,7 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
     """Return the rows of a document for a panel of this width."""
     found = document.found
     notes = [display_text(note) for note in found.notes]
-    failure = [ValueRow(line) for line in prose(notes.pop(), width, Role.WARN)] if found.has_failed and notes else []
+    failure = plain_rows(*prose(notes.pop(), width, Role.WARN), ()) if found.has_failed and notes else []
     raw, most = found.root.raw, len(found.root.raw)
     match found.form:
         case Form.HEX:
@@ -164,9 +164,9 @@ def document_rows(document: Document, width: int) -> list[ValueRow]:
     if len(raw) > most:
         notes.insert(0, SafeText(f"the first {size(most)} of {size(len(raw))} are shown: P shows all, w writes it"))
     if not rows:
-        rows = [ValueRow(line) for line in prose(literal("(empty)"), width, Role.FAINT)]
+        rows = plain_rows(*prose(literal("(empty)"), width, Role.FAINT))
     notes += [*_chosen_notes(document), *_going_on(document)]
-    return [*failure, *([ValueRow(())] if failure else []), *rows, *_note_rows(notes, width)]
+    return [*failure, *rows, *_note_rows(notes, width)]
 
 
 def notes_of(document: Document, width: int) -> list[ValueRow]:
@@ -187,7 +187,7 @@ def _chosen_notes(document: Document) -> list[SafeText]:
 
 
 def _note_rows(notes: list[SafeText], width: int) -> list[ValueRow]:
-    return [row for note in notes for row in (ValueRow(()), *map(ValueRow, prose(note, width, Role.MUTED)))]
+    return [row for note in notes for row in plain_rows((), *prose(note, width, Role.MUTED))]
 
 
 def _going_on(document: Document) -> list[SafeText]:

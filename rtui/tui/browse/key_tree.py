@@ -147,16 +147,15 @@ class KeyTree(TreeRows, can_focus=True):
         """Show what an analysis knows of namespaces, None for nothing, in columns of their own."""
         is_other_layout = (figures is None) is not (self.figures is None)
         self.figures = figures
-        self._key_lines.clear()
-        if is_other_layout:
-            self._update_row_layout()
-        else:
-            self.repaint_changes()
+        self._show_more(is_other_layout=is_other_layout)
 
     def show_nodes(self, node_of_slot: Sequence[SafeText]) -> None:
         """Show the nodes of keys, by slot; none for one server."""
         is_other_layout = bool(node_of_slot) is not bool(self.node_of_slot)
         self.node_of_slot = node_of_slot
+        self._show_more(is_other_layout=is_other_layout)
+
+    def _show_more(self, *, is_other_layout: bool) -> None:
         self._key_lines.clear()
         if is_other_layout:
             self._update_row_layout()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
 from rtui.analysis.query.behind import Behind, step_of
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Query
@@ -16,10 +17,10 @@ from rtui.analysis.report.document import CoverageKind, NodeKind, Step
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import SafeText
 from rtui.tui.browse.fact_lines import NAME_LIMIT, Fact, fact_line, name_lines
-from rtui.tui.browse.namespace_lines import bar_cells_of, figure_lines, heading, plain_rows
+from rtui.tui.browse.namespace_lines import bar_cells_of, figure_lines, heading
 from rtui.tui.browse.schema import Level, Schema
-from rtui.tui.browse.tree_lines import KnownCount
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.browse.tree_lines import count_text
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, Piece, bar, display, display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, joined, left, literal, right, type_role
 
@@ -76,10 +77,9 @@ class LevelDetail:
         return SafeText(f"{shown}{fmt.OTHER}") if self.level.node.kind is NodeKind.OTHER else shown
 
     @property
-    def keys(self) -> KnownCount:
+    def keys(self) -> Known:
         """How many keys it has."""
-        known = self.schema.keys(self.level)
-        return KnownCount(known.value, known.mark)
+        return self.schema.keys(self.level)
 
     def head(self, width: int) -> list[Line]:
         """Return the fixed head of the details, in the same places as that of a namespace."""
@@ -88,7 +88,7 @@ class LevelDetail:
         share = Fact(literal("share"), fmt.share(schema.share(level), mark))
         query = cut_middle(SafeText(f"{self.behind.query}"), max(4, width - 2 * MARGIN - len("query     ")))
         last = fact_line(width, Fact(literal("query"), query, Role.ACCENT))
-        lines = [*name_lines(self.title, width), fact_line(width, Fact(literal("keys"), keys.text), share)]
+        lines = [*name_lines(self.title, width), fact_line(width, Fact(literal("keys"), count_text(keys)), share)]
         if not schema.is_of_names:
             return [*lines, *figure_lines(schema.figures(level), width), last]
         kind = literal("namespace") if level.node.separator else literal("key")
@@ -108,7 +108,7 @@ class LevelDetail:
         keys = self.keys
         pieces = [
             Piece(0, (Span(cut_middle(self.title, SUMMARY_CELLS), Role.STRONG),)),
-            Piece(0, (Span(keys.text), Span(SafeText(f" {fmt.noun(keys.keys, 'key')}"), Role.MUTED))),
+            Piece(0, (Span(count_text(keys)), Span(SafeText(f" {fmt.noun(keys.value, 'key')}"), Role.MUTED))),
         ]
         found = self.schema.figures(self.level).memory_bytes
         if found is not None:
@@ -123,7 +123,7 @@ class LevelDetail:
             rows += plain_rows(*prose(sentence, width, Role.MUTED))
         if behind.note:
             rows += plain_rows(*prose(SafeText(f"{behind.note[:1].upper()}{behind.note[1:]}."), width, Role.MUTED))
-        text = SafeText(f"All {keys.text} keys ›" if keys.keys != 1 else "Its key ›")
+        text = SafeText(f"All {count_text(keys)} keys ›" if keys.value != 1 else "Its key ›")
         link = (gap(MARGIN), Span(text, Role.ACCENT))
         rows += [*plain_rows(()), ValueRow(link, Item(ItemKind.PATTERN, behind=behind)), *plain_rows(())]
         examples = example_keys(self.level, MOST_EXAMPLES)
@@ -162,7 +162,7 @@ def _values(detail: LevelDetail, width: int) -> list[ValueRow]:
     rows = plain_rows(heading(literal("Identifiers"), width, (literal("different"), _COUNT_CELLS)))
     for level in levels:
         known = detail.schema.distinct(level)
-        count = fmt.NOTHING if known is None else KnownCount(known.value, known.mark).text
+        count = fmt.NOTHING if known is None else count_text(known)
         steps = [step_of(node) for node in level.nodes[1:]]
         name = display(pattern_text(steps), limit=NAME_LIMIT)
         room = max(4, width - 2 * MARGIN - _COUNT_CELLS)
@@ -181,7 +181,7 @@ def _types(detail: LevelDetail, width: int) -> list[ValueRow]:
     room = max(4, width - 2 * MARGIN - _COUNT_CELLS - _SHARE_CELLS - cells - 2)
     for name, figure in stats.types[:MOST_TYPES]:
         known = detail.schema.reported.known(figure)
-        count = fmt.NOTHING if known is None else KnownCount(known.value, known.mark).text
+        count = fmt.NOTHING if known is None else count_text(known)
         part = plain(figure) / whole
         filled, blank = bar(part, cells)
         rows += plain_rows((

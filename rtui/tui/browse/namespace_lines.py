@@ -22,8 +22,8 @@ from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.glob import prefix_pattern
 from rtui.keyspace.text.segments import Separators
 from rtui.tui.browse.fact_lines import LABEL_CELLS, NAME_LIMIT, Fact, fact_line, name_lines
-from rtui.tui.browse.tree_lines import KnownCount, Totals, known_count, share_of
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.browse.tree_lines import Totals, count_text, known_count, share_of
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, bar, display, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut_middle, gap, left, literal, right, type_role, width_of
 
@@ -127,12 +127,12 @@ def namespace_lines(node: Namespace, totals: Totals, width: int) -> list[Line]:
     part = share_of(node, totals)
     mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
     share = Fact(literal("share"), fmt.NOTHING if part is None else fmt.share(part, mark))
-    keys = Fact(literal("keys"), known.text)
+    keys = Fact(literal("keys"), count_text(known))
     pattern = cut_middle(display(prefix_pattern(path), limit=NAME_LIMIT), width - 2 * MARGIN - LABEL_CELLS)
     glob = fact_line(width, Fact(literal("pattern"), pattern, Role.ACCENT))
     head = name_lines(display(path, limit=NAME_LIMIT), width, raw=path)
     if totals.figures is not None:
-        found = totals.figures.figures(node, known.known)
+        found = totals.figures.figures(node, known)
         return [*head, fact_line(width, keys, share), *figure_lines(found, width), glob]
     level = Fact(literal("level"), SafeText(str(len(node.segments()))))
     return [
@@ -189,7 +189,7 @@ def inside_rows(
     note = literal("")
     biggest = None if asked is None else [_Big.of(one) for one in asked]
     if totals.figures is not None:
-        found, below = totals.figures.figures(node, known.known), totals.figures.inside(node)
+        found, below = totals.figures.figures(node, known), totals.figures.inside(node)
         for sentence in _sentences(found, totals):
             rows += plain_rows(*prose(sentence, width, Role.MUTED))
         rows += plain_rows(())
@@ -204,8 +204,10 @@ def inside_rows(
         rows += _biggest_rows(node, biggest, width)
     if note:
         rows += plain_rows(*prose(note, width, Role.MUTED))
-    if known.keys > len(biggest or ()):
-        all_keys = SafeText(f"All {known.text} keys by size ›" if known.keys != 1 else "Its key with its size ›")
+    if known.value > len(biggest or ()):
+        all_keys = SafeText(
+            f"All {count_text(known)} keys by size ›" if known.value != 1 else "Its key with its size ›"
+        )
         rows.append(ValueRow((gap(MARGIN), Span(all_keys, Role.ACCENT)), Item(ItemKind.BY_SIZE, node.path())))
     return [*rows, *plain_rows(()), *patterns, *child_rows(node, children, totals, width)]
 
@@ -236,11 +238,6 @@ def _missing_note(biggest: Sequence[_Big], least: int | None) -> SafeText:
     if least is None:
         return literal("Others may be as big: not all keys were asked.")
     return literal("") if biggest[-1].memory_bytes >= least else SafeText(f"Below {fmt.size(least)} some are missing.")
-
-
-def plain_rows(*lines: Line) -> list[ValueRow]:
-    """Return lines where the cursor does not rest."""
-    return [ValueRow(line) for line in lines]
 
 
 def _sentences(found: NamespaceFigures, totals: Totals) -> list[SafeText]:
@@ -366,12 +363,12 @@ def child_rows(node: Namespace, inside: ChildCounts | None, totals: Totals, widt
     rows, path = plain_rows((gap(MARGIN), Span(summary, Role.MUTED)), ()), node.path()
     for part in sorted(parts, key=lambda part: -part.keys):
         name = display(part.label, limit=64) if part.label else literal("(keys right here)")
-        count = KnownCount(part.keys, Mark.ABOUT if part.is_estimate else seen)
+        count = Known(part.keys, Mark.ABOUT if part.is_estimate else seen)
         filled, blank = bar(part.keys / total, bar_cells)
         line = (
             gap(MARGIN),
             Span(left(cut_middle(name, room), room)),
-            Span(right(count.text, _COUNT_CELLS)),
+            Span(right(count_text(count), _COUNT_CELLS)),
             Span(right(fmt.share(part.keys / total), _SHARE_CELLS), Role.MUTED),
             gap(2),
             Span(filled, Role.BAR),

@@ -214,7 +214,9 @@ class PaneWatch:
         `is_ready` says that the server can be asked now.
         """
         watcher, now_s = self.watcher, self._session.clock()
-        if watcher.is_on and self._has_gone():
+        key, node = watcher.key, watcher.node
+        is_elsewhere = key is not None and self._detail_pane.detail.key != key
+        if is_elsewhere or (node is not None and not self._tree_pane.key_tree.rows.is_expanded(node)):
             self._end()
         if watcher.is_on and watcher.settle(now_s):
             self._tree_pane.flash(frozenset())
@@ -232,12 +234,6 @@ class PaneWatch:
         if text != self._status_bar.watching:
             self._status_bar.watching = text
             self._status_bar.show_status()
-
-    def _has_gone(self) -> bool:
-        """Return whether what is watched is shown no more."""
-        key, node = self.watcher.key, self.watcher.node
-        is_elsewhere = key is not None and self._detail_pane.detail.key != key
-        return is_elsewhere or (node is not None and not self._tree_pane.key_tree.rows.is_expanded(node))
 
     def learn_rows(self, found: Sequence[RowFacts]) -> None:
         """Mark rows that have changed, where those are watched."""

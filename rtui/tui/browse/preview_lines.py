@@ -26,7 +26,7 @@ from rtui.server.facts.preview.page import (
 from rtui.tui.browse.decoder_choice import NO_MEANINGS, Meanings
 from rtui.tui.browse.document import TEXT_LINES, Document, document_rows, hex_rows, notes_of, text_rows
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, sorted_rows
+from rtui.tui.browse.value_rows import Item, ItemKind, RowOrder, ValueRow, element_of, plain_rows, sorted_rows
 from rtui.tui.kit.layout import MARGIN, display, display_text, prose, value_pieces
 from rtui.tui.kit.styled_text import (
     Line,
@@ -95,8 +95,8 @@ def preview_rows(
         why = display_text(refusal.detail)
         if refusal.reason is Reason.GONE:
             why = literal("It has expired or was deleted since it was listed. r looks again.")
-        rows += _plain([*(prose(why, width, Role.MUTED) if why else ()), ()])
-    rows += _plain(_summary_lines(preview.summary, width))
+        rows += plain_rows(*(prose(why, width, Role.MUTED) if why else ()), ())
+    rows += plain_rows(*_summary_lines(preview.summary, width))
     if document is not None and document.is_as_stored and preview.window is not None:
         kind = PreviewKind.BINARY if document.found.form is Form.HEX else PreviewKind.TEXT
         rows += [*_window_rows(kind, preview, preview.window, width), *notes_of(document, width)]
@@ -107,26 +107,21 @@ def preview_rows(
     if preview.columns and preview.rows:
         rows += table_rows(preview.columns, preview.rows, width, order, meanings=meanings)
     elif preview.page.find is not None and refusal is None and preview.window is None:
-        rows += _plain(_nothing_found(preview, width))
+        rows += plain_rows(*_nothing_found(preview, width))
     elif preview.columns and refusal is None:
-        rows += _plain(prose(literal("(empty)"), width, Role.FAINT))
+        rows += plain_rows(*prose(literal("(empty)"), width, Role.FAINT))
     rows += _offer_rows(preview, width)
     for section in preview.sections:
         title = display_text(section.title)
         if section.subject is not None:
             title = joined((title, display(section.subject, limit=64)), " ")
-        rows += _plain([(), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG))])
+        rows += plain_rows((), (gap(MARGIN), Span(cut(title, width - 2 * MARGIN), Role.STRONG)))
         if section.rows:
             rows += table_rows(section.columns, section.rows, width, side=section)
-        rows += _plain(_note_lines(section.notes, width))
+        rows += plain_rows(*_note_lines(section.notes, width))
     has_read = refusal is None or bool(preview.rows) or preview.window is not None
     touch = "Reading this has counted as an access: the server has no CLIENT NO-TOUCH, or denies it."
-    return rows + _plain(_note_lines([*preview.notes, *([touch] if preview.touched and has_read else [])], width))
-
-
-def _plain(lines: Sequence[Line]) -> list[ValueRow]:
-    """Return lines that stand for nothing."""
-    return [ValueRow(line) for line in lines]
+    return rows + plain_rows(*_note_lines([*preview.notes, *([touch] if preview.touched and has_read else [])], width))
 
 
 def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
@@ -134,7 +129,7 @@ def _offer_rows(preview: Preview, width: int) -> list[ValueRow]:
     rows: list[ValueRow] = []
     for offer in preview.offers:
         first, *more = prose(display_text(offer.said), width, Role.ACCENT)
-        rows += [ValueRow(()), ValueRow(first, Item(ItemKind.OFFER, offer=offer)), *_plain(more)]
+        rows += [ValueRow(()), ValueRow(first, Item(ItemKind.OFFER, offer=offer)), *plain_rows(*more)]
     return rows
 
 
@@ -243,7 +238,7 @@ def _summary_lines(summary: Sequence[tuple[str, PreviewCell | Unknown]], width: 
 def _window_rows(kind: PreviewKind, preview: Preview, window: StringWindow, width: int) -> list[ValueRow]:
     """Return the bytes of a string as what they seem to be: text, JSON with its names apart, or a hex dump."""
     if not window.data:
-        return _plain(prose(literal("(empty string)"), width, Role.FAINT))
+        return plain_rows(*prose(literal("(empty string)"), width, Role.FAINT))
     if kind is PreviewKind.JSON and window.json_lines:
         return _json_rows(window.json_lines, width)
     if kind in (PreviewKind.TEXT, PreviewKind.JSON):

@@ -19,8 +19,9 @@ from rtui.registry.registry import Entry, Registry
 from rtui.registry.rules import RULES, Severity
 from rtui.server.facts.references import KeyReferences, Link
 from rtui.tui.browse.detail_fetcher import Detail
+from rtui.tui.browse.fact_lines import LABEL_CELLS
 from rtui.tui.browse.tree_lines import REASONS
-from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow
+from rtui.tui.browse.value_rows import Item, ItemKind, ValueRow, plain_rows
 from rtui.tui.kit.layout import MARGIN, Piece, display, display_text, fitted, prose
 from rtui.tui.kit.styled_text import (
     ELLIPSIS,
@@ -36,9 +37,6 @@ from rtui.tui.kit.styled_text import (
     right,
     width_of,
 )
-
-LABEL_CELLS: Final = 10
-"""Width of a label with the blanks after it."""
 
 _ROLES: Final = {Severity.WARN: Role.WARN, Severity.ERROR: Role.BAD}
 
@@ -69,24 +67,25 @@ class RegistryLines:
         key = detail.key
         if key is None:
             return []
-        rows = _lines(())
+        rows = plain_rows(())
         if way:
-            rows += _lines(_way_line([*way, key], width), ())
+            rows += plain_rows(_way_line([*way, key], width), ())
         if detail.failure is not None:
-            return [*rows, *_lines(*prose(detail.failure, width, Role.WARN))]
+            return [*rows, *plain_rows(*prose(detail.failure, width, Role.WARN))]
         found = detail.references
         if found is None:
             is_gone = detail.facts is not None and detail.facts.is_gone
             text = literal("The key is gone.") if is_gone else literal("asking…")
-            return [*rows, *_lines(*prose(text, width, Role.FAINT))]
-        rows += _section(literal("Points to"), found.outgoing, width, _dangling_note(found))
+            return [*rows, *plain_rows(*prose(text, width, Role.FAINT))]
+        dangling = SafeText(f"{fmt.count(found.dangling)} dangling") if found.dangling else literal("")
+        rows += _section(literal("Points to"), found.outgoing, width, dangling)
         if not found.outgoing:
-            rows += _lines(*prose(_why_nothing(self.registry, key, found), width, Role.MUTED), ())
+            rows += plain_rows(*prose(_why_nothing(self.registry, key, found), width, Role.MUTED), ())
         rows += _section(literal("Kept twice, also in"), found.twins, width)
         rows += _section(literal("Should point here"), found.incoming, width)
         for note in found.notes:
             text = display_text(note)
-            rows += _lines(*prose(SafeText(f"{text[:1].upper()}{text[1:]}."), width, Role.FAINT))
+            rows += plain_rows(*prose(SafeText(f"{text[:1].upper()}{text[1:]}."), width, Role.FAINT))
         return rows
 
 
@@ -183,10 +182,6 @@ _BETWEEN: Final = " › "
 _CRUMB_CELLS: Final = 28
 
 
-def _lines(*lines: Line) -> list[ValueRow]:
-    return [ValueRow(line) for line in lines]
-
-
 def _way_line(way: Sequence[bytes], width: int) -> Line:
     """Return the keys that led here, the latest as far as there is room."""
     room = width - 2 * MARGIN
@@ -200,10 +195,6 @@ def _way_line(way: Sequence[bytes], width: int) -> Line:
     before = [*([SafeText(ELLIPSIS)] if len(shown) < len(names) else []), *shown[:-1]]
     path = SafeText("".join(f"{name}{_BETWEEN}" for name in before))
     return (gap(MARGIN), Span(path, Role.MUTED), Span(cut(shown[-1], max(1, room - width_of(path))), Role.STRONG))
-
-
-def _dangling_note(found: KeyReferences) -> SafeText:
-    return SafeText(f"{fmt.count(found.dangling)} dangling") if found.dangling else literal("")
 
 
 def _why_nothing(registry: Registry, key: bytes, found: KeyReferences) -> SafeText:
@@ -226,9 +217,9 @@ def _section(title: SafeText, links: Sequence[Link], width: int, note: SafeText 
         Span(right(note, max(0, room - width_of(title))), Role.BAD),
     )
     return [
-        *_lines(heading),
+        *plain_rows(heading),
         *(ValueRow(_link_line(one, width), Item(ItemKind.KEY, one.key)) for one in links),
-        *_lines(()),
+        *plain_rows(()),
     ]
 
 

@@ -32,8 +32,8 @@ from rtui.tui.browse.tree_lines import (
     INDENT_CELLS,
     NO_SIGN,
     OPEN,
-    KnownCount,
     RowFigures,
+    count_text,
     figure_fields,
     indent_cells,
 )
@@ -64,12 +64,11 @@ def lay_out_levels(
 def level_line(level: Level, schema: Schema, layout: RowLayout, *, is_outdated: bool = False) -> Line:
     """Return the row of a level in exactly the width of the layout; `is_outdated`: its names are those of before."""
     keys = schema.keys(level)
-    known = KnownCount(keys.value, keys.mark)
     is_old = is_outdated or not schema.is_current
     figures = RowFigures(
-        known,
+        keys,
         schema.share(level),
-        Mark.EXACT if known.mark is Mark.EXACT else Mark.ABOUT,
+        Mark.EXACT if keys.mark is Mark.EXACT else Mark.ABOUT,
         None if schema.is_of_names else schema.figures(level),
         is_old,
         is_old,
@@ -100,7 +99,7 @@ def times_text(many: Known | None) -> SafeText:
     if many is None:
         return literal("")
     mark = many.mark.strip()
-    return SafeText(f" ×{mark}{KnownCount(many.value, many.mark).text.removeprefix(many.mark)}")
+    return SafeText(f" ×{mark}{count_text(many).removeprefix(many.mark)}")
 
 
 def level_cells(level: Level) -> int:

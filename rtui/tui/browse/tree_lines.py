@@ -133,39 +133,26 @@ class Totals:
     """How old that is; nothing while it is fresh."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnownCount:
-    """A count and how far to trust it."""
-
-    keys: float
-    mark: Mark
-
-    @property
-    def known(self) -> Known:
-        """The count as a figure."""
-        return Known(self.keys, self.mark)
-
-    @property
-    def text(self) -> SafeText:
-        """The count as it is written where there is room for all its figures."""
-        is_rough = self.mark is Mark.ABOUT
-        return fmt.short_count(self.keys, self.mark) if is_rough else fmt.count(round(self.keys), self.mark)
+def count_text(known: Known) -> SafeText:
+    """Return a count as it is written where there is room for all its figures."""
+    is_rough = known.mark is Mark.ABOUT
+    return fmt.short_count(known.value, known.mark) if is_rough else fmt.count(round(known.value), known.mark)
 
 
-def known_count(node: Namespace, complete: bool) -> KnownCount:
+def known_count(node: Namespace, complete: bool) -> Known:
     """Return the best figure for the keys of a namespace: counted, at least, or sampled while that says more."""
     if node.is_exact(complete=complete):
-        return KnownCount(node.count, Mark.EXACT)
+        return Known(node.count, Mark.EXACT)
     if not complete and node.estimate is not None and node.estimate.value > node.count:
-        return KnownCount(node.estimate.value, Mark.ABOUT)
-    return KnownCount(node.count, Mark.AT_LEAST)
+        return Known(node.estimate.value, Mark.ABOUT)
+    return Known(node.count, Mark.AT_LEAST)
 
 
 def share_of(node: Namespace, totals: Totals) -> float | None:
     """Return the part of the keyspace below a namespace, None while there is nothing to compare with."""
     known = known_count(node, totals.complete)
     if known.mark is Mark.ABOUT and totals.expected_keys:
-        return min(1.0, known.keys / totals.expected_keys)
+        return min(1.0, known.value / totals.expected_keys)
     whole = node.root.count  # of the same moment as the count: more may have come since `totals` were made
     return node.count / whole if whole else None
 
@@ -228,7 +215,7 @@ def indent_cells(depth: int, name_cells: int) -> int:
 class RowFigures:
     """What stands in the places of a row that is no key."""
 
-    keys: KnownCount
+    keys: Known
     share: float | None
     """Of all keys; None while there is nothing to compare with."""
     share_mark: Mark
@@ -245,7 +232,7 @@ def _namespace_fields(
 ) -> list[Span]:
     """Return the figures of a namespace, each at the right end of its place."""
     known = known_count(node, totals.complete)
-    found = None if figures is None else figures.figures(node, known.known)
+    found = None if figures is None else figures.figures(node, known)
     is_old = found is not None and (found.has_changed or (figures is not None and not figures.is_current))
     mark = Mark.EXACT if totals.complete and known.mark is Mark.EXACT else Mark.ABOUT
     is_outdated = totals.is_outdated
@@ -265,9 +252,9 @@ def figure_fields(row: RowFigures, fields: tuple[RowField, ...]) -> list[Span]:
         spans.append(gap(GAP_CELLS))
         match field.namespace:
             case TreeColumn.KEYS:
-                text = known.text
+                text = count_text(known)
                 if width_of(text) > field.cells:
-                    text = fmt.short_count(known.keys, known.mark)
+                    text = fmt.short_count(known.value, known.mark)
                 is_muted = known.mark is Mark.ABOUT or row.is_outdated
                 spans.append(Span(right(text, field.cells), Role.MUTED if is_muted else Role.TEXT))
             case TreeColumn.SHARE if share is not None:

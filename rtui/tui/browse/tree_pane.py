@@ -349,6 +349,7 @@ class TreePane(Vertical):
     # going to rows
 
     @on(KeyTree.Highlighted)
+    @on(SchemaView.Highlighted)
     def _cursor_moved(self) -> None:
         self.show_header()
 
@@ -357,10 +358,6 @@ class TreePane(Vertical):
         event.stop()
         row = self.names.rows.row_of(event.node)
         self.key_tree.call_later(self.key_tree.move_to_row, row)  # a message from here would not get beyond this pane
-
-    @on(SchemaView.Highlighted)
-    def _level_chosen(self) -> None:
-        self.show_header()
 
     @on(KeyTree.Jumping)
     def _jump(self, event: KeyTree.Jumping) -> None:

@@ -138,6 +138,11 @@ class ValueRow:
         return next((at for at, end in enumerate(self.column_ends) if x < end), None)
 
 
+def plain_rows(*lines: Line) -> list[ValueRow]:
+    """Return lines where the cursor does not rest."""
+    return [ValueRow(line) for line in lines]
+
+
 @dataclass(frozen=True, slots=True)
 class RowOrder:
     """By which column the rows of a page are sorted."""

@@ -152,8 +152,9 @@ class Watcher:
 
     def keys_in(self, rows: Iterable[Row]) -> list[bytes]:
         """Return the keys among some rows that lie below the namespace that is watched; forget other rows."""
-        keys = [row.key() for row in rows if row.kind is RowKind.KEY and self._holds(row.namespace)]
-        keys = [key for key in keys if len(key) <= MOST_NAME_BYTES]
+        of_keys = (row for row in rows if row.kind is RowKind.KEY)
+        names = (row.key() for row in of_keys if any(node is self.node for node in row.namespace.upwards()))
+        keys = [key for key in names if len(key) <= MOST_NAME_BYTES]
         wanted = set(keys)
         self._rows = {key: facts for key, facts in self._rows.items() if key in wanted}
         return keys
@@ -171,12 +172,6 @@ class Watcher:
             return SafeText(f"watching {what} when the connection is back")
         rates = [f" · {label} {change.rate}" for label, change in self.changes.items() if change.rate]
         return SafeText(f"watching {what} every {self.pace_s:.0f} s{''.join(rates)}")
-
-    def _holds(self, namespace: Namespace) -> bool:
-        node: Namespace | None = namespace
-        while node is not None and node is not self.node:
-            node = node.parent
-        return node is not None
 
     def _compared(self, before: KeyFacts, now: KeyFacts) -> Iterable[tuple[str, FactChange]]:
         """Yield the facts that have changed or have a rate."""

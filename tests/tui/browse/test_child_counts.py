@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.segments import Segment
 from rtui.tui.browse.namespace_lines import ChildCount, ChildCounts, CountedState, count_children
-from rtui.tui.browse.tree_lines import KnownCount, known_count
+from rtui.tui.browse.tree_lines import known_count
 
 
 def shop(*, opened: bool) -> NamespaceStore:
@@ -68,4 +69,4 @@ def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -
     assert known_count(shop, complete=True).mark is Mark.EXACT
     assert (known_count(user, complete=True).mark, user.count < 40_000) == (Mark.AT_LEAST, True)
     finish(work)
-    assert known_count(user, complete=True) == KnownCount(40_000, Mark.EXACT)
+    assert known_count(user, complete=True) == Known(40_000, Mark.EXACT)

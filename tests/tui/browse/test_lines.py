@@ -151,7 +151,7 @@ def test_a_count_says_what_it_is() -> None:
     assert known_count(node, complete=False).mark is Mark.AT_LEAST
     store.expect([Segment(b"a", b":")], Estimate(80, 100, 120))
     assert known_count(node, complete=False).mark is Mark.ABOUT
-    assert known_count(node, complete=False).keys == 100
+    assert known_count(node, complete=False).value == 100
     assert share_of(node, Totals(complete=False, expected_keys=200.0)) == 0.5
 
 
