@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 
+from rtui.server.chance import seeded
 from rtui.server.options import BrowseOptions
 from rtui.server.user.known_servers import RecentServers
 from rtui.tui.app import RtuiApp
@@ -113,8 +114,7 @@ def run(options: BrowseOptions) -> int:
 
 def _run_recorded(options: BrowseOptions, path: Path, settings: SettingsFile) -> int:
     """Browse and record it; a recorded scan begins at its beginning, and is not that of the compiled engine."""
-    from rtui.server.chance import seeded  # noqa: PLC0415 - few sessions are recorded
-    from rtui.server.recording.recorder import Recorder  # noqa: PLC0415
+    from rtui.server.recording.recorder import Recorder  # noqa: PLC0415 - few sessions are recorded
 
     recorder = Recorder(path)
     options = replace(options, resume=False)

@@ -6,11 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rtui.analysis.query.terms import TERMS
 from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.types import type_of
 from rtui.registry.rules import FAMILIES, RULES
+from rtui.server.facts.preview.places import PLACES
+from rtui.server.user import known_servers
+from rtui.server.wire.command_log import Purpose
 from rtui.tui.kit.command import RULES_PAGE
-from rtui.tui.kit.layout import prose
+from rtui.tui.kit.layout import display_text, prose
 from rtui.tui.kit.styled_text import Line, Role, Span, cut, gap, left, line_width, literal, width_of
+from rtui.values.chain import BUILT_IN
+from rtui.values.plain import HEX, TEXT
 
 TERM_CELLS: Final = 14
 """Width of the column of keys and terms."""
@@ -119,8 +126,6 @@ def topics(
 
 
 def _queries() -> Iterator[Entry]:
-    from rtui.analysis.query.terms import TERMS  # noqa: PLC0415 - when it is wanted
-
     yield Entry(literal(
         "/ in the tree takes a part of a name, or terms with spaces between them: a key is found if all apply to it. "
         "Enter lists the keys. An exclamation mark before a term turns it round: !type:hash."
@@ -143,9 +148,6 @@ def _queries() -> Iterator[Entry]:
 
 
 def _values() -> Iterator[Entry]:
-    from rtui.keyspace.types import type_of  # noqa: PLC0415 - when it is wanted
-    from rtui.server.facts.preview.places import PLACES  # noqa: PLC0415
-
     yield Entry(literal(
         "Enter on a key goes into its value, a page at a time; n and b turn pages. Enter on a row shows it whole, "
         "decoded. y copies the value of the row, C the redis-cli command that reads it, quoted for a shell, Y offers "
@@ -161,9 +163,6 @@ def _values() -> Iterator[Entry]:
 
 
 def _decoders() -> Iterator[Entry]:
-    from rtui.values.chain import BUILT_IN  # noqa: PLC0415 - when it is wanted
-    from rtui.values.plain import HEX, TEXT  # noqa: PLC0415
-
     yield Entry(literal(
         "A value is shown by what its bytes are, one layer within the other: base64 of gzip of JSON is JSON. The "
         "layers are named above the rows; d chooses others."
@@ -244,16 +243,15 @@ _BACK: Final = (
 
 
 def _servers() -> Iterator[Entry]:
-    from rtui.server.user.known_servers import default_path  # noqa: PLC0415 - when it is wanted
-    from rtui.tui.kit.layout import display_text  # noqa: PLC0415
-
     yield Entry(literal(
         "rtui without a TARGET lists profiles and recent servers; O does the same while one is browsed, B lists its "
         "databases with what each holds. Passwords of recent servers are not kept: one that is missing is asked for, "
         "and stays in memory."
     ))  # fmt: skip
     yield Entry(
-        SafeText(f"A profile is a table in {display_text(str(default_path()), limit=120)}, yours only to read:")
+        SafeText(
+            f"A profile is a table in {display_text(str(known_servers.default_path()), limit=120)}, yours only to read:"
+        )
     )
     yield Entry(literal("redis://, rediss:// or unix://; or host, port, socket, db each for itself"), literal("url"))
     yield Entry(literal("as whom to log in"), literal("user, password"))
@@ -287,8 +285,6 @@ def _server(panels: Sequence[tuple[SafeText, SafeText]]) -> Iterator[Entry]:
 
 
 def _log() -> Iterator[Entry]:
-    from rtui.server.wire.command_log import Purpose  # noqa: PLC0415 - there by now
-
     yield Entry(literal(
         "L shows every command that was sent, on which connection and what for, its bytes and how long it took. Enter "
         "shows it whole, y copies it for redis-cli, / filters. Passwords are never in it."

@@ -1,12 +1,17 @@
+"""The columns of the tree, the path in its title, and namespaces that hold one other only, in one row."""
+
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.keyspace.rows.ordering import Sort
+from rtui.keyspace.store.namespace import Namespace
+from rtui.server.scan.progress import Progress, ScanState
 from rtui.tui.browse.columns import (
     ALL_COLUMNS,
     ANALYSED_COLUMNS,
@@ -18,10 +23,12 @@ from rtui.tui.browse.columns import (
     lay_out_row,
     sort_at,
 )
+from rtui.tui.browse.tree_header import title_of
+from rtui.tui.kit.styled_text import width_of
 from tests.tui.browse.test_ageing import row_text
 from tests.tui.browse.test_together import CLUSTER, KEYS
-from tests.tui.browsing import browsing
-from tests.tui.fixed_session import FixedSession
+from tests.tui.browsing import BrowseUser, browsing
+from tests.tui.fixed_session import COMPLETE, FixedSession
 
 columns = st.frozensets(st.sampled_from(list(TreeColumn)))
 
@@ -155,3 +162,98 @@ async def test_a_wide_tree_of_a_cluster_shows_the_node_of_each_key_as_it_is_now(
         session.status = replace(session.status, nodes=())
         user.screen.show_changes()
         await user.until(lambda: "10.0.0" not in row_text(user, KEYS[0]))
+
+
+def header(user: BrowseUser) -> str:
+    (line,) = user.screen.tree_pane.header.lines
+    return "".join(span.text for span in line)
+
+
+async def test_the_title_says_where_the_cursor_is_and_leads_there() -> None:
+    async with browsing() as user:
+        assert header(user).startswith(" Namespaces split at :")
+        await user.go(b"shop:user:7:profile")
+        assert header(user).startswith(" shop › user › 7")
+        await user.pilot.click("#tree-header", offset=(10, 0))
+        await user.settled()
+        assert user.name == b"shop:user:"
+        assert header(user).startswith(" shop ")
+        await user.pilot.click("#tree-header", offset=(2, 0))
+        await user.settled()
+        assert user.name == b"shop:"
+        assert header(user).startswith(" Namespaces split at :")
+
+
+async def test_hostile_and_empty_names_in_the_path() -> None:
+    async with browsing() as user:
+        await user.go(b"::")
+        assert header(user).startswith(" (empty) › (empty)")
+        await user.go(b"hostile:\x1b[31mred")
+        assert header(user).startswith(" hostile")
+
+
+@given(st.lists(st.binary(max_size=12), min_size=1, max_size=8), st.integers(0, 80))
+def test_each_part_stands_where_it_is_clicked(names: list[bytes], cells: int) -> None:
+    path: list[Namespace] = []
+    node = Namespace()
+    for name in names:
+        node = Namespace(name + b":", b":", node)
+        path.append(node)
+    title, crumbs = title_of(path, cells)
+    assert crumbs[-1].node is path[-1]
+    assert [crumb.node for crumb in crumbs] == path[-len(crumbs) :]
+    assert len(crumbs) == 1 or width_of(title) <= cells
+    assert crumbs[-1].end == 1 + width_of(title)
+    for before, after in pairwise(crumbs):
+        assert before.end + 3 == after.start
+
+
+RUNNING = replace(COMPLETE, complete=False, progress=Progress(ScanState.RUNNING, 0.5))
+NAMES = [*(b"app:v1:cache:%d" % n for n in range(5)), *(b"queue:%d" % n for n in range(9))]
+
+
+def texts(user: BrowseUser) -> list[str]:
+    lines = user.screen.tree_pane.key_tree.lines_in_view
+    return ["".join(span.text for span in line).strip() for line in lines]
+
+
+async def test_a_chain_is_one_row_that_opens_closes_copies_and_is_left_like_any() -> None:
+    async with browsing(FixedSession(COMPLETE, NAMES)) as user:
+        await user.press("down", "enter")
+        assert texts(user)[1].startswith("▾ app:v1:cache ")
+        assert user.name == b"app:v1:cache:"
+        assert user.screen._copies()[0].text.startswith("app:v1:cache:")
+        shown = user.screen.detail_pane.detail.row
+        assert shown is not None
+        assert shown.namespace is user.cursor.namespace
+        await user.press("right", "down")
+        assert user.name == b"app:v1:cache:1"
+        await user.press("backspace")
+        assert user.name == b"app:v1:cache:"
+        await user.press("left")
+        assert [line.split(" ")[1] for line in texts(user)] == ["queue", "app:v1:cache"]
+
+
+async def test_it_is_jumped_to_and_found_by_its_name() -> None:
+    async with browsing(FixedSession(COMPLETE, NAMES)) as user:
+        await user.press("down", "enter", "home")
+        await user.press("f", *"app:v", "escape")
+        assert user.name == b"app:v1:cache:"
+        await user.press("home", "slash", *"v1:ca")
+        assert any(line.startswith("▾ app:v1:cache ") for line in texts(user))
+        await user.press("escape")
+        await user.go(b"app:v1:cache:4")
+        assert user.name == b"app:v1:cache:4"
+
+
+async def test_the_cursor_stays_on_what_it_was_on_when_a_chain_parts() -> None:
+    session = FixedSession(RUNNING, NAMES)
+    async with browsing(session) as user:
+        await user.press("down", "enter")
+        session.store.add([b"app:v2:x"])
+        session.revision += 1
+        await user.until(lambda: user.screen._shown[0] == session.revision)
+        await user.settled()
+        assert user.name == b"app:v1:cache:"
+        assert [line.split(" ")[1] for line in texts(user)[:3]] == ["queue", "app", "v1:cache"]
+        assert texts(user)[-1].split(" ")[1] == "v2"

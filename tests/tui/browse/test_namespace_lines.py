@@ -1,3 +1,5 @@
+"""The details of a namespace: its head, its biggest keys, patterns and children, counted and counted again."""
+
 from __future__ import annotations
 
 from dataclasses import replace
@@ -6,17 +8,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rtui.analysis.estimates import Estimate
+from rtui.analysis.humanize import Mark
+from rtui.analysis.namespace_figures import Known
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import CoverageKind
 from rtui.keyspace.slices import finish
 from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.keyspace.text.display import HOSTILE, SafeText
-from rtui.tui.browse.namespace_lines import ChildCounts, count_children, inside_rows, namespace_lines
+from rtui.keyspace.text.segments import Segment
+from rtui.tui.browse.namespace_lines import (
+    ChildCount,
+    ChildCounts,
+    CountedState,
+    count_children,
+    inside_rows,
+    namespace_lines,
+)
 from rtui.tui.browse.tree_figures import TreeFigures
-from rtui.tui.browse.tree_lines import Totals
+from rtui.tui.browse.tree_lines import Totals, known_count
+from rtui.tui.browse.value_rows import Item, ItemKind
+from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import Line, line_width
-from tests.tui.analysed_session import report_of
-from tests.tui.fixed_session import keys
+from tests.tui.analysed_session import analysed_session, report_of
+from tests.tui.browsing import BrowseUser, browsing, until
+from tests.tui.fixed_session import COMPLETE, FixedSession, keys
 
 SOME_KEYS = [name for name in keys() if name not in (b"gone", b"huge")]
 REPORT = report_of(SOME_KEYS)
@@ -113,3 +131,189 @@ def test_what_changed_since_is_said(more: bytes) -> None:
 def test_part_of_the_names_does_not_ask_for_an_analysis() -> None:
     totals = replace(Totals(complete=True), is_part=True)
     assert "press a" not in said(inside_lines(NODES[0], None, totals, 80))
+
+
+def shop(*, opened: bool) -> NamespaceStore:
+    store = NamespaceStore()
+    store.add([b"shop:user:%d" % number for number in range(6)] + [b"shop:lock:1", b"shop:open"])
+    if opened:
+        finish(store.open(store.root.child(b"shop:")))
+    return store
+
+
+def inside(store: NamespaceStore) -> ChildCounts | None:
+    return finish(count_children(store.root.child(b"shop:"), store.separators))
+
+
+def test_looking_does_not_need_an_open_namespace() -> None:
+    closed, opened = inside(shop(opened=False)), inside(shop(opened=True))
+    assert (
+        closed == opened == ChildCounts((ChildCount(b"user:", 6), ChildCount(b"lock:", 1)), namespaces=2, keys=1, of=8)
+    )
+
+
+def test_a_sample_that_knows_of_more_is_told_as_an_estimate() -> None:
+    store = shop(opened=True)
+    store.expect([Segment(b"shop", b":"), Segment(b"lock", b":")], Estimate(80, 90, 100))
+    found = inside(store)
+    assert found is not None
+    assert found.parts == (ChildCount(b"lock:", 90, is_estimate=True), ChildCount(b"user:", 6))
+
+
+def test_a_namespace_that_grows_is_looked_into_again_and_every_change_of_totals_counts() -> None:
+    node = shop(opened=True).root.child(b"shop:")
+    last = CountedState(node, 1_000, opened=True, complete=False)
+    assert not CountedState(node, 1_120, opened=True, complete=False).is_due(last)
+    assert CountedState(node, 1_130, opened=True, complete=False).is_due(last)
+    assert CountedState(node, 1_001, opened=True, complete=True).is_due(last)
+    assert not CountedState(node, 1_000, opened=True, complete=True).is_due(last)
+    assert CountedState(node, 1_000, opened=False, complete=True).is_due(last)
+
+
+def test_few_keys_are_asked_once_their_number_is_a_total() -> None:
+    node = shop(opened=True).root.child(b"shop:")
+    last = CountedState(node, 8, opened=True, complete=False)
+    now = CountedState(node, 8, opened=True, complete=True)
+    assert now.is_due(last)
+    assert not now.is_due(now)
+    assert not last.is_due(last)
+
+
+def test_children_of_a_namespace_that_is_being_divided_are_not_called_totals() -> None:
+    store = NamespaceStore(clock=iter(range(10**6)).__next__)
+    store.add([b"shop:user:%d" % number for number in range(40_000)])
+    store.complete = True
+    shop = store.root.child(b"shop:")
+    work = store.open(shop)
+    next(work)
+    user = shop.child(b"user:")
+    assert known_count(shop, complete=True).mark is Mark.EXACT
+    assert (known_count(user, complete=True).mark, user.count < 40_000) == (Mark.AT_LEAST, True)
+    finish(work)
+    assert known_count(user, complete=True) == Known(40_000, Mark.EXACT)
+
+
+def item(user: BrowseUser) -> Item:
+    found = user.screen.detail_pane.body.item
+    assert found is not None
+    return found
+
+
+async def go_to_row(user: BrowseUser, kind: ItemKind) -> Item:
+    """Go into the details, and down to the first row that stands for something of this kind."""
+    if not user.has_keyboard(user.screen.detail_pane.body):
+        await user.press("tab")
+    body = user.screen.detail_pane.body
+    while item(user).kind is not kind:
+        line = body.cursor_line
+        await user.press("down")
+        assert body.cursor_line != line, f"no {kind}"
+    return item(user)
+
+
+async def found(user: BrowseUser) -> FindScreen:
+    await until(user.pilot, lambda: isinstance(user.pilot.app.screen, FindScreen))
+    screen = user.pilot.app.screen
+    assert isinstance(screen, FindScreen)
+    return screen
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(80, 24), (120, 36)])
+@pytest.mark.parametrize("key", ["enter", "l", "right"])
+async def test_a_big_key_is_gone_to_and_escape_comes_back(size: tuple[int, int], key: str) -> None:
+    async with browsing(analysed_session(), size) as user:
+        namespace = user.name
+        biggest = await go_to_row(user, ItemKind.KEY)
+        await user.press("down")
+        second = item(user)
+        assert second.kind is ItemKind.KEY
+        assert second != biggest
+        await user.pilot.press(key)
+        await user.until(lambda: user.name == second.data and user.has_keyboard(user.screen.tree_pane.key_tree))
+        await user.settled()
+        await user.press("escape")
+        assert user.name == namespace
+        assert user.has_keyboard(user.screen.detail_pane.body)
+        await user.press("escape")
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
+
+
+async def test_a_pattern_opens_its_keys() -> None:
+    async with browsing(analysed_session()) as user:
+        pattern = await go_to_row(user, ItemKind.PATTERN)
+        assert pattern.behind is not None
+        await user.pilot.press("enter")
+        screen = await found(user)
+        assert screen.search.query == pattern.behind.query
+        assert "pattern:" in str(screen.search.query)
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_all_keys_are_listed_by_size_whatever_the_report_names(is_analysed: bool) -> None:
+    async with browsing(analysed_session() if is_analysed else FixedSession()) as user:
+        name = user.name
+        await go_to_row(user, ItemKind.BY_SIZE)
+        await user.pilot.press("enter")
+        screen = await found(user)
+        assert str(screen.search.query) == f"in:{name.decode()}"
+        assert screen.search.order == Order(Fact.MEMORY, is_descending=True)
+        assert screen.rows.sort == "size"
+        assert "size" in screen.rows.columns
+
+
+async def test_what_lies_below_is_gone_to() -> None:
+    async with browsing() as user:
+        child = await go_to_row(user, ItemKind.NAMESPACE)
+        await user.press("enter")
+        await user.until(lambda: user.name == child.data)
+        await user.press("escape")
+        assert child.data is not None
+        assert child.data.startswith(user.name)
+        assert user.name != child.data
+
+
+async def test_left_goes_back_to_the_tree_and_right_goes_from_a_key_into_its_value() -> None:
+    async with browsing() as user:
+        await user.press("tab", "left")
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
+        await user.go(b"shop:user:7:profile")
+        await user.press("right")
+        assert user.has_keyboard(user.screen.detail_pane.body)
+        await user.press("h")
+        assert user.has_keyboard(user.screen.tree_pane.key_tree)
+
+
+async def test_names_and_queries_of_rows_are_copied() -> None:
+    async with browsing(analysed_session()) as user:
+        biggest = await go_to_row(user, ItemKind.KEY)
+        await user.press("y")
+        assert biggest.data is not None
+        assert user.pilot.app.clipboard == biggest.data.decode()
+        pattern = await go_to_row(user, ItemKind.PATTERN)
+        await user.press("y")
+        assert pattern.behind is not None
+        assert user.pilot.app.clipboard == str(pattern.behind.query)
+
+
+async def test_a_small_namespace_shows_its_biggest_keys_without_any_analysis() -> None:
+    session = analysed_session()
+    session.store.add([b"new:%d" % number for number in range(3)])
+    async with browsing(session) as user:
+        await user.press("f", *"new", "enter")
+        assert "The analysis has no figures of it" in user.body
+        assert "Biggest keys" in user.body  # few are asked at once
+        assert "keys by size" not in user.body
+        assert (await go_to_row(user, ItemKind.KEY)).data == b"new:0"
+
+
+async def test_a_small_namespace_shows_its_biggest_keys_once_the_scan_has_ended() -> None:
+    """Its own keys have all come before."""
+    session = FixedSession(replace(COMPLETE, complete=False), [b"new:%d" % number for number in range(3)])
+    async with browsing(session) as user:
+        assert "3 keys directly below" in user.body
+        assert "Biggest keys" not in user.body
+        session.store.complete = True
+        session.status = replace(session.status, complete=True)
+        user.screen.show_changes()
+        await user.until(lambda: "Biggest keys" in user.body)

@@ -21,10 +21,12 @@ from rtui.analysis.facts import Unknown
 from rtui.server.wire.target import Target
 from rtui.tui.browse.shown_value import ShownValue
 from rtui.tui.browse.value_copies import bytes_copy, copied_text, value_copies
-from rtui.tui.browse.value_rows import Item
+from rtui.tui.browse.value_rows import Item, ItemKind
 from rtui.tui.kit.choice import ChoiceScreen
 from rtui.tui.kit.clipboard import Copy
+from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.browse.test_decoders import at_value
 from tests.tui.visiting import Visitor, visiting
 
 KEY = b"copied"
@@ -216,3 +218,87 @@ async def test_what_is_copied_of_a_row_is_what_the_server_holds(valkey: Server, 
                 "stream": b"\n".join(cell for cell in item.cells if isinstance(cell, bytes)),
             }
             assert found == held.get(kind, item.data)
+
+
+HUGE = 12 << 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("size", [(120, 36), (80, 24)])
+async def test_enter_reads_items_that_may_be_large_and_shows_the_small_ones(
+    valkey: Server, tmp_path: Path, size: tuple[int, int]
+) -> None:
+    client = valkey.client()
+    client.rpush("list", b"first", b"x" * HUGE, b"third")
+    async with at_value(valkey, tmp_path, b"list", size=size) as visitor:
+        await visitor.until_shown("Too large to read", "Read 1 item: 4.00 MiB on", "Read 3 items: at most all 12.0 MiB")
+        item = visitor.pane.body.item
+        assert item is not None
+        assert item.kind is ItemKind.OFFER
+        await visitor.press("enter")
+        await visitor.until_shown("first", "n ›")
+        await visitor.press("n")
+        await visitor.until_shown("Read 1 item")
+        assert visitor.detail.preview is not None
+        assert visitor.detail.preview.offers[0].page.position == 1
+        await visitor.press("b")
+        await visitor.until_shown("first")
+        await visitor.press("n")
+        await visitor.until_shown("Read 2 items")
+        await visitor.press("down", "enter")
+        await visitor.until_shown("third")
+        assert "xxxx" in visitor.text()
+        visitor.check_painted()
+
+
+@pytest.mark.slow
+async def test_a_large_field_is_read_after_a_question(valkey: Server, tmp_path: Path) -> None:
+    valkey.client().hset("hash", mapping={"large": b"x" * HUGE})
+    async with at_value(valkey, tmp_path, b"hash") as visitor:
+        await visitor.until_shown("(12.0 MiB, not read)")
+        await visitor.press("enter")
+        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "the question")
+        await visitor.until_shown("field large", "Read 12.0 MiB")
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.app.screen is visitor.browse, "that it is left")
+        assert not visitor.pane.value.value.opened
+        await visitor.press("enter")
+        await visitor.until(lambda: isinstance(visitor.app.screen, ChoiceScreen), "the question")
+        await visitor.press("down", "enter")
+        await visitor.until(lambda: visitor.pane.value.value.opened, "the field")
+        assert visitor.pane.value.value.opened[0].document.data == b"x" * HUGE
+
+
+@pytest.mark.slow
+async def test_a_key_that_vanishes_or_changes_while_one_works_with_it(valkey: Server, tmp_path: Path) -> None:
+    client = valkey.client()
+    client.hset("key", mapping={f"field{n}": n for n in range(1_000)})
+    async with visiting(target_of(valkey), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.go("key")
+        await visitor.press("enter")
+        view = visitor.pane.body
+        await visitor.until(lambda: visitor.app.focused is view and view.item is not None, "the value")
+        client.delete("key")
+        await visitor.press("n")
+        await visitor.until_shown("gone")
+        client.rpush("key", "a", "b")
+        await visitor.press("r")
+        await visitor.until_shown("1–2 of 2")
+        assert view.item is not None
+        visitor.check_harmless()
+
+
+async def test_a_key_that_was_replaced_by_another_type_shows_that_one(valkey: Server, tmp_path: Path) -> None:
+    client = valkey.client()
+    client.rpush("jobs", *range(300))
+    async with visiting(target_of(valkey), tmp_path, size=(120, 36)) as visitor:
+        await visitor.whole()
+        await visitor.go("jobs")
+        await visitor.press("right")
+        await visitor.until(lambda: visitor.app.focused is visitor.pane.body, "the value")
+        client.delete("jobs")
+        client.hset("jobs", mapping={"status": "moved"})
+        await visitor.press("n")
+        await visitor.until(lambda: visitor.detail.facts is not None and visitor.detail.facts.type == b"hash", "a hash")
+        await visitor.until_shown("status", "moved")

@@ -1,3 +1,5 @@
+"""Lines of styled text: cut, wrapped and fitted to a width, and how numbers and pieces are written in them."""
+
 from __future__ import annotations
 
 from hypothesis import given
@@ -5,6 +7,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from rtui.keyspace.text.display import Display, SafeText, display_text
+from rtui.tui.kit.layout import LEAST_REASON, Piece, bar, fitted
 from rtui.tui.kit.styled_text import (
     Line,
     Role,
@@ -15,6 +18,7 @@ from rtui.tui.kit.styled_text import (
     cut_pieces,
     left,
     line_width,
+    literal,
     pieces_width,
     right,
     styled,
@@ -81,3 +85,39 @@ def test_escapes_are_marked_and_a_backslash_is_not() -> None:
         Span(SafeText("b"), Role.HASH),
         Span(SafeText("␛"), Role.ESCAPE),
     )
+
+
+bar_texts = st.text(max_size=60).map(display_text)
+pieces = st.lists(st.builds(Piece, st.integers(1, 4), st.tuples(bar_texts.map(Span)), st.integers(0, 30)), max_size=8)
+
+
+@given(pieces, st.integers(0, 120))
+def test_pieces_stay_within_the_line(some: list[Piece], cells: int) -> None:
+    assert line_width(fitted(some, cells)) <= cells
+
+
+def shown(cells: int, reason: str) -> str:
+    line = fitted(
+        [
+            Piece(1, (Span(literal("76 keys")),)),
+            Piece(5, (Span(literal("took 8ms")),)),
+            Piece(1, (Span(SafeText(reason), Role.WARN),), LEAST_REASON),
+        ],
+        cells,
+    )
+    return "".join(span.text for span in line)
+
+
+def test_a_long_reason_is_cut_and_not_left_out() -> None:
+    reason = "the server closed the connection while a reply was read"
+    assert shown(80, reason) == f"76 keys · took 8ms · {reason}"
+    assert shown(70, reason) == f"76 keys · {reason}"
+    assert shown(45, reason) == "76 keys · the server closed the connection w…"
+    assert shown(30, reason) == "76 keys · took 8ms"
+
+
+@given(st.floats(-1, 2), st.integers(1, 40))
+def test_a_bar_fills_its_cells_and_grows_with_the_fraction(fraction: float, cells: int) -> None:
+    filled, blank = bar(fraction, cells)
+    assert len(filled) + len(blank) == cells
+    assert len(bar(min(fraction + 0.2, 2), cells)[0]) >= len(filled)
