@@ -37,7 +37,7 @@ from rtui.keyspace.store.namespace import Namespace
 from rtui.keyspace.store.store import NamespaceStore
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.command_screen import FocusScreen, is_ready
-from rtui.tui.screens import all_commands
+from rtui.tui.navigation import all_commands
 from tests.servers import Server
 
 STEPS: Final = int(os.environ.get("RTUI_MONKEY_STEPS", "150"))

@@ -69,7 +69,7 @@ def _check_command(name: str, keys: Any) -> None:
     """Raise SettingsError where keys are given to a command that is not there, or that another one has."""
     if name.startswith("keys."):
         from rtui.tui.kit.command import choose_keys  # noqa: PLC0415
-        from rtui.tui.screens import command_sets  # noqa: PLC0415 - loads the whole interface
+        from rtui.tui.navigation import command_sets  # noqa: PLC0415 - loads the whole interface
 
         for wrong in choose_keys({name.removeprefix("keys."): keys}, command_sets()):
             raise SettingsError(wrong)

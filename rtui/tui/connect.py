@@ -224,7 +224,7 @@ THIS_MACHINE: Final = Target()
 """What is offered where nothing is known: the usual port of this machine."""
 
 
-class Place(NamedTuple):
+class KnownServer(NamedTuple):
     """A server in a list."""
 
     name: SafeText
@@ -234,30 +234,30 @@ class Place(NamedTuple):
     is_profile: bool = False
 
 
-def known_places(profiles: Profiles, recent: RecentServers) -> list[Place]:
+def known_places(profiles: Profiles, recent: RecentServers) -> list[KnownServer]:
     """Return profiles, then recent servers that are none of them, then the default one; no secrets in any text.
 
     A target is made when it is chosen, which raises TargetError for a profile that is wrong.
     """
     names = profiles.names()
     found = [
-        Place(display_text(name), _of_profile(profiles, name), partial(profiles.target, name), is_profile=True)
+        KnownServer(display_text(name), _of_profile(profiles, name), partial(profiles.target, name), is_profile=True)
         for name in names
     ]
     others = [replace(one, name=None) for one in recent.servers() if one.name is None or one.name not in names]
-    found += [Place(_address(one), literal("recent"), partial(replace, one)) for one in others]
+    found += [KnownServer(_address(one), literal("recent"), partial(replace, one)) for one in others]
     if THIS_MACHINE not in others:
-        found.append(Place(_address(THIS_MACHINE), literal("this machine"), lambda: THIS_MACHINE))
+        found.append(KnownServer(_address(THIS_MACHINE), literal("this machine"), lambda: THIS_MACHINE))
     return found
 
 
-def of_report_first(places: Sequence[Place], label: str, db: int) -> list[Place]:
+def of_report_first(places: Sequence[KnownServer], label: str, db: int) -> list[KnownServer]:
     """Return the places with the server that a report is of first, in the database of the report.
 
     It is a profile or a recent server of that address, which have what else is needed to connect, else the address.
     """
 
-    def target_of(place: Place) -> Target | None:
+    def target_of(place: KnownServer) -> Target | None:
         try:
             target = place.target()
         except TargetError:
@@ -276,7 +276,7 @@ def of_report_first(places: Sequence[Place], label: str, db: int) -> list[Place]
             return [*places]
         name, about, others = _address(target), literal(""), [*places]
     told = joined([one for one in (literal("of this report"), about) if one], " · ")
-    return [Place(name, told, lambda: target), *others]
+    return [KnownServer(name, told, lambda: target), *others]
 
 
 def _of_profile(profiles: Profiles, name: str) -> SafeText:
@@ -298,7 +298,7 @@ def _address(target: Target) -> SafeText:
 class ServersScreen(ListScreen[Target | None]):
     """Returns the server that was chosen, None when none was."""
 
-    def __init__(self, places: Sequence[Place]) -> None:
+    def __init__(self, places: Sequence[KnownServer]) -> None:
         self._places = places
         cells = min(MOST_NAME_CELLS, max(len(one.name) for one in places))
         entries = [Content.assemble(f"{name:{cells}}  ", (about, "$ink-muted")) for name, about, *_ in places]

@@ -37,7 +37,7 @@ from rtui.tui.kit.line_view import RowsView, set_content_height
 from rtui.tui.kit.styled_text import ROLE_CLASSES, Line, Role, Span, cut, cut_middle, gap, left, literal, width_of
 
 
-class Kind(Enum):
+class GotoKind(Enum):
     """What an entry is; of entries that match equally well, those of the first kinds come first."""
 
     LIST = literal("list")
@@ -53,18 +53,21 @@ class Kind(Enum):
     THEME = literal("theme")
 
 
-KIND_CELLS: Final = max(len(kind.value) for kind in Kind)
+KIND_CELLS: Final = max(len(kind.value) for kind in GotoKind)
 
-RANKS: Final = {kind: rank for rank, kind in enumerate(Kind)}
+RANKS: Final = {kind: rank for rank, kind in enumerate(GotoKind)}
 
 NARROWING: Final = {
-    "panel": (frozenset({Kind.PANEL, Kind.SCREEN}), literal("panels of the analysis and other screens")),
-    "ns": (frozenset({Kind.NAMESPACE}), literal("namespaces that are loaded")),
-    "key": (frozenset({Kind.KEY}), literal("loaded keys, or any by its exact name")),
-    "db": (frozenset({Kind.DATABASE}), literal("databases of this server with key counts")),
-    "profile": (frozenset({Kind.PROFILE, Kind.SERVER}), literal("profiles and recent servers")),
-    "theme": (frozenset({Kind.THEME}), literal("themes: the colours of everything")),
-    "cmd": (frozenset({Kind.COMMAND}), literal("commands of this screen")),
+    "panel": (
+        frozenset({GotoKind.PANEL, GotoKind.SCREEN}),
+        literal("panels of the analysis and other screens"),
+    ),
+    "ns": (frozenset({GotoKind.NAMESPACE}), literal("namespaces that are loaded")),
+    "key": (frozenset({GotoKind.KEY}), literal("loaded keys, or any by its exact name")),
+    "db": (frozenset({GotoKind.DATABASE}), literal("databases of this server with key counts")),
+    "profile": (frozenset({GotoKind.PROFILE, GotoKind.SERVER}), literal("profiles and recent servers")),
+    "theme": (frozenset({GotoKind.THEME}), literal("themes: the colours of everything")),
+    "cmd": (frozenset({GotoKind.COMMAND}), literal("commands of this screen")),
 }
 """Words that narrow the list when a blank follows them: to which kinds, and what those are."""
 
@@ -73,7 +76,7 @@ class Wanted(NamedTuple):
     """What was typed: the text to match, and the kinds to look among."""
 
     text: str
-    kinds: frozenset[Kind]
+    kinds: frozenset[GotoKind]
 
 
 def wanted(typed: str) -> Wanted:
@@ -82,14 +85,14 @@ def wanted(typed: str) -> Wanted:
     word, blank, rest = typed.partition(" ")
     if blank and word in NARROWING:
         return Wanted(rest.strip(), NARROWING[word][0])
-    return Wanted(typed.strip(), frozenset(Kind))
+    return Wanted(typed.strip(), frozenset(GotoKind))
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Destination:
     """Something to go to."""
 
-    kind: Kind
+    kind: GotoKind
     text: SafeText
     name: bytes
     """What is matched with what was typed."""
@@ -101,21 +104,21 @@ class Entry:
     """What the line is filled with."""
 
 
-def list_entries(kinds: Iterable[Kind]) -> list[Entry]:
+def list_entries(kinds: Iterable[GotoKind]) -> list[Destination]:
     """Return the entries that narrow the list to kinds of which there is any."""
     there = frozenset(kinds)
     return [
-        Entry(Kind.LIST, SafeText(f"{word} …"), word.encode(), note, fill=f"{word} ")
+        Destination(GotoKind.LIST, SafeText(f"{word} …"), word.encode(), note, fill=f"{word} ")
         for word, (narrowed, note) in NARROWING.items()
         if narrowed & there
     ]
 
 
-Ranked = tuple[Match, int, Entry]
+Ranked = tuple[Match, int, Destination]
 """An entry with how well it matches and the rank of its kind."""
 
 
-def matching(entries: Sequence[Entry], query: Wanted) -> list[Ranked]:
+def matching(entries: Sequence[Destination], query: Wanted) -> list[Ranked]:
     """Return the entries that match, the best ones first; without a text all of the kinds, in the order given."""
     among = [entry for entry in entries if entry.kind in query.kinds]
     if not query.text:
@@ -125,7 +128,7 @@ def matching(entries: Sequence[Entry], query: Wanted) -> list[Ranked]:
     return ranked((match, entry) for match, entry in found if match is not None)
 
 
-def ranked(found: Iterable[tuple[Match, Entry]]) -> list[Ranked]:
+def ranked(found: Iterable[tuple[Match, Destination]]) -> list[Ranked]:
     """Return entries in their order: by kind of match, kind of entry, how close the letters are, and length."""
     made = [(match, RANKS[entry.kind], entry) for match, entry in found]
     return sorted(made, key=lambda one: (one[0].kind, one[1], one[0].spread, one[0].length, one[2].name))
@@ -162,16 +165,16 @@ class EntryList(RowsView):
     def __init__(self) -> None:
         super().__init__(id="goto-list")
         self.can_focus = False
-        self.entries: Sequence[Entry] = ()
+        self.entries: Sequence[Destination] = ()
         self.has_moved = False
         """Whether the user has chosen another entry than the first one."""
 
     @property
-    def entry(self) -> Entry | None:
+    def entry(self) -> Destination | None:
         """The entry that is highlighted."""
         return self.entries[self.cursor_line] if self.cursor_line < len(self.entries) else None
 
-    def show(self, entries: Sequence[Entry], *, keeps_cursor: bool) -> None:
+    def show(self, entries: Sequence[Destination], *, keeps_cursor: bool) -> None:
         """Show other entries; with `keeps_cursor`, one that the user has moved to stays highlighted."""
         before = self.entry if keeps_cursor and self.has_moved else None
         self.entries = entries
@@ -204,11 +207,11 @@ class EntryList(RowsView):
             self.post_message(self.Clicked())
 
 
-def entry_line(entry: Entry, width: int) -> Line:
+def entry_line(entry: Destination, width: int) -> Line:
     """Return the line of an entry: what it is, its name, and its note where there is room."""
     kind = (gap(1), Span(left(entry.kind.value, KIND_CELLS), Role.MUTED), gap(2))
     room = max(0, width - KIND_CELLS - 4)
-    shorten = cut_middle if entry.kind in (Kind.KEY, Kind.NAMESPACE) else cut
+    shorten = cut_middle if entry.kind in (GotoKind.KEY, GotoKind.NAMESPACE) else cut
     name_room = max(NAME_CELLS, width_of(entry.text))
     note_room = room - name_room - 2
     if not entry.note or note_room < NOTE_CELLS:
@@ -230,27 +233,29 @@ class Loaded:
         self._go = go
         self._look_up = look_up
 
-    def found(self, search: NameSearch, kinds: frozenset[Kind]) -> list[Ranked]:
+    def found(self, search: NameSearch, kinds: frozenset[GotoKind]) -> list[Ranked]:
         """Return the names that a search has found so far."""
-        namespaces = search.namespaces if Kind.NAMESPACE in kinds else []
-        keys = search.keys if Kind.KEY in kinds else []
-        entries = [(match, self._entry(Kind.NAMESPACE, name)) for match, name in namespaces]
-        return ranked([*entries, *((match, self._entry(Kind.KEY, name)) for match, name in keys)])
+        namespaces = search.namespaces if GotoKind.NAMESPACE in kinds else []
+        keys = search.keys if GotoKind.KEY in kinds else []
+        entries = [(match, self._entry(GotoKind.NAMESPACE, name)) for match, name in namespaces]
+        return ranked([*entries, *((match, self._entry(GotoKind.KEY, name)) for match, name in keys)])
 
-    def asked(self, name: bytes) -> Entry:
+    def asked(self, name: bytes) -> Destination:
         """Return the entry that asks the server for a key of exactly this name."""
         note = literal("asks the server for exactly this key")
-        return Entry(Kind.KEY, display(name, limit=NAME_LIMIT), name, note, lambda: self._look_up(name))
+        return Destination(GotoKind.KEY, display(name, limit=NAME_LIMIT), name, note, lambda: self._look_up(name))
 
-    def _entry(self, kind: Kind, name: bytes) -> Entry:
-        return Entry(kind, display(name, limit=NAME_LIMIT), name, go=lambda: self._go(name, kind is Kind.NAMESPACE))
+    def _entry(self, kind: GotoKind, name: bytes) -> Destination:
+        return Destination(
+            kind, display(name, limit=NAME_LIMIT), name, go=lambda: self._go(name, kind is GotoKind.NAMESPACE)
+        )
 
 
 def _merged(found: Sequence[Ranked], names: Sequence[Ranked]) -> list[Ranked]:
     return ranked((match, entry) for match, _, entry in (*found, *names))
 
 
-class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
+class GotoScreen(ModalScreen[Destination | None], FocusScreen[Destination | None]):
     """Returns the entry that was chosen, None when none was."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {*ROLE_CLASSES}
@@ -263,7 +268,7 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
         Binding("tab", "complete", show=False, priority=True),
     ]
 
-    def __init__(self, entries: Sequence[Entry], loaded: Loaded | None, typed: str = "") -> None:
+    def __init__(self, entries: Sequence[Destination], loaded: Loaded | None, typed: str = "") -> None:
         """`entries` are everything but names of keys; `loaded` is None where there are no keys."""
         super().__init__()
         self._entries = list(entries)
@@ -300,7 +305,7 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
         self.set_focus(self.line)
         self._find(self.line.value)
 
-    def add(self, entries: Sequence[Entry]) -> None:
+    def add(self, entries: Sequence[Destination]) -> None:
         """Offer more entries, which took some time to be found."""
         self._entries += entries
         self._find(self.line.value)
@@ -318,17 +323,17 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
             self._search.cancel()
             self._search = None
         query = wanted(typed)
-        names = () if self._loaded is None else (Kind.NAMESPACE, Kind.KEY)
+        names = () if self._loaded is None else (GotoKind.NAMESPACE, GotoKind.KEY)
         lists = list_entries([*names, *(entry.kind for entry in self._entries)])
         found = matching([*lists, *self._entries], query)
-        is_about_names = query.text and query.kinds & {Kind.NAMESPACE, Kind.KEY}
+        is_about_names = query.text and query.kinds & {GotoKind.NAMESPACE, GotoKind.KEY}
         if self._loaded is None or not is_about_names:
             self._show(found)
             return
         work = self._search_names(self._loaded, query.text.encode("utf-8", "surrogateescape"), query.kinds, found)
         self._search = self.run_worker(work, exit_on_error=False, description="search")
 
-    async def _search_names(self, loaded: Loaded, name: bytes, kinds: frozenset[Kind], found: list[Ranked]) -> None:
+    async def _search_names(self, loaded: Loaded, name: bytes, kinds: frozenset[GotoKind], found: list[Ranked]) -> None:
         """Show the names that match as they are found, among the other entries."""
         search = NameSearch(loaded.store, name)
         work, now_s = search.work(), asyncio.get_running_loop().time
@@ -340,14 +345,14 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
                 self._show(_merged(found, loaded.found(search, kinds)))
                 shown_s = now_s()
         names = loaded.found(search, kinds)
-        has_it = any(match.kind is MatchKind.EXACT and entry.kind is Kind.KEY for match, _, entry in names)
-        asked = [loaded.asked(name)] if Kind.KEY in kinds and not has_it else []
+        has_it = any(match.kind is MatchKind.EXACT and entry.kind is GotoKind.KEY for match, _, entry in names)
+        asked = [loaded.asked(name)] if GotoKind.KEY in kinds and not has_it else []
         self._search = None
         self._show(_merged(found, names), asked, not_searched=search.not_searched)
         if self._is_entered:
             self._choose()
 
-    def _show(self, found: Sequence[Ranked], last: Sequence[Entry] = (), *, not_searched: int = 0) -> None:
+    def _show(self, found: Sequence[Ranked], last: Sequence[Destination] = (), *, not_searched: int = 0) -> None:
         entries = [entry for _, _, entry in found][: MOST_SHOWN - len(last)]
         self.list.show([*entries, *last], keeps_cursor=True)
         hint = literal("enter goes · tab completes · esc closes")
@@ -386,8 +391,8 @@ class GotoScreen(ModalScreen[Entry | None], FocusScreen[Entry | None]):
     def action_complete(self) -> None:
         """Fill the line with the entry that is highlighted, to type more behind it."""
         entry = self.list.entry
-        if entry is not None and entry.kind in (Kind.NAMESPACE, Kind.KEY, Kind.LIST):
-            self._fill(entry.fill if entry.kind is Kind.LIST else entry.name.decode("utf-8", "surrogateescape"))
+        if entry is not None and entry.kind in (GotoKind.NAMESPACE, GotoKind.KEY, GotoKind.LIST):
+            self._fill(entry.fill if entry.kind is GotoKind.LIST else entry.name.decode("utf-8", "surrogateescape"))
 
     def _fill(self, text: str) -> None:
         self.line.value = text

@@ -40,7 +40,7 @@ def place_of(target: Target) -> Place:
 
 
 @dataclass(slots=True)
-class Left:
+class LeftSession:
     """A session that was left, with the panels of its analysis as they were."""
 
     session: BrowsingSession
@@ -68,7 +68,7 @@ class LeftSessions:
     """Sessions that were left while their analysis was under way."""
 
     def __init__(self) -> None:
-        self.kept: tuple[Left, ...] = ()
+        self.kept: tuple[LeftSession, ...] = ()
         """Replaced as a whole: the thread that reads the terminal looks at it, too."""
 
     @property
@@ -78,12 +78,12 @@ class LeftSessions:
 
     def put(self, session: BrowsingSession, states: ReportStates | None, *, waits: bool) -> None:
         """Keep a session; one that waits sends nothing for its analysis until it is taken again."""
-        left = Left(session, states)
+        left = LeftSession(session, states)
         if waits:
             left.wait()
         self.kept = (*self.kept, left)
 
-    def take(self, target: Target) -> Left | None:
+    def take(self, target: Target) -> LeftSession | None:
         """Return the session of a server and database, which goes on; None where none is kept.
 
         Others of the same server wait from now on.
@@ -97,7 +97,7 @@ class LeftSessions:
             found.go_on()
         return found
 
-    def ended(self) -> list[Left]:
+    def ended(self) -> list[LeftSession]:
         """Return those whose analysis has ended since the last call."""
         found = [one for one in self.kept if not one.is_over and not one.session.analysis.status.is_under_way]
         for one in found:

@@ -1,4 +1,7 @@
-"""How the user goes from screen to screen: by commands, by name, from a query to keys and on to the tree, and back."""
+"""How the user goes from screen to screen: by commands, by name, from a query to keys and on to the tree, and back.
+
+With what all screens have together: their commands, for help, keys and settings, and their style sheets.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,13 @@ from functools import partial
 from typing import Any, Final
 
 from textual.app import App
-from textual.screen import Screen
+from textual.command import CommandPalette
+from textual.containers import Horizontal, Vertical
+from textual.screen import ModalScreen, Screen
+from textual.scroll_view import ScrollView
+from textual.scrollbar import ScrollBar
+from textual.widget import Widget
+from textual.widgets import Input, OptionList, SelectionList
 
 from rtui.analysis import humanize as fmt
 from rtui.analysis.query.parsing import read
@@ -20,26 +29,31 @@ from rtui.server.browsing.session import BrowsingSession
 from rtui.server.user.known_servers import Profiles, RecentServers
 from rtui.server.wire.errors import TargetError
 from rtui.server.wire.target import Target
-from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.panel import ReportStates
+from rtui.tui.analyse.report_panel import ANALYSE_COMMANDS, PANELS
 from rtui.tui.analyse.screen import AnalyseScreen
+from rtui.tui.browse import detail_pane, key_tree, value_pane, value_view
+from rtui.tui.browse.commands import BROWSE_COMMANDS
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.connect import known_places
+from rtui.tui.connect import CONNECT_COMMANDS, known_places
 from rtui.tui.find.found_rows import USUAL, FoundRows
+from rtui.tui.find.found_view import FIND_COMMANDS, FoundBody
 from rtui.tui.find.screen import FindScreen, new_rows
-from rtui.tui.goto import NARROWING, Entry, GotoScreen, Kind, Loaded
+from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Loaded
 from rtui.tui.help.pages import HelpPage, conventions_page, rules_page, topics
 from rtui.tui.help.screen import HelpScreen
-from rtui.tui.kit.command import ScreenCommand
+from rtui.tui.kit import bars, line_view, panel_view, table
+from rtui.tui.kit.command import APP_COMMANDS, ScreenCommand
 from rtui.tui.kit.command_screen import CommandScreen, KeysWanted
 from rtui.tui.kit.history import FoundPlace, History, LogPlace, PanelPlace, Place, ServerPlace, TreePlace
 from rtui.tui.kit.layout import display_text
 from rtui.tui.kit.query_hints import vocabulary_of
 from rtui.tui.kit.settings import SettingsFile, saved_queries
 from rtui.tui.kit.styled_text import literal
-from rtui.tui.log.screen import LogScreen
-from rtui.tui.screens import all_commands
-from rtui.tui.server.panels import NODES, OVERVIEW
+from rtui.tui.kit.textual_private import Toast
+from rtui.tui.kit.themes import CSS_FILE
+from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
+from rtui.tui.server.panels import NODES, OVERVIEW, SERVER_COMMANDS
 from rtui.tui.server.panels import PANELS as SERVER_PANELS
 from rtui.tui.server.screen import ServerScreen, ServerStates
 
@@ -223,7 +237,7 @@ class Navigation:
             return
         goto = GotoScreen([*self._destinations(screen)], self._loaded())
 
-        async def chosen(entry: Entry | None) -> None:
+        async def chosen(entry: Destination | None) -> None:
             if entry is not None and entry.go is not None:
                 done = entry.go()
                 if inspect.isawaitable(done):
@@ -249,39 +263,45 @@ class Navigation:
 
         return Loaded(self.session.store, go, look_up)
 
-    def _destinations(self, screen: CommandScreen[Any]) -> Iterator[Entry]:
+    def _destinations(self, screen: CommandScreen[Any]) -> Iterator[Destination]:
         """Yield everything that can be gone to from a screen, but names and servers."""
         session, app = self.session, self._app
         if session is not None or isinstance(screen, AnalyseScreen):
             for panel in PANELS:
                 note, go = SafeText(f"{panel.key}  {panel.help}"), partial(self.go_to, PanelPlace(panel.id))
-                yield Entry(Kind.PANEL, panel.title, panel.title.encode(), note, go)
+                yield Destination(GotoKind.PANEL, panel.title, panel.title.encode(), note, go)
         if session is not None:
             tree, log, server = literal("Tree"), literal("Command log"), literal("Server health")
-            yield Entry(Kind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
-            yield Entry(Kind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
+            yield Destination(GotoKind.SCREEN, tree, tree.encode(), go=self._go_to_tree)
+            yield Destination(GotoKind.SCREEN, log, log.encode(), go=partial(self.go_to, LogPlace()))
             about = literal("!  what is wrong with the server, and the most important figures")
-            yield Entry(Kind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace(OVERVIEW)))
+            yield Destination(
+                GotoKind.PANEL, server, server.encode(), about, partial(self.go_to, ServerPlace(OVERVIEW))
+            )
             for shown in SERVER_PANELS:
                 if shown.id not in (NODES, OVERVIEW):
                     title, go = SafeText(f"{shown.title} of the server"), partial(self.go_to, ServerPlace(shown.id))
                     note = SafeText(f"! {shown.key}  {shown.help}")
-                    yield Entry(Kind.PANEL, title, title.encode(), note, go)
+                    yield Destination(GotoKind.PANEL, title, title.encode(), note, go)
             yield from self._databases(session)
             for name, line in saved_queries(self._settings.settings, session.target).items():
                 find = partial(self.show_keys, session, KeysWanted(read(line).query))
-                yield Entry(Kind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), find)
+                yield Destination(
+                    GotoKind.QUERY, display_text(f"@{name}"), f"@{name}".encode(), display_text(line), find
+                )
         for command in screen.offered():
             if command.id not in ("goto", "log", "server") and not command.call.startswith("show_panel"):
                 run = partial(self._run_command, screen, command)
                 text, keys = SafeText(command.title), SafeText(command.key_text)
                 note = SafeText(f"{keys}  {command.help}") if keys else SafeText(command.help)
-                yield Entry(Kind.COMMAND, text, text.encode(), note, run)
+                yield Destination(GotoKind.COMMAND, text, text.encode(), note, run)
         for theme in sorted(app.available_themes):
             note = literal("in use") if theme == app.theme else literal("")
-            yield Entry(Kind.THEME, display_text(theme), theme.encode(), note, partial(setattr, app, "theme", theme))
+            yield Destination(
+                GotoKind.THEME, display_text(theme), theme.encode(), note, partial(setattr, app, "theme", theme)
+            )
 
-    def _databases(self, session: BrowsingSession) -> Iterator[Entry]:
+    def _databases(self, session: BrowsingSession) -> Iterator[Destination]:
         """Yield the databases that hold keys, and the one that is browsed."""
         target, sizes = session.target, session.status.server.databases or {}
         for number in sorted({0, target.db, *sizes}):
@@ -289,17 +309,17 @@ class Navigation:
             known = literal("") if session.status.server.databases is None else literal("empty")
             note = fmt.counted(size, "key") if size else known
             go = self._go_to_tree if number == target.db else partial(self._connect_to, replace(target, db=number))
-            yield Entry(Kind.DATABASE, SafeText(f"db{number}"), b"%d" % number, note, go)
+            yield Destination(GotoKind.DATABASE, SafeText(f"db{number}"), b"%d" % number, note, go)
 
     async def _offer_servers(self, goto: GotoScreen) -> None:
         """Offer profiles and recent servers, whose files are read in a thread."""
         places = await asyncio.to_thread(lambda: known_places(Profiles(), self._recent or RecentServers()))
         if goto.is_attached:
-            kinds = {True: Kind.PROFILE, False: Kind.SERVER}
-            goto.add([
-                Entry(kinds[one.is_profile], one.name, one.name.encode(), one.about, partial(self._choose, one.target))
-                for one in places
-            ])  # fmt: skip
+            kinds, found = {True: GotoKind.PROFILE, False: GotoKind.SERVER}, []
+            for one in places:
+                go = partial(self._choose, one.target)
+                found.append(Destination(kinds[one.is_profile], one.name, one.name.encode(), one.about, go))
+            goto.add(found)
 
     def _choose(self, target: Callable[[], Target]) -> None:
         try:
@@ -374,3 +394,28 @@ def help_topics() -> tuple[HelpPage, ...]:
     places = [(SafeText(f"{word} …"), text) for word, (_, text) in NARROWING.items()]
     panels = [(SafeText(f"{panel.key} {panel.short}"), SafeText(panel.help)) for panel in SERVER_PANELS]
     return (*topics(places, panels), rules_page(), conventions_page())
+
+
+def all_css() -> str:
+    """Return the application's sheet and those of every widget it uses, one after the other."""
+    sources: tuple[type, ...] = (
+        App, Screen, ModalScreen, Widget, ScrollView, Vertical, Horizontal, Input, OptionList, SelectionList, Toast,
+        ScrollBar, CommandPalette, line_view.LinePanel, bars.Bar, key_tree.KeyTree, line_view.RowsView,
+        detail_pane.DetailPane, value_pane.ValuePane, value_view.ValuePrompt, value_view.ValueView,
+        line_view.ScrollingPanel, bars.TabBar, panel_view.PanelView, table.TableBody, table.ReportTable, LogView,
+        FoundBody,
+    )  # fmt: skip
+    return "\n".join([*(str(getattr(source, "DEFAULT_CSS", "")) for source in sources), CSS_FILE.read_text("utf-8")])
+
+
+def command_sets() -> tuple[tuple[ScreenCommand, ...], ...]:
+    """Return the commands of each screen, in the order of the help screen, with those of the application."""
+    sets = (BROWSE_COMMANDS, ANALYSE_COMMANDS, FIND_COMMANDS, LOG_COMMANDS, SERVER_COMMANDS, CONNECT_COMMANDS)
+    return tuple((*commands, *APP_COMMANDS) for commands in sets)
+
+
+def all_commands() -> tuple[ScreenCommand, ...]:
+    """Return all commands of the interface, in the order of the help screen."""
+    own = {one.action: one for commands in reversed(command_sets()) for one in reversed(commands)}
+    shared = {command.action for command in APP_COMMANDS}
+    return (*(one for one in reversed(own.values()) if one.action not in shared), *APP_COMMANDS)

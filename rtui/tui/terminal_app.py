@@ -210,7 +210,7 @@ class TerminalApp(App[int]):
     def _choose_keys(self) -> None:
         """Give commands the keys of the settings file."""
         if keys := self.settings.settings.keys:
-            from rtui.tui.screens import command_sets  # noqa: PLC0415 - it imports all screens
+            from rtui.tui.navigation import command_sets  # noqa: PLC0415 - it imports all screens
 
             wrong = choose_keys(keys, command_sets())
             self._messages += [("Keys", display_text(message)) for message in wrong]
@@ -220,6 +220,6 @@ class TerminalApp(App[int]):
 
 
 def _all_css() -> str:
-    from rtui.tui.screens import all_css  # noqa: PLC0415 - it imports all screens
+    from rtui.tui.navigation import all_css  # noqa: PLC0415 - it imports all screens
 
     return all_css()

@@ -31,7 +31,7 @@ from rtui.tui.kit.command import APP_COMMANDS, Condition, Owner, ScreenCommand, 
 from rtui.tui.kit.line_view import ScrollingPanel
 from rtui.tui.kit.table import TableBody
 from rtui.tui.log.screen import LOG_COMMANDS, LogScreen, LogView
-from rtui.tui.screens import all_commands, command_sets
+from rtui.tui.navigation import all_commands, command_sets
 from rtui.tui.server.panels import SERVER_COMMANDS
 from rtui.tui.server.screen import ServerScreen
 

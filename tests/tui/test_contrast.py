@@ -24,7 +24,7 @@ from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.app import RtuiApp
 from rtui.tui.browse.screen import BrowseScreen
 from rtui.tui.kit.themes import Palette, load_themes
-from rtui.tui.screens import all_css
+from rtui.tui.navigation import all_css
 from tests.made_report import denied_report, estimate_report, made_report
 from tests.tui.analyse.analysing import app_on
 from tests.tui.analyse.fixed_analysis import RUNNING, FixedAnalysis

@@ -16,8 +16,7 @@ from rtui.tui.help.pages import CONVENTIONS, found_lines, page_lines
 from rtui.tui.help.screen import HelpScreen, groups_for, keys_page
 from rtui.tui.kit.command import RULES_PAGE, Group, HelpSubject, Owner
 from rtui.tui.kit.styled_text import Line, line_width
-from rtui.tui.navigation import help_topics
-from rtui.tui.screens import all_commands
+from rtui.tui.navigation import all_commands, help_topics
 from rtui.values.chain import BUILT_IN
 from tests.tui.browsing import BrowseUser, browsing, until
 

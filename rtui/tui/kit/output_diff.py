@@ -45,7 +45,7 @@ _BRIDGE_CELLS: Final = 5
 """A gap of up to so many equal cells takes fewer bytes to repeat than to move over."""
 
 
-class Cells(NamedTuple):
+class LineCells(NamedTuple):
     """The cells of a line, as two lists: a tuple for each cell would be thousands of containers a frame."""
 
     characters: list[str]
@@ -53,9 +53,9 @@ class Cells(NamedTuple):
     styles: list[str]
     """The style of each, as the parameters of SGR."""
 
-    def copy(self) -> Cells:
+    def copy(self) -> LineCells:
         """Return the same cells, which stay as they are."""
-        return Cells(self.characters[:], self.styles[:])
+        return LineCells(self.characters[:], self.styles[:])
 
     def put(self, start: int, text: str, style: str) -> None:
         """Put a text into the cells from `start` on."""
@@ -71,7 +71,7 @@ StyledRun = tuple[tuple[int, int], str, str]
 """Where a text goes (row and column from 1), the text, and its style."""
 
 
-class Style(NamedTuple):
+class Sgr(NamedTuple):
     """The parameters of SGR, split."""
 
     attributes: str
@@ -79,14 +79,14 @@ class Style(NamedTuple):
     background: str
 
 
-_NO_STYLE: Final = Style("", "", "")
+_NO_STYLE: Final = Sgr("", "", "")
 
 
 class OutputDiff:
     """The screen as far as it is known, and frames reduced to what differs from it."""
 
     def __init__(self) -> None:
-        self._rows: dict[int, Cells] = {}
+        self._rows: dict[int, LineCells] = {}
         self._columns_rows: tuple[int, int] | None = None
 
     def forget(self) -> None:
@@ -113,7 +113,7 @@ class OutputDiff:
         One for a larger terminal is left as it is: what lies outside would land on cells at the border.
         """
         out = _Writer()
-        before: dict[int, Cells] = {}
+        before: dict[int, LineCells] = {}
         most_columns, most_rows = self._columns_rows or (sys.maxsize, sys.maxsize)
         row = column = end = 0
         is_uncertain = is_astray = False
@@ -131,11 +131,11 @@ class OutputDiff:
                     out.write(*run)
                 is_placed = not is_uncertain or is_astray
                 out.write((row, end) if is_placed else None, text, style)
-                self._rows[row] = Cells([], [])
+                self._rows[row] = LineCells([], [])
                 is_uncertain, is_astray = True, _DRAWN_TOGETHER.search(text) is not None
                 end += cell_len(text)
             elif text is not None:
-                line = self._rows.setdefault(row, Cells([], []))
+                line = self._rows.setdefault(row, LineCells([], []))
                 if row not in before:
                     before[row] = line.copy()
                 line.put(column - 1, text, style)
@@ -147,7 +147,7 @@ class OutputDiff:
             out.write(*run)
         return out.finish((row, column))
 
-    def _differences(self, before: dict[int, Cells]) -> list[StyledRun]:
+    def _differences(self, before: dict[int, LineCells]) -> list[StyledRun]:
         """Return what differs from before, one style after the other: a move is shorter than a style."""
         by_style: dict[str, list[StyledRun]] = {}
         for row, old in before.items():
@@ -211,7 +211,7 @@ def _is_frame(tokens: list[re.Match[str]], data: str) -> bool:
     return bool(tokens) and end == len(data)
 
 
-def _changed(before: Cells, after: Cells) -> Iterator[tuple[int, str, str]]:
+def _changed(before: LineCells, after: LineCells) -> Iterator[tuple[int, str, str]]:
     """Yield the stretches in which a line differs, each of one style; short gaps in this style are bridged."""
     text: list[str] = []
     start, style, gap = 0, "", 0
@@ -236,7 +236,7 @@ def _changed(before: Cells, after: Cells) -> Iterator[tuple[int, str, str]]:
 
 
 @lru_cache(1024)
-def parse(parameters: str) -> Style:
+def parse(parameters: str) -> Sgr:
     """Split the parameters of SGR into attributes, foreground and background."""
     attributes: list[str] = []
     colours = {"3": "", "4": ""}
@@ -252,11 +252,11 @@ def parse(parameters: str) -> Style:
             colours["3" if item[0] == "9" else "4"] = item
         else:
             attributes.append(item)
-    return Style(";".join(attributes), colours["3"], colours["4"])
+    return Sgr(";".join(attributes), colours["3"], colours["4"])
 
 
 @lru_cache(4096)
-def _difference(old: Style, new: Style) -> str:
+def _difference(old: Sgr, new: Sgr) -> str:
     """Return the shortest SGR that leads from one style to another."""
     fresh = ";".join(part for part in new if part)
     if old.attributes != new.attributes:

@@ -14,8 +14,8 @@ from rtui.server.wire.target import Target
 from rtui.tui.app import RtuiApp
 from rtui.tui.connect import (
     ConnectScreen,
+    KnownServer,
     PasswordInput,
-    Place,
     ServersScreen,
     databases_text,
     known_places,
@@ -218,7 +218,9 @@ async def test_databases_that_may_not_be_asked_are_said(valkey: Server, recent: 
 
 @pytest.mark.parametrize(("size", "is_cut"), [((40, 24), True), ((80, 24), True), ((200, 24), False)])
 async def test_a_server_takes_one_line_however_long_its_name_is(size: tuple[int, int], is_cut: bool) -> None:
-    place = Place(SafeText("cache"), SafeText(f"profile · {'a-host-in-a-region.' * 5}example.com:6379 · TLS"), Target)
+    place = KnownServer(
+        SafeText("cache"), SafeText(f"profile · {'a-host-in-a-region.' * 5}example.com:6379 · TLS"), Target
+    )
     async with RtuiApp(BrowseOptions(target=Target(port=1))).run_test(size=size) as pilot:
         screen = ServersScreen([place] * 3)
         await pilot.app.push_screen(screen)

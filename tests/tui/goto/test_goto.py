@@ -15,7 +15,7 @@ from rtui.keyspace.text.display import display_text
 from rtui.server.options import BrowseOptions
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
-from rtui.tui.goto import NARROWING, Entry, GotoScreen, Kind, Wanted, entry_line, matching, wanted
+from rtui.tui.goto import NARROWING, Destination, GotoKind, GotoScreen, Wanted, entry_line, matching, wanted
 from rtui.tui.help.screen import HelpScreen
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.log.screen import LogScreen
@@ -61,23 +61,23 @@ async def enter(user: BrowseUser, text: str, arrives: Callable[[], bool]) -> Non
     await until(user.pilot, arrives)
 
 
-def listed(screen: GotoScreen) -> list[tuple[Kind, str]]:
+def listed(screen: GotoScreen) -> list[tuple[GotoKind, str]]:
     return [(entry.kind, entry.text) for entry in screen.list.entries]
 
 
 async def test_it_begins_with_the_words_that_narrow_it_and_the_panels() -> None:
     async with going() as user:
         kinds = [kind for kind, _ in listed(goto(user))]
-        lists = [text for kind, text in listed(goto(user)) if kind is Kind.LIST]
+        lists = [text for kind, text in listed(goto(user)) if kind is GotoKind.LIST]
         assert lists == [f"{word} …" for word in NARROWING]
-        assert kinds.index(Kind.PANEL) == len(lists)
+        assert kinds.index(GotoKind.PANEL) == len(lists)
 
 
 async def test_a_namespace_that_nobody_opened() -> None:
     async with going() as user:
         screen = await type_in(user, "session")
-        assert listed(screen)[0] == (Kind.NAMESPACE, "shop:session:")
-        assert (Kind.KEY, "shop:session:0000") in listed(screen)
+        assert listed(screen)[0] == (GotoKind.NAMESPACE, "shop:session:")
+        assert (GotoKind.KEY, "shop:session:0000") in listed(screen)
         await user.pilot.press("enter")
         await until(user.pilot, lambda: user.name == b"shop:session:")
         assert user.has_keyboard(user.screen.tree_pane.key_tree)
@@ -164,7 +164,7 @@ async def test_the_list_is_clicked_scrolled_and_moved_in() -> None:
 async def test_hostile_names_are_listed_safely() -> None:
     async with going() as user:
         screen = await type_in(user, "ns hostile")
-        assert [kind for kind, _ in listed(screen)] == [Kind.NAMESPACE]
+        assert [kind for kind, _ in listed(screen)] == [GotoKind.NAMESPACE]
         screen = await type_in(user, "key hostile:")
         assert len(screen.list.entries) == 6
         for line in screen.list.lines_in_view:
@@ -181,8 +181,16 @@ async def test_a_report_from_a_file_has_panels_and_no_servers() -> None:
         assert isinstance(screen, GotoScreen)
         await app.workers.wait_for_complete()
         kinds = {kind for kind, _ in listed(screen)}
-        assert {Kind.PANEL, Kind.COMMAND} <= kinds <= {Kind.LIST, Kind.PANEL, Kind.COMMAND, Kind.THEME}
-        assert {text for kind, text in listed(screen) if kind is Kind.LIST} == {"panel …", "theme …", "cmd …"}
+        assert (
+            {GotoKind.PANEL, GotoKind.COMMAND}
+            <= kinds
+            <= {GotoKind.LIST, GotoKind.PANEL, GotoKind.COMMAND, GotoKind.THEME}
+        )
+        assert {text for kind, text in listed(screen) if kind is GotoKind.LIST} == {
+            "panel …",
+            "theme …",
+            "cmd …",
+        }
         screen.line.value = "expiry"
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, AnalyseScreen))
@@ -191,18 +199,18 @@ async def test_a_report_from_a_file_has_panels_and_no_servers() -> None:
 
 
 def test_words_that_narrow() -> None:
-    assert wanted("db 3") == Wanted("3", frozenset({Kind.DATABASE}))
-    assert wanted(":ns shop") == Wanted("shop", frozenset({Kind.NAMESPACE}))
-    assert wanted("db") == Wanted("db", frozenset(Kind))
-    assert wanted("dbx 3") == Wanted("dbx 3", frozenset(Kind))
+    assert wanted("db 3") == Wanted("3", frozenset({GotoKind.DATABASE}))
+    assert wanted(":ns shop") == Wanted("shop", frozenset({GotoKind.NAMESPACE}))
+    assert wanted("db") == Wanted("db", frozenset(GotoKind))
+    assert wanted("dbx 3") == Wanted("dbx 3", frozenset(GotoKind))
 
 
 TEXTS = st.text("abcAB: ", max_size=8)
 
 
-@given(st.lists(st.tuples(st.sampled_from(Kind), TEXTS), max_size=20), TEXTS)
-def test_better_matches_come_first_and_none_is_lost(made: list[tuple[Kind, str]], typed: str) -> None:
-    entries = [Entry(kind, display_text(text), text.encode()) for kind, text in made]
+@given(st.lists(st.tuples(st.sampled_from(GotoKind), TEXTS), max_size=20), TEXTS)
+def test_better_matches_come_first_and_none_is_lost(made: list[tuple[GotoKind, str]], typed: str) -> None:
+    entries = [Destination(kind, display_text(text), text.encode()) for kind, text in made]
     query = wanted(typed)
     found = matching(entries, query)
     kinds = [match.kind for match, _, _ in found]
@@ -213,9 +221,9 @@ def test_better_matches_come_first_and_none_is_lost(made: list[tuple[Kind, str]]
             assert any(entry.kind is kind and entry.name == text.encode() for _, _, entry in found)
 
 
-@given(st.sampled_from(Kind), st.text(max_size=60), st.text(max_size=60), st.integers(0, 140))
-def test_a_line_fits_its_width(kind: Kind, text: str, note: str, width: int) -> None:
-    line = entry_line(Entry(kind, display_text(text), b"", display_text(note)), width)
+@given(st.sampled_from(GotoKind), st.text(max_size=60), st.text(max_size=60), st.integers(0, 140))
+def test_a_line_fits_its_width(kind: GotoKind, text: str, note: str, width: int) -> None:
+    line = entry_line(Destination(kind, display_text(text), b"", display_text(note)), width)
     assert line_width(line) <= max(width, 14)
 
 

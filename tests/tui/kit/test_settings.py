@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtui.tui.browse.columns import TreeColumn
 from rtui.tui.kit.command import CHOSEN_KEYS, choose_keys
 from rtui.tui.kit.settings import SettingsError, SettingsFile, TreeColumnName, current_values, setting_names
-from rtui.tui.screens import all_commands, command_sets
+from rtui.tui.navigation import all_commands, command_sets
 from tests.tui.browsing import browsing
 
 

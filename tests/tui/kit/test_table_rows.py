@@ -25,8 +25,8 @@ from rtui.analysis.report.tables.keys import expiry, no_ttl
 from rtui.analysis.report.tables.table import AtLeast, Cell, Column, Row, Table, Unit
 from rtui.analysis.report.tables.totals import namespaces
 from rtui.keyspace.slices import finish
-from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.analyse.panel import Charts, Panel
+from rtui.tui.analyse.report_panel import PANELS
 from rtui.tui.kit.styled_text import line_width
 from rtui.tui.kit.table_rows import (
     MARGIN,

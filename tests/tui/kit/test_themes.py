@@ -21,7 +21,7 @@ from rtui.tui.kit.themes import (
     shipped_folder,
     try_theme,
 )
-from rtui.tui.screens import all_css
+from rtui.tui.navigation import all_css
 from tests.tui.colours import contrast
 from tests.tui.fixed_session import FixedSession
 
