@@ -22,7 +22,7 @@ from rtui.tui.connect import ConnectScreen
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.clipboard import SelectScreen
 from tests.tui.analysed_session import analysed_session
-from tests.tui.browse.test_watching import Growing, refreshed
+from tests.tui.browse.test_panes import Growing, refreshed
 from tests.tui.browsing import BrowseUser, is_settled, until
 from tests.tui.fixed_session import COMPLETE, FixedSession
 from tests.tui.palettes import PALETTE_APPS, ConsoleApp

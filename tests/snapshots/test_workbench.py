@@ -26,8 +26,8 @@ from tests.snapshots.test_find import session as finding
 from tests.snapshots.test_screens import Compare, doing, settle
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
 from tests.tui.analyse.test_comparing import yesterday
+from tests.tui.browse.test_panes import Growing
 from tests.tui.browse.test_value import ValueSession
-from tests.tui.browse.test_watching import Growing
 from tests.tui.browsing import until
 from tests.tui.fixed_session import FixedSession
 from tests.tui.palettes import XtermApp

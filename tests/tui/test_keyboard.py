@@ -14,6 +14,7 @@ from textual.keys import _character_to_key
 from textual.screen import Screen
 
 from rtui.analysis.report.document import Node, NodeKind
+from rtui.keyspace.rows.ordering import Sort
 from rtui.tui.analyse.panel import ReportStates
 from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.screen import BrowseScreen
@@ -26,7 +27,7 @@ from rtui.tui.kit.command_screen import CommandScreen, FocusScreen
 from tests.made_report import estimate_report, made_report
 from tests.tui.analyse.analysing import AnalyseUser, analysing
 from tests.tui.analyse.fixed_analysis import FixedAnalysis
-from tests.tui.browsing import BrowseUser, browsing
+from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import FixedSession
 
 
@@ -332,3 +333,15 @@ async def test_a_filter_of_a_list_of_the_largest_says_so() -> None:
         await user.press("escape", "2", "slash", *"shop")
         await user.until_shown("rows with shop")
         assert "among the" not in user.text
+
+
+@pytest.mark.parametrize(
+    ("keys", "sort"), [("sj\r", Sort.NAME), ("sjj\r", Sort.MEMORY), ("sGk\r", Sort.IDLE), ("sGg\r", Sort.COUNT)]
+)
+async def test_keys_that_are_typed_without_a_pause_choose_what_they_say(keys: str, sort: Sort) -> None:
+    async with browsing() as user:
+        for key in keys:
+            name = "enter" if key == "\r" else _character_to_key(key)
+            user.pilot.app.post_message(events.Key(name, None if key == "\r" else key))
+        await until(user.pilot, lambda: user.pilot.app.screen is user.screen)
+        await user.until(lambda: user.screen.tree_pane.names.rows.sort_order is sort)

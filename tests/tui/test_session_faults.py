@@ -7,14 +7,23 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.text import Text
 
+from rtui.keyspace.text.display import HOSTILE
+from rtui.keyspace.text.glob import PatternError
+from rtui.server.options import BrowseOptions
 from rtui.server.wire.connection import Lost, Online
+from rtui.server.wire.errors import ConnectionLost
 from rtui.server.wire.target import Target
+from rtui.tui.app import RtuiApp
+from rtui.tui.find.screen import FindScreen
+from rtui.tui.kit.command_screen import failure_notice, failure_text
 from tests.conftest import Pool
 from tests.proxy import DelayProxy
 from tests.server.every_type import fill
 from tests.server.targets import target_of
 from tests.servers import Server
+from tests.tui.fixed_session import FixedSession
 from tests.tui.visiting import Visitor, visiting
 
 MANY = 3_000
@@ -212,3 +221,91 @@ async def test_a_lost_connection_that_comes_back_clears_its_error(valkey: Server
         await visitor.until_shown("field4", "complete")
         assert visitor.detail.failure is None
         assert "restarted" not in visitor.text()
+
+
+async def type_query(user: Visitor, text: str) -> None:
+    """Open the query line and type."""
+    await user.until(lambda: user.app.screen is user.browse, "the tree")
+    await user.press("slash")
+    await user.until(lambda: user.app.focused is user.browse.filter_input, "the query line")
+    await user.paste(text)
+
+
+async def test_keys_are_obeyed_while_nothing_is_answered(
+    redis70: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtui.tui.kit.status_lines.SILENT_S", 0.001)
+    redis70.client().mset({f"{word}:{number}": "x" for word in ("cart", "user") for number in range(50)})
+    async with DelayProxy(redis70.port) as proxy, visiting(Target(port=proxy.port), tmp_path, size=(80, 24)) as user:
+        await user.whole()
+        proxy.hold_replies()
+        await user.press("right", "down")
+        await user.until(lambda: user.row.depth == 1, "a key of the namespace")
+        await user.until_shown("no answer for")
+        await user.press("enter")
+        await user.until_shown("fetching…")
+        await user.press("escape")
+        await user.press("down")
+        await user.until(lambda: user.tree.cursor_line == 2, "the next key")
+        await type_query(user, "user")
+        await user.until_shown("Names with user")
+        await user.press("escape", "colon")
+        await user.until_shown("enter goes")
+        await user.press("escape", "question_mark")
+        await user.until_shown("Help")
+        await user.press("escape")
+        await type_query(user, "ttl:none")
+        await user.press("enter")
+        await user.until(lambda: isinstance(user.app.screen, FindScreen), "the list of what is found")
+        await user.until_shown("no answer for")
+        proxy.release_replies()
+        await user.until_shown("100 keys")
+        await user.until(lambda: "no answer" not in user.text(), "a server that answers")
+
+
+HELD = "s3cret\x1b]0;owned\x07"
+
+
+def fail(password: str) -> None:
+    raise KeyError(password)
+
+
+def caught() -> Exception:
+    try:
+        fail(HELD)
+    except KeyError as error:
+        return error
+    raise AssertionError
+
+
+def test_a_failure_says_where_but_no_value() -> None:
+    text = failure_text(caught())
+    assert "KeyError" in text
+    assert "in fail" in text
+    assert "s3cret" not in text
+    assert all(not HOSTILE.search(line) for line in text.split("\n"))
+
+
+async def test_the_application_ends_with_those_words_and_without_a_traceback() -> None:
+    app = RtuiApp(BrowseOptions(), FixedSession())
+    left: list[object] = []
+    with pytest.raises(KeyError):
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            app._handle_exception(caught())
+            left = list(app._exit_renderables)
+    assert [type(one) for one in left] == [Text]
+    assert "s3cret" not in str(left[0])
+    assert app.return_code == 1
+
+
+@pytest.mark.parametrize(
+    ("error", "text"),
+    [
+        (ConnectionLost("the server closed the connection"), "the server closed the connection"),
+        (PatternError("a pattern has at most 16 stars"), "a pattern has at most 16 stars"),
+        (KeyError(HELD), "a fault of rtui itself (KeyError)."),
+    ],
+)
+def test_a_notice_repeats_only_words_meant_to_be_read(error: Exception, text: str) -> None:
+    assert failure_notice(error) == text

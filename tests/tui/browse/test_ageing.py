@@ -157,7 +157,7 @@ def test_each_age_is_that_of_what_was_asked(width: int) -> None:
     for detail, opened_at_s, ages in (
         (together, None, (False, "asked 1m ago")),
         (replace(together, value_at_s=ASKED_AT_S + 40), None, (True, "asked 20s ago")),
-        (together, ASKED_AT_S + 45, (True, "asked 10s ago")),
+        (together, ASKED_AT_S + 45, (True, "asked 10s ago" if width > 30 else "")),  # the decoder comes first
         (together, ASKED_AT_S + 59, (True, "")),
     ):
         value, now_s = ShownValue(), ASKED_AT_S + 60

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -20,6 +21,9 @@ from rtui.keyspace.slices import finish
 from rtui.keyspace.text.display import SafeText
 from rtui.keyspace.text.segments import Separators
 from rtui.server.scan.progress import Progress, ScanState
+from rtui.server.search.search import Stage
+from rtui.server.wire.target import parse_target
+from rtui.tui.analyse.screen import AnalyseScreen
 from rtui.tui.browse.columns import ALL_COLUMNS
 from rtui.tui.browse.level_lines import LevelDetail
 from rtui.tui.browse.schema import Level, Schema, SchemaRows
@@ -27,11 +31,12 @@ from rtui.tui.browse.schema_source import lay_out_levels, level_line, schema_tit
 from rtui.tui.find.screen import FindScreen
 from rtui.tui.kit.styled_text import line_width
 from tests.analysis.aggregate.test_name_patterns import NAMES, store_of
+from tests.servers import Server
 from tests.tui.analysed_session import report_of, with_report
 from tests.tui.browse.test_registry_lines import REGISTRY
 from tests.tui.browsing import BrowseUser, browsing, until
 from tests.tui.fixed_session import COMPLETE, FixedSession, keys
-from tests.tui.visiting import check_text
+from tests.tui.visiting import Visitor, check_text, visiting
 
 SORTS = st.sampled_from(Sort)
 EVERYTHING = Query(())
@@ -359,3 +364,59 @@ async def test_without_rows_it_says_why_and_while_a_scan_goes_on_more_names_come
         session.status = replace(session.status, complete=True, progress=Progress(state=ScanState.DONE, fraction=1.0))
         session.revision += 1
         await user.until(lambda: " 200 " in lines(user)[0] and "≥" not in lines(user)[0])
+
+
+def plant(server: Server) -> None:
+    pipeline = server.client().pipeline(transaction=False)
+    for number in range(200):
+        pipeline.hset(f"user:{number}:profile", "name", "x")
+        if number % 20:
+            pipeline.sadd(f"user:{number}:orders", 1, 2)
+        pipeline.set(f"rank_daily_{number}", "x", ex=3600)
+    pipeline.set(b"odd:\x1b[31m\xff[/]", "x")
+    pipeline.execute()
+
+
+def visited_pattern(visitor: Visitor) -> bytes:
+    level = visitor.browse.places.level
+    return b"" if level is None else level.pattern
+
+
+async def test_a_walk_through_the_schema(valkey: Server, tmp_path: Path) -> None:
+    plant(valkey)
+    async with visiting(parse_target(valkey.url), tmp_path) as visitor:
+        await visitor.whole()
+        await visitor.press("F")
+        await visitor.until_shown("Schema", "{id} ×200", "rank_daily_{n} ×200", "orders", "390")
+        visitor.check_painted()
+        for key, wanted in (("down", b"user:{id}:"), ("down", b"user:{id}:profile"), ("down", b"user:{id}:orders")):
+            await visitor.press(key)
+            await visitor.until(lambda wanted=wanted: visited_pattern(visitor) == wanted, "the next level")  # type: ignore[misc]
+        await visitor.press("enter")
+        await visitor.until(lambda: isinstance(visitor.app.screen, FindScreen), "the list of keys")
+        find = visitor.app.screen
+        assert isinstance(find, FindScreen)
+        await visitor.until(lambda: find.search.stage is Stage.OVER, "all keys")
+        assert find.search.count == 190
+        await visitor.press("enter")
+        await visitor.until(lambda: visitor.app.screen is visitor.browse, "the key in the tree of names")
+        await visitor.until(lambda: (visitor.detail.key or b"").endswith(b":orders"), "its details")
+        assert not visitor.browse.tree_pane.is_schema
+        await visitor.press("escape")
+        await visitor.until(lambda: isinstance(visitor.app.screen, FindScreen), "the list again")
+        await visitor.press("escape")
+        await visitor.until(lambda: visitor.app.screen is visitor.browse, "the tree")
+        await visitor.press("a")
+        await visitor.until(lambda: isinstance(visitor.app.screen, AnalyseScreen), "the analysis")
+        await visitor.press("r")
+        await visitor.until(lambda: visitor.session.analysis.status.age_s is not None, "its end")
+        await visitor.press("escape")
+        await visitor.until(lambda: visitor.app.screen is visitor.browse, "the tree")
+        await visitor.press("F", "end")
+        await visitor.until_shown("no TTL", "{id} ×200")
+        await visitor.press("home")
+        await visitor.until(lambda: visited_pattern(visitor) == b"user:", "the first level")
+        await visitor.until_shown("hash", "200", "set", "190", "None of the keys expires.")
+        visitor.check_harmless()
+        await visitor.press("escape")
+        await visitor.until(lambda: visitor.tree.display and visitor.row.key() == b"user:", "the names")

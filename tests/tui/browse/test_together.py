@@ -16,7 +16,7 @@ from rtui.tui.browse.tree_lines import MARKED
 from rtui.tui.kit.choice import TextCard
 from rtui.tui.kit.styled_text import line_width
 from tests.tui.browse.test_ageing import row_text
-from tests.tui.browse.test_watching import status
+from tests.tui.browse.test_panes import status
 from tests.tui.browsing import browsing
 from tests.tui.fixed_session import COMPLETE, FixedSession
 
