@@ -22,7 +22,6 @@ from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.formats.csv_and_json import csv_text, guarded, utf8_text
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.plan import LARGE
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
@@ -188,7 +187,7 @@ _WIDTHS: Final = {
 
 _LEFT: Final = frozenset({Fact.TYPE, Fact.ENCODING})
 
-FIELD_NAMES: Final = {**FIELD_OF, Fact.TYPE: "type"}
+FIELD_NAMES: Final = {**{fact: fact.field for fact in Fact}, Fact.TYPE: "type"}
 """Names of facts in JSON and CSV, with their units."""
 
 _COVERAGE: Final = ("coverage", "notes")
@@ -265,7 +264,7 @@ class FoundKeys:
 
     def _line(self, record: KeyRecord) -> str:
         def cell(fact: Fact) -> SafeText:
-            return fact_text(fact, getattr(record, FIELD_OF[fact]), self._display)
+            return fact_text(fact, getattr(record, fact.field), self._display)
 
         return f"{self._columns(cell)}{self._display.name(record.key, limit=LONGEST_NAME)}"
 
@@ -278,11 +277,11 @@ class FoundKeys:
         return "".join(texts)
 
     def _json(self, record: KeyRecord) -> str:
-        values = {FIELD_NAMES[fact]: _plain(getattr(record, FIELD_OF[fact])) for fact in self._facts}
+        values = {FIELD_NAMES[fact]: _plain(getattr(record, fact.field)) for fact in self._facts}
         return json.dumps({"key": utf8_text(record.key), "key_quoted": quoted(record.key), **values})
 
     def _csv_row(self, record: KeyRecord) -> list[Any]:
-        values = [_plain(getattr(record, FIELD_OF[fact])) for fact in self._facts]
+        values = [_plain(getattr(record, fact.field)) for fact in self._facts]
         texts = ["" if value is None else guarded(value) if isinstance(value, str) else value for value in values]
         return [guarded(display(record.key, limit=LONGEST_NAME)), quoted(record.key), *texts, "", ""]
 

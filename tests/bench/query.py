@@ -30,7 +30,7 @@ import numpy as np
 import polars as pl
 import redis
 
-from rtui.analysis.query.expressions import condition_of
+from rtui.analysis.query.kept_rows import condition_of
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.slices import finish

@@ -20,9 +20,8 @@ from hypothesis import strategies as st
 
 from rtui.keyspace.slices import finish
 from rtui.table import rows
-from rtui.table.condition import EVERY_ROW, Condition
 from rtui.table.private_folder import PrivateFolder, remove_left
-from rtui.table.questions import By, find
+from rtui.table.questions import By, Condition, find
 from rtui.table.rows import KeptRows, memory_budget
 from rtui.table.schema import NEVER, SCHEMA, keys_of, names_of
 
@@ -114,7 +113,7 @@ def test_seen_rows_are_left_out(found: list[pl.DataFrame], chunk_rows: int, seen
 
 CONDITIONS = st.sampled_from(
     [
-        EVERY_ROW,
+        Condition(),
         Condition((pl.col("name").str.starts_with("a"),)),
         Condition((), pl.col("memory_bytes") > 100, ("memory_bytes",)),
         Condition((pl.col("name") != "",), (pl.col("idle_s") < 5) & (pl.col("type") == "hash"), ("type", "idle_s")),
@@ -153,7 +152,7 @@ def test_what_is_found(found: list[pl.DataFrame], condition: Condition, by: By |
 
 def test_a_question_can_be_left_off() -> None:
     found = [numbered(1, start) for start in range(4)]
-    result, work = find(kept(found, 1).chunks(), EVERY_ROW, NOW_MS, 9)
+    result, work = find(kept(found, 1).chunks(), Condition(), NOW_MS, 9)
     next(work)()  # type: ignore[misc]
     next(work)()  # type: ignore[misc]
     work.close()

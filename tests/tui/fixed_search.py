@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtui.analysis.humanize import Mark
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.matches import Order
-from rtui.analysis.query.names import NameFilter
 from rtui.analysis.query.query import Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord

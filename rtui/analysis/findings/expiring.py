@@ -9,8 +9,8 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
-from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, label, least, most, scan_line, such_as
-from rtui.analysis.query.behind import cliff_keys, expiring, without_ttl
+from rtui.analysis.findings.places import example_keys, glob_of, is_one_pattern, least, most, scan_line, such_as
+from rtui.analysis.query.behind import cliff_keys, expiring, label, without_ttl
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.members import TTL_EDGES_S, Cliff
 from rtui.analysis.report.tables.cells import plain

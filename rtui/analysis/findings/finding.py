@@ -13,9 +13,9 @@ from msgspec import Struct
 
 from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
-from rtui.analysis.findings.places import example_keys, glob_of, label, scan_line
+from rtui.analysis.findings.places import example_keys, glob_of, scan_line
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.behind import Behind, keys_of
+from rtui.analysis.query.behind import Behind, keys_of, label
 from rtui.analysis.report.document import ColumnState, Node, Report
 from rtui.analysis.report.members import EntryReport, Figure, ReferenceChecks
 from rtui.analysis.report.tables.cells import Cells

@@ -14,21 +14,11 @@ from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.findings.finding import Amount, Basis, Finding, amount, of_namespace
 from rtui.analysis.findings.keys import total
-from rtui.analysis.findings.places import (
-    FOLDED,
-    below,
-    example_keys,
-    glob_of,
-    label,
-    least,
-    most,
-    purpose_text,
-    scan_line,
-)
-from rtui.analysis.query.behind import Behind, step_of, tag_keys, without_ttl
+from rtui.analysis.findings.places import FOLDED, below, example_keys, glob_of, least, most, purpose_text, scan_line
+from rtui.analysis.query.behind import Behind, label, step_of, tag_keys, without_ttl
 from rtui.analysis.query.patterns import pattern_text
 from rtui.analysis.query.query import Term, one_of, query_of
-from rtui.analysis.query.values import Keyword
+from rtui.analysis.query.terms import Keyword
 from rtui.analysis.report.document import Node, NodeKind, SlotTag
 from rtui.analysis.report.members import (
     EntryReport,

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Final
 
-from rtui.analysis import humanize
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.report.document import Node, NodeKind
 from rtui.analysis.report.members import Figure
@@ -43,13 +42,6 @@ def least(figure: Figure | None) -> float:
 def most(figure: Figure) -> float:
     """Return what a number is at most."""
     return figure.high if isinstance(figure, Estimate) else figure
-
-
-def label(path: Sequence[Node]) -> SafeText:
-    """Return a namespace as it is shown: `shop:session:{uuid}`, `shop:(other)`, `all keys`."""
-    is_other = path[-1].kind is NodeKind.OTHER
-    shown = display(b"".join(node.name + node.separator for node in (path[:-1] if is_other else path)))
-    return SafeText(f"{shown}{humanize.OTHER}") if is_other else shown or SafeText("all keys")
 
 
 def is_one_pattern(path: Sequence[Node]) -> bool:

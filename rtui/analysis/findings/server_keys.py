@@ -10,13 +10,12 @@ from rtui.analysis import humanize
 from rtui.analysis.findings.expiring import is_lock, lock_words, locks
 from rtui.analysis.findings.finding import Amount, Finding, of_server, server_rule
 from rtui.analysis.findings.keys import HOT as HOT_KEY
-from rtui.analysis.findings.places import glob_of, key_line, label, least, scan_line
+from rtui.analysis.findings.places import glob_of, key_line, least, scan_line
 from rtui.analysis.findings.server_load import slow_groups
 from rtui.analysis.health.memory_panel import Eviction, eviction
 from rtui.analysis.health.slow_panel import BIG_SLOW, first_key, group_name
 from rtui.analysis.health.view import HealthView, Span
-from rtui.analysis.query.behind import cliff_keys, keys_of
-from rtui.analysis.query.rows_behind import behind_key
+from rtui.analysis.query.behind import behind_key, cliff_keys, keys_of, label
 from rtui.analysis.report.document import CoverageKind, HotSource, Node, Report
 from rtui.analysis.report.tables.cells import plain
 from rtui.keyspace.text.display import display

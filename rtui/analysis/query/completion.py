@@ -13,9 +13,8 @@ from itertools import islice
 from typing import Final
 
 from rtui.analysis.query.parsing import word_end
-from rtui.analysis.query.query import HEAD, Span
+from rtui.analysis.query.query import HEAD, Span, raw_bytes, written_bytes
 from rtui.analysis.query.terms import TERMS, Form, TermSpec
-from rtui.analysis.query.values import raw_bytes, written_bytes
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.quantities import ValueSyntaxError
 

@@ -12,18 +12,6 @@ from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.text.natural import natural
 
-FIELD_OF: Final[dict[Fact, str]] = {
-    Fact.NAME: "key",
-    Fact.TYPE: "key_type",
-    Fact.TTL: "ttl_ms",
-    Fact.IDLE: "idle_s",
-    Fact.FREQUENCY: "frequency",
-    Fact.ENCODING: "encoding",
-    Fact.MEMORY: "memory_bytes",
-    Fact.LENGTH: "length",
-}
-"""The field of a KeyRecord that holds a fact; None there means that it is not known."""
-
 _OVERSHOOT: Final = 2
 """Of matches that are sorted, so many times as many as are wanted are kept before the least are dropped."""
 
@@ -39,7 +27,7 @@ class Order:
 
     def key(self, record: KeyRecord) -> tuple[bool, Any]:
         """Return what orders a match: those of which the fact is not known come last, no TTL is the longest one."""
-        value = getattr(record, FIELD_OF[self.fact])
+        value = getattr(record, self.fact.field)
         if value is None:
             return True, 0
         if self.fact is Fact.TTL and value == NO_EXPIRY:

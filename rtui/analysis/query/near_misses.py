@@ -13,9 +13,8 @@ from dataclasses import replace
 from typing import Final
 
 from rtui.analysis.query.parsing import ALIASES, Reading, read
-from rtui.analysis.query.query import WILDCARD, Problem, Query, Span, Term
-from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form
-from rtui.analysis.query.values import PLACES, in_quotes, written_bytes
+from rtui.analysis.query.query import WILDCARD, Problem, Query, Span, Term, in_quotes, written_bytes
+from rtui.analysis.query.terms import GLOB, PLACES, REGEX, TERMS, TEXT, Form
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.matching import edits
 

@@ -17,10 +17,9 @@ from functools import lru_cache
 from typing import Final
 
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
-from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, Span, Term, Value
+from rtui.analysis.query.query import HEAD, WILDCARD, Problem, Query, Span, Term, Value, raw_bytes, unquoted
 from rtui.analysis.query.regex import RegexError, compiled
 from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Form, TermSpec
-from rtui.analysis.query.values import raw_bytes, unquoted
 from rtui.keyspace.text.display import SafeText, display_text
 from rtui.keyspace.text.glob import PatternError, check_pattern
 from rtui.keyspace.text.matching import nearest_word

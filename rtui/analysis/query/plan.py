@@ -8,6 +8,7 @@ length may count as a use of the key, which an idle time has to be read before.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil
@@ -15,12 +16,11 @@ from typing import Final
 
 from rtui.analysis.estimates import Estimate
 from rtui.analysis.humanize import counted, seconds, written_keys
-from rtui.analysis.query.deciding import fact_tests
-from rtui.analysis.query.names import ServerFilter, server_filter
+from rtui.analysis.query.deciding import fact_tests, name_test
 from rtui.analysis.query.query import Query, Term
 from rtui.analysis.query.terms import Fact, Form
 from rtui.keyspace.text.display import SafeText
-from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.keyspace.text.glob import Matcher, PatternError, check_pattern
 from rtui.keyspace.text.java_names import HEADER
 from rtui.keyspace.text.segments import Separators
 
@@ -30,6 +30,9 @@ and a call at full pace 200 (Redis 8.10, three million keys)."""
 
 FACT_US: Final = 1.5
 """Server time for one fact of a key, in writes as small as a scan's; 1.3–2.0 µs were measured."""
+
+_WORTH: Final = 2
+"""A glob with fewer literal bytes is not worth a server's while."""
 
 LARGE: Final = 100_000
 """From so many keys on, what a query costs is said before it begins."""
@@ -47,6 +50,14 @@ _PASSING: Final = {
 
 _RANK: Final = {Fact.MEMORY: 1, Fact.LENGTH: 2}
 """Facts that are asked after all others, in this order."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFilter:
+    """What SCAN filters by; the terms are checked here all the same."""
+
+    match: bytes | None = None
+    key_type: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,9 +167,9 @@ def plan_of(
     if not scans_types:
         server = ServerFilter(server.match)
     tests = fact_tests(query)
-    if server.key_type is not None and tests[Fact.TYPE].passes(server.key_type, 0.0):
+    if server.key_type is not None and tests[Fact.TYPE](server.key_type, 0.0):
         del tests[Fact.TYPE]
-    stages = sorted(tests, key=lambda fact: (_RANK.get(fact, 0), passing(tests[fact].terms)))
+    stages = sorted(tests, key=lambda fact: (_RANK.get(fact, 0), passing(query.about(fact))))
     if Fact.LENGTH in stages:
         stages[-1:-1] = [fact for fact in before_length if fact not in stages]
     needs_type = next((at for at, fact in enumerate(stages) if fact in _RANK), None)
@@ -170,6 +181,32 @@ def plan_of(
         missing.append(Fact.TYPE)
     missing.sort(key=lambda fact: (_RANK.get(fact, 0), fact is not Fact.TYPE))
     return Plan(query, server, tuple(stages), tuple(missing))
+
+
+def server_filter(query: Query, separators: Separators) -> ServerFilter:
+    """Return the most selective glob that every match of a query has, and its type where there is only one."""
+    terms = [term for term in query.about(Fact.NAME) if term.sole_name is not None and term.name != "node"]
+    globs = [glob for term in terms if (glob := name_test(term, separators).glob) is not None]
+    best = max(globs, key=_literal_bytes, default=None)
+    if best is not None and _literal_bytes(best) < _WORTH and best.count(b"*") + best.count(b"?") == len(best):
+        best = None
+    types = [key_type for term in query.about(Fact.TYPE) if (key_type := term.sole_name) is not None]
+    return ServerFilter(best, types[0] if types else None)
+
+
+def names_beside(query: Query, match: bytes | None) -> tuple[bytes, ...]:
+    """Return the names that globs of a query are written like, where the server leaves them out by `match`."""
+    if match is None:
+        return ()
+    filtered = Matcher(match)
+    globs = (term.sole_name for term in query.about(Fact.NAME) if term.name == "glob")
+    return tuple(dict.fromkeys(glob for glob in globs if glob is not None and not filtered(glob)))
+
+
+def _literal_bytes(glob: bytes) -> int:
+    """Return how many bytes of a glob are fixed; a bracket counts as one."""
+    plain = re.sub(rb"\[(?:\\.|[^\]\\])*\]?", b"x", glob)
+    return len(re.sub(rb"\\(.)", b"x", plain).translate(None, b"*?"))
 
 
 def _with_java_names(match: bytes | None) -> bytes | None:

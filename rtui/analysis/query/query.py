@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, TermSpec
-from rtui.analysis.query.values import Keyword, in_quotes, written_bytes
-from rtui.keyspace.text.display import SafeText, display_text
-from rtui.keyspace.text.quantities import Bounds
+from rtui.analysis.query.terms import GLOB, REGEX, TERMS, TEXT, Fact, Form, Keyword, TermSpec
+from rtui.keyspace.text.display import EscapeSyntaxError, SafeText, display, display_text, quoted, unescape
+from rtui.keyspace.text.quantities import Bounds, ValueSyntaxError
 
 WILDCARD: Final = re.compile(r"[*?]|\[[^\]]+\]")
 """What makes a word without a name a glob."""
@@ -168,3 +167,41 @@ def one_of(name: str, values: Iterable[Value], *, is_negated: bool = False) -> T
     """Return a term with these values; None without any."""
     found = tuple(values)
     return Term(name, found, is_negated) if found else None
+
+
+# bytes in a line
+
+
+def raw_bytes(text: str) -> bytes:
+    """Return text that was typed as bytes; what is no UTF-8 comes as surrogate escapes. Raises ValueSyntaxError."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        raise ValueSyntaxError("a character is no valid text; write its bytes as \\xNN in quotes") from None
+
+
+def unquoted(text: str) -> bytes:
+    r"""Return the bytes of `"…"` with the escapes `\xNN`, `\n`, `\"`, `\\`. Raises ValueSyntaxError."""
+    try:
+        return unescape(raw_bytes(text))
+    except EscapeSyntaxError as error:
+        raise ValueSyntaxError(str(error)) from None
+
+
+def written_bytes(raw: bytes, *, forbidden: str = "") -> SafeText:
+    r"""Write bytes as they are where that is safe and clear, else in quotes; `forbidden` are characters that need them.
+
+    The result is safe to show and is read back as the same bytes.
+    """
+    shown = display(raw, limit=len(raw) + 1)
+    is_plain = raw != b"" and shown.encode() == raw
+    if not is_plain:
+        return quoted(raw)
+    if shown[0] == '"' or any(one.isspace() or one in forbidden for one in shown):
+        return in_quotes(shown)
+    return shown
+
+
+def in_quotes(shown: SafeText | str) -> SafeText:
+    """Put safe text in quotes."""
+    return SafeText('"' + shown.replace("\\", "\\\\").replace('"', '\\"') + '"')

@@ -1,19 +1,20 @@
 """The terms of the query language, declared: operators, values, which fact of a key they need, help.
 
-Parsing, printing, completion, help and error messages follow from this table. To add a term, add its entry, and where
-it is about a new fact, how that is asked (`rtui.server.search.run`).
+Parsing, printing, completion, help and error messages follow from this table. To add a term, add its entry and, where
+it is about names, its test (`deciding`); where it is about a new fact, how that is asked (`rtui.server.inspection`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Final
 
-from rtui.analysis.query.values import PLACES, SHARD, SLOT, Keyword
+from rtui.keyspace.slots import SLOTS
 from rtui.keyspace.text import quantities
-from rtui.keyspace.text.quantities import Syntax
+from rtui.keyspace.text.quantities import Syntax, ValueSyntaxError
 from rtui.keyspace.types import TYPES
 
 
@@ -32,19 +33,59 @@ class Fact(StrEnum):
     @property
     def command(self) -> str:
         """The command that asks for it, as people know it."""
-        return _COMMANDS[self]
+        return _NAMES[self][0]
+
+    @property
+    def field(self) -> str:
+        """The field of a KeyRecord that holds it; None there means that it is not known."""
+        return _NAMES[self][1]
+
+    @property
+    def column(self) -> str:
+        """The column of the key table that holds it; null there means that it is not known."""
+        return _NAMES[self][2]
 
 
-_COMMANDS: Final = {
-    Fact.NAME: "SCAN",
-    Fact.TYPE: "TYPE",
-    Fact.TTL: "PTTL",
-    Fact.IDLE: "OBJECT IDLETIME",
-    Fact.FREQUENCY: "OBJECT FREQ",
-    Fact.ENCODING: "OBJECT ENCODING",
-    Fact.MEMORY: "MEMORY USAGE",
-    Fact.LENGTH: "the length (STRLEN, HLEN, …)",
+_NAMES: Final = {
+    Fact.NAME: ("SCAN", "key", "name"),
+    Fact.TYPE: ("TYPE", "key_type", "type"),
+    Fact.TTL: ("PTTL", "ttl_ms", "expires_ms"),
+    Fact.IDLE: ("OBJECT IDLETIME", "idle_s", "idle_s"),
+    Fact.FREQUENCY: ("OBJECT FREQ", "frequency", "frequency"),
+    Fact.ENCODING: ("OBJECT ENCODING", "encoding", "encoding"),
+    Fact.MEMORY: ("MEMORY USAGE", "memory_bytes", "memory_bytes"),
+    Fact.LENGTH: ("the length (STRLEN, HLEN, …)", "length", "length"),
 }
+
+
+class Keyword(Enum):
+    """A value that is no number where numbers stand."""
+
+    NONE = "none"
+    """There is none: no TTL."""
+
+
+def parse_slot(text: str) -> int:
+    """Return the number of a hash slot."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or int(text) >= SLOTS:
+        raise ValueSyntaxError(f"a slot is a number from 0 to {SLOTS - 1}")
+    return int(text)
+
+
+SLOT: Final = Syntax("a slot", parse_slot, str, (), is_continuous=False, between="-", most=SLOTS - 1)
+
+
+def parse_shard(text: str) -> int:
+    """Return the number of a shard."""
+    if not re.fullmatch(r"[0-9]{1,5}", text) or not 1 <= int(text) <= SLOTS:
+        raise ValueSyntaxError("a shard is a number from 1, by the shards' first slots")
+    return int(text)
+
+
+SHARD: Final = Syntax("a shard", parse_shard, str, (), is_continuous=False, between="-", most=SLOTS)
+
+PLACES: Final = (SLOT, SHARD)
+"""Numbers of places, which are not compared."""
 
 
 class Form(Enum):
@@ -76,6 +117,10 @@ class TermSpec:
     """How its numbers are written."""
     keyword: Keyword | None = None
     """A value that is no number."""
+    scale: int = 1
+    """How many of what its numbers count are one in the fact: it is asked in milliseconds, and known in seconds."""
+    is_left: bool = False
+    """Whether its numbers are what is left until the moment that is known."""
     known: tuple[bytes, ...] = ()
     """Names that are likely."""
     tried: Mapping[str, str] = field(default_factory=dict)
@@ -205,6 +250,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             ("ttl:none", "ttl<10m", "ttl:10m..1h"),
             quantities.DURATION,
             Keyword.NONE,
+            is_left=True,
             tried=_TRIED_TTLS,
         ),
         TermSpec(
@@ -222,6 +268,7 @@ TERMS: Final[dict[str, TermSpec]] = {
             "keys that nobody has used for so long",
             ("idle>30d",),
             quantities.DURATION,
+            scale=1000,
         ),
         TermSpec(
             "freq",

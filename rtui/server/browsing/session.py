@@ -35,7 +35,7 @@ from rtui.server.wire.supervised_tasks import end_task, start_supervised
 from rtui.server.wire.target import Target
 
 if TYPE_CHECKING:
-    from rtui.analysis.query.kept import PassRows
+    from rtui.analysis.query.kept_rows import PassRows
     from rtui.analysis.query.matches import Order
     from rtui.analysis.query.query import Query
     from rtui.analysis.query.terms import Fact

@@ -13,7 +13,6 @@ from typing import Final
 
 from msgspec import Struct
 
-from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.types import type_of
@@ -68,7 +67,7 @@ class Candidate(Struct, gc=False):
         return KeyRecord(key=self.key, asked_at_s=self.asked_at_s, **facts)
 
 
-_FACT_FIELDS: Final = tuple(field for fact, field in FIELD_OF.items() if fact is not Fact.NAME)
+_FACT_FIELDS: Final = tuple(fact.field for fact in Fact if fact is not Fact.NAME)
 
 
 @dataclass(slots=True)

@@ -23,9 +23,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
-from rtui.analysis.query.deciding import fact_tests
-from rtui.analysis.query.matches import FIELD_OF, Matches
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter, fact_tests
+from rtui.analysis.query.matches import Matches
 from rtui.analysis.query.plan import Plan
 from rtui.analysis.query.terms import Fact
 from rtui.keyspace.text.display import SafeText, display_text
@@ -154,7 +153,7 @@ class KeyFinder:
     def _wait(self, candidates: list[Candidate], at: int) -> list[Candidate]:
         """Let keys wait for a stage; return those of which it asks nothing, since it is known or can't be."""
         fact, through = self._stages[at], []
-        field = FIELD_OF[fact]
+        field = fact.field
         groups: dict[bytes | None, list[Candidate]] = {}
         for one in candidates:
             if getattr(one, field) is not None:
@@ -288,10 +287,9 @@ class KeyFinder:
         """Store the answers to a question; return the keys that may still match."""
         at, name = question.stage, question.command.spec.name
         fact = self._stages[at]
-        field = FIELD_OF[fact]
+        field = fact.field
         is_column = at >= len(self._deciding)
-        found = None if is_column else self._tests.get(fact)
-        test = None if found is None else found.passes
+        test = None if is_column else self._tests.get(fact)
         wanted, fits, now_s = expected(name), expected(name).fits, self._clock()
         self.asked[fact] += len(question.candidates)
         passing: list[Candidate] = []

@@ -12,7 +12,6 @@ from typing import Final
 
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.matches import FIELD_OF
 from rtui.analysis.query.plan import FACT_US
 from rtui.analysis.query.query import EVERYTHING
 from rtui.analysis.query.terms import Fact
@@ -46,7 +45,7 @@ POLL_S: Final = 0.05
 
 def weight(record: KeyRecord, fact: Fact) -> float:
     """Return what a key is sorted by, least first; infinite where the fact is not known."""
-    value = getattr(record, FIELD_OF[fact])
+    value = getattr(record, fact.field)
     if value is None:
         return inf
     if fact is Fact.TYPE:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Final
 
 from rtui.analysis.estimates import Estimate, wilson
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots
 from rtui.analysis.query.plan import LARGE, Plan, PlanCost, plan_of
 from rtui.analysis.query.query import EVERYTHING, Query

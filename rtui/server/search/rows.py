@@ -17,8 +17,7 @@ import polars as pl
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.expressions import COLUMN_OF, by_order, condition_of
-from rtui.analysis.query.kept import PassRows
+from rtui.analysis.query.kept_rows import PassRows, by_order, condition_of
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.places import ShardPlace, on_slots
 from rtui.analysis.query.query import Query
@@ -46,7 +45,7 @@ FOLLOW_S: Final = 0.25
 _FIELDS: Final = ("type", "memory_bytes", "length", "expires_ms", "idle_s", "frequency", "encoding")
 """Columns in the order of the fields of a KeyRecord behind the key."""
 
-_FACT_OF: Final = {column: fact for fact, column in COLUMN_OF.items()}
+_FACT_OF: Final = {fact.column: fact for fact in Fact}
 
 _NAME: Final = ["name", "raw"]
 
@@ -226,7 +225,7 @@ class KeptColumn(KeyWeights):
             self.weights |= await asyncio.to_thread(self._found, chunk, wanted)
 
     def _found(self, chunk: Chunk, wanted: pl.DataFrame) -> dict[bytes, float]:
-        column, skipped = COLUMN_OF[self._fact], len(self.node.path())
+        column, skipped = self._fact.column, len(self.node.path())
         table = chunk.columns((*_NAME, column)).join(wanted, on=_NAME, how="semi", nulls_equal=True)
         keys = chain.from_iterable(keys_in_slices(table))
         return {key[skipped:]: self._weight(value) for key, value in zip(keys, table[column], strict=True)}

@@ -19,12 +19,10 @@ from typing import Final
 from rtui.analysis import humanize
 from rtui.analysis.humanize import Mark
 from rtui.analysis.query.matches import Matches
-from rtui.analysis.query.names import names_beside
 from rtui.analysis.query.places import wanted_slots
-from rtui.analysis.query.plan import Plan
-from rtui.analysis.query.query import Query
+from rtui.analysis.query.plan import Plan, names_beside
+from rtui.analysis.query.query import Query, in_quotes
 from rtui.analysis.query.terms import GLOB, TEXT, Fact
-from rtui.analysis.query.values import in_quotes
 from rtui.analysis.report.document import KeyRecord
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.store.held_names import HeldNames

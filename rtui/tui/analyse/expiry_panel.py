@@ -335,7 +335,6 @@ class ExpiryPanel(Panel[ExpiryState]):
     def behind(self, report: Report, state: ExpiryState, size: Size, x: int, y: int) -> Behind | None:
         """Return the query for the keys of a column of the timeline, or of a bar of the histograms."""
         from rtui.analysis.query import behind  # noqa: PLC0415 - when it is wanted
-        from rtui.analysis.query.rows_behind import within_report  # noqa: PLC0415
 
         parts, cell, root = _parts(report, state, size), x - MARGIN, report.summary.root
         found: Behind | None = None
@@ -352,7 +351,7 @@ class ExpiryPanel(Panel[ExpiryState]):
         elif parts.has_histograms and bar >= 0 and cell >= parts.half + HISTOGRAM_GAP:
             paths = _most_without_ttl(report, len(_ttl_lines(report, parts.half)) - 1)
             found = behind.without_ttl(behind.keys_of((root, *paths[bar]))) if bar < len(paths) else None
-        return None if found is None else within_report(report, found)
+        return None if found is None else behind.within_report(report, found)
 
     def charted(self, report: Report, state: ExpiryState) -> ExpiryState:
         """Return the state with the namespace of the timeline in place of the row under the cursor."""

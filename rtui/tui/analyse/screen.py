@@ -248,7 +248,7 @@ class AnalyseScreen(RunScreen[bytes | None], PanelScreen[bytes | None]):
         rows, line = self.view.table.rows, self.view.table.body.cursor_line
         if self.report is None or not 0 <= line < len(rows):
             return None
-        from rtui.analysis.query.rows_behind import behind_key, behind_row  # noqa: PLC0415 - when it is wanted
+        from rtui.analysis.query.behind import behind_key, behind_row  # noqa: PLC0415 - when it is wanted
 
         key = screen_lines.key_of(self.view.subject)
         if key is not None:

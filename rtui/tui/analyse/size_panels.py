@@ -103,7 +103,6 @@ class TypesPanel(Panel[PanelState]):
     def behind(self, report: Report, _state: PanelState, size: Size, x: int, y: int) -> Behind | None:
         """Return the query for the keys of the type or encoding whose line this is."""
         from rtui.analysis.query import behind  # noqa: PLC0415 - when it is wanted
-        from rtui.analysis.query.rows_behind import within_report  # noqa: PLC0415
 
         types, encoded, width = report.summary.types, _encodings_in_order(report), size.width - 2 * MARGIN
         at, found = y - 1, None
@@ -117,7 +116,7 @@ class TypesPanel(Panel[PanelState]):
             found = behind.encoding_keys(encoded[at].key_type, encoded[at].encoding)
         elif not is_second and 0 <= at < len(types):
             found = behind.type_keys(types[at].name)
-        return None if found is None else within_report(report, found)
+        return None if found is None else behind.within_report(report, found)
 
 
 def _type_lines(report: Report, width: int) -> list[Line]:

@@ -20,8 +20,7 @@ from typing import Final, TypeAlias
 from rtui.analysis.aggregate.pattern_tree import DEEPEST_LEVEL
 from rtui.analysis.humanize import Mark
 from rtui.analysis.namespace_figures import Known, NamespaceFigures
-from rtui.analysis.query.behind import Behind, keys_of
-from rtui.analysis.query.rows_behind import within_report
+from rtui.analysis.query.behind import Behind, keys_of, within_report
 from rtui.analysis.report.document import Node, NodeKind, Report, Step
 from rtui.analysis.report.namespaces import Place, ReportedNamespaces
 from rtui.analysis.report.tables.cells import plain

@@ -16,7 +16,7 @@ from typing import Any, Final
 from rtui.analysis import humanize
 from rtui.analysis.facts import NO_EXPIRY, NoTtl
 from rtui.analysis.humanize import Mark, counted
-from rtui.analysis.query.matches import FIELD_OF, Order
+from rtui.analysis.query.matches import Order
 from rtui.analysis.query.query import Problem, Query
 from rtui.analysis.query.terms import Fact
 from rtui.analysis.report.document import KeyRecord
@@ -101,7 +101,7 @@ def cell(name: str, record: KeyRecord, now_s: float) -> Cell:
             return NoTtl.NO_TTL
         left_s = (record.expires_at_s or 0.0) - now_s
         return left_s if left_s > 0 else "expired"
-    value: Cell = getattr(record, FIELD_OF[fact])
+    value: Cell = getattr(record, fact.field)
     return value
 
 

@@ -18,7 +18,7 @@ from rtui.analysis.aggregate.aggregates import Aggregates
 from rtui.analysis.aggregate.tally import InspectedBatch
 from rtui.analysis.estimates import Estimate, as_estimate
 from rtui.analysis.query.behind import keys_of
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.report.comparison import Fate, compare
 from rtui.analysis.report.document import Coverage, CoverageKind, Head, Node, NodeKind, Report, Scope, ServerReport

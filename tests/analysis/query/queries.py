@@ -6,9 +6,9 @@ from hypothesis import strategies as st
 
 from rtui.analysis.query.patterns import PatternSyntaxError, check_pattern_text
 from rtui.analysis.query.query import Query, Term, Value
-from rtui.analysis.query.terms import ENCODINGS, TERMS, Form, TermSpec
-from rtui.analysis.query.values import PLACES, SHARD
+from rtui.analysis.query.terms import ENCODINGS, PLACES, SHARD, TERMS, Form, TermSpec
 from rtui.keyspace.text.glob import PatternError, check_pattern
+from rtui.keyspace.text.java_names import HEADER, MARK
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.types import TYPES
 
@@ -17,6 +17,8 @@ NAMES = st.one_of(
     st.text(min_size=1, max_size=8).map(lambda text: text.encode("utf-8", "surrogatepass")),
     st.text("abAB:*?[]\\{}!\"'<>=, 12.-_é", min_size=1, max_size=12).map(str.encode),
     st.sampled_from([b"type:hash", b"ttl<10m", b"!x", b"a,b", b"{id}", b"\\{id}", b"user:{id}:cart", b"re:x", b"none"]),
+    st.sampled_from(["⛾", "⛾a", "⛾a:{id}", "⛾user:*"]).map(str.encode),
+    st.sampled_from([HEADER, MARK, MARK + b":a", HEADER + b"\0\1a", b"x" + MARK + b":"]),
 )
 
 

@@ -16,8 +16,7 @@ from rtui.analysis.estimates import as_estimate
 from rtui.analysis.facts import NO_EXPIRY
 from rtui.analysis.query import behind
 from rtui.analysis.query.behind import Behind, cliff_keys, keys_of
-from rtui.analysis.query.deciding import fact_tests
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter, fact_tests
 from rtui.analysis.query.parsing import QueryError, parse
 from rtui.analysis.query.places import PlaceError, ShardPlace, on_slots, wanted_slots
 from rtui.analysis.query.query import EVERYTHING, Query, Term
@@ -79,7 +78,7 @@ def found(of: Behind, keys: dict[bytes, Facts], separators: Separators) -> int:
     passes, tests = NameFilter(query, separators), fact_tests(query)
     values = {Fact.TYPE: 0, Fact.TTL: 1}
     return sum(
-        passes(name) and all(test.passes(facts[values[fact]], NOW_S) for fact, test in tests.items())
+        passes(name) and all(test(facts[values[fact]], NOW_S) for fact, test in tests.items())
         for name, facts in keys.items()
     )
 

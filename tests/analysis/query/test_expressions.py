@@ -1,4 +1,4 @@
-"""Queries as conditions on rows, against the tests that decide one key at a time."""
+"""Queries decided key by key and as conditions on rows, against the plainest means."""
 
 from __future__ import annotations
 
@@ -18,21 +18,19 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rtui.analysis.facts import NO_EXPIRY
-from rtui.analysis.query.ascii_regex import ascii_regex
-from rtui.analysis.query.deciding import fact_tests
-from rtui.analysis.query.expressions import COLUMN_OF, condition_of
-from rtui.analysis.query.names import name_test
+from rtui.analysis.query.deciding import NameFilter, fact_tests, name_test
+from rtui.analysis.query.kept_rows import condition_of
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.query import Query, Term
-from rtui.analysis.query.regex import RegexError, compiled
-from rtui.analysis.query.terms import ENCODINGS, Fact
-from rtui.analysis.query.values import Keyword
+from rtui.analysis.query.regex import RegexError, ascii_regex, compiled
+from rtui.analysis.query.terms import ENCODINGS, Fact, Keyword
 from rtui.keyspace.slots import key_slot
 from rtui.keyspace.text.java_names import raw_java_name
 from rtui.keyspace.text.quantities import Bounds
 from rtui.keyspace.text.segments import Separators
 from rtui.keyspace.types import TYPES
 from rtui.table.schema import NEVER, SCHEMA, names_of
+from tests.analysis.query.oracle import applies, named
 from tests.analysis.query.queries import NAMES, QUERY, TERM, is_glob
 from tests.analysis.query.test_matching import NAME, SEPARATORS
 
@@ -82,8 +80,8 @@ class Row:
     slot: int | None = None
 
     def value(self, fact: Fact) -> bytes | int | None:
-        """What today's tests are given; None where it is not known."""
-        found = getattr(self, COLUMN_OF[fact])
+        """What the tests of a search are given; None where it is not known."""
+        found = getattr(self, fact.column)
         if isinstance(found, str):
             return found.encode()
         if fact is Fact.TTL and found is not None:
@@ -142,25 +140,42 @@ def table_of(found: list[Row]) -> pl.DataFrame:
     )
 
 
+def asked_at_ms(row: Row, fact: Fact) -> int:
+    """When the value of a fact was read: a time to live that has run out was read when it did."""
+    return (
+        row.expires_ms if fact is Fact.TTL and row.expires_ms is not None and 0 <= row.expires_ms < NOW_MS else NOW_MS
+    )
+
+
 def decided(query: Query, row: Row, separators: Separators) -> tuple[bool | None, Fact | None]:
-    """Whether a row passes by today's tests, and where nobody knows, the fact that is missing."""
-    for term in query.about(Fact.NAME):
-        if bool(name_test(term, separators)(row.key)) is term.is_negated:
-            return False, None
+    """Whether a row passes by the plainest means, and where nobody knows, the fact that is missing."""
+    passes = [named(term, row.key, separators) is not term.is_negated for term in query.about(Fact.NAME)]
     unknown: Fact | None = None
     for fact in query.facts:
         value = row.value(fact)
-        for term in query.about(fact):
-            if value is None:
-                unknown = unknown or fact
-                continue
-            passes = fact_tests(Query((term,)))[fact].passes
-            asked_at_s = NOW_MS / 1000
-            if term.name == "expires" and row.expires_ms is not None and row.expires_ms < NOW_MS and value != NO_EXPIRY:
-                asked_at_s = row.expires_ms / 1000
-            if not passes(value, asked_at_s):
-                return False, None
+        if value is None:
+            unknown = unknown or fact
+            continue
+        at_ms = asked_at_ms(row, fact)
+        passes += [applies(term, value, at_ms) is not term.is_negated for term in query.about(fact)]
+    if not all(passes):
+        return False, None
     return (True if unknown is None else None), unknown
+
+
+def decided_as_searched(query: Query, row: Row, separators: Separators) -> bool | None:
+    """The same as a search of the server decides it, one fact after the other."""
+    is_unknown, tests = False, fact_tests(query)
+    assert tests.keys() == set(query.facts)
+    if not NameFilter(query, separators)(row.key):
+        return False
+    for fact, test in tests.items():
+        value = row.value(fact)
+        if value is None:
+            is_unknown = True
+        elif not test(value, asked_at_ms(row, fact) / 1000):
+            return False
+    return None if is_unknown else True
 
 
 def answers_of(query: Query, separators: Separators, table: pl.DataFrame) -> pl.Series:
@@ -181,16 +196,21 @@ def cases(draw: st.DrawFn) -> tuple[Query, Separators, list[Row]]:
 
 
 @given(cases())
-def test_rows_are_decided_as_keys_are(case: tuple[Query, Separators, list[Row]]) -> None:
+def test_keys_and_rows_are_decided_alike(case: tuple[Query, Separators, list[Row]]) -> None:
     query, separators, found = case
     table = table_of(found)
     wanted = [decided(query, row, separators) for row in found]
+    passing = [passes for passes, _ in wanted]
+    assert [decided_as_searched(query, row, separators) for row in found] == passing
+    names = Query(query.about(Fact.NAME))
+    named_so = [row.key for row in found if decided(names, row, separators)[0]]
+    assert NameFilter(names, separators).keep([row.key for row in found]) == named_so
     answers = answers_of(query, separators, table)
-    assert answers.to_list() == [passes for passes, _ in wanted]
+    assert answers.to_list() == passing
     condition = condition_of(query, separators, NOW_MS)
     if condition.columns:
         unknown = table.filter(answers.is_null()).select(condition.undecided().alias("column"))["column"].to_list()
-        assert Counter(unknown) == Counter(COLUMN_OF[fact] for _, fact in wanted if fact is not None)
+        assert Counter(unknown) == Counter(fact.column for _, fact in wanted if fact is not None)
 
 
 FACT_TERM = TERM.filter(lambda term: term.spec.fact is not Fact.NAME)
@@ -203,7 +223,7 @@ def row_with(column: str, value: str | int | None) -> Row:
 
 def at_the_edges(term: Term) -> list[Row]:
     """Rows whose fact has each value at which a term may change its mind, and one of which it is not known."""
-    column = COLUMN_OF[term.spec.fact]
+    column = term.spec.fact.column
     if column in ("type", "encoding"):
         texts = [name.decode() for name in term.names if names_of([name])[1].null_count()]
         return [row_with(column, value) for value in (None, "hash", "raw", "HASH", "", *texts)]
@@ -228,6 +248,7 @@ def test_every_term_about_a_fact_alone(term: Term) -> None:
     query, found = Query((term,)), at_the_edges(term)
     wanted = [decided(query, row, Separators())[0] for row in found]
     assert answers_of(query, Separators(), table_of(found)).to_list() == wanted
+    assert [decided_as_searched(query, row, Separators()) for row in found] == wanted
 
 
 PARTS = st.sampled_from([one for one in SNIPPETS if one])
@@ -299,7 +320,7 @@ def test_every_term_about_names_alone(term: Term, separators: Separators, has_sl
         names += [name.replace(b"550e", b"aaaa").replace(b"00ff", b"abba") for name in names]
         names += [bytes(7 + byte if byte in b"012" else byte for byte in name) for name in names]
     table = table_of([Row(name, slot=key_slot(name) if has_slots else None) for name in names])
-    test = name_test(term, separators)
+    test = name_test(term, separators).passes
     for is_negated in (False, True):
         wanted = [bool(test(name)) is not is_negated for name in names]
         assert answers_of(Query((replace(term, is_negated=is_negated),)), separators, table).to_list() == wanted

@@ -12,8 +12,7 @@ from rtui.analysis.query.completion import Vocabulary, complete
 from rtui.analysis.query.near_misses import read_with_hints
 from rtui.analysis.query.parsing import MAX_LINE, MAX_TERMS, QueryError, parse, read
 from rtui.analysis.query.query import Query, Span, Term
-from rtui.analysis.query.terms import TERMS
-from rtui.analysis.query.values import Keyword
+from rtui.analysis.query.terms import TERMS, Keyword
 from rtui.keyspace.text.display import HOSTILE
 from rtui.keyspace.text.quantities import Bounds
 from tests.analysis.query.queries import QUERY

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.plan import plan_of
 from rtui.keyspace.rows.rows import RowKind, VisibleRows

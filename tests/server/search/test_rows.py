@@ -11,7 +11,7 @@ import pytest
 
 from rtui.analysis.columns import EVERYTHING, SAMPLED_COLUMNS
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.kept import PassRows
+from rtui.analysis.query.kept_rows import PassRows
 from rtui.analysis.query.matches import Order
 from rtui.analysis.query.parsing import parse
 from rtui.analysis.query.places import PlaceError, ShardPlace

@@ -10,9 +10,8 @@ import pytest
 from msgspec import structs
 
 from rtui.analysis.findings.contents import findings
-from rtui.analysis.query.behind import CHANGED_NOTE, LEFT_NOTE, Behind
+from rtui.analysis.query.behind import CHANGED_NOTE, LEFT_NOTE, NO_SLOTS, Behind, behind_key, behind_row
 from rtui.analysis.query.parsing import parse
-from rtui.analysis.query.rows_behind import NO_SLOTS, behind_key, behind_row
 from rtui.analysis.report.comparison import Fate
 from rtui.analysis.report.document import Report
 from rtui.analysis.report.tables.changes import differences, fate_of

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from rtui.analysis.aggregate.name_patterns import NamePatterns
 from rtui.analysis.humanize import Mark
-from rtui.analysis.query.names import NameFilter
+from rtui.analysis.query.deciding import NameFilter
 from rtui.analysis.query.patterns import PatternMatcher, read_pattern
 from rtui.analysis.query.query import Query
 from rtui.analysis.report.document import CoverageKind, NodeKind

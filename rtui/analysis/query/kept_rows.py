@@ -1,0 +1,213 @@
+"""A query to the rows that an analysis has kept: which queries these answer, and conditions and orders for Polars.
+
+What terms let through is said in `deciding`. Terms about facts are comparisons, null where the fact is not known. Those
+about names are the comparisons of text that Polars makes quickest; names for which these are not right are decided one
+by one by the test of a search of the server.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+from typing import Final
+
+import polars as pl
+
+from rtui.analysis.columns import Asked, Columns
+from rtui.analysis.query.behind import scope_of
+from rtui.analysis.query.deciding import Comparison, NameTest, Test, TextTest, allowed, name_terms, name_test
+from rtui.analysis.query.matches import Order
+from rtui.analysis.query.patterns import HEX_PARTS
+from rtui.analysis.query.places import slots_in
+from rtui.analysis.query.query import Query, Term
+from rtui.analysis.query.terms import Fact
+from rtui.analysis.report.document import Scope
+from rtui.keyspace.text.display import SafeText
+from rtui.keyspace.text.natural import natural
+from rtui.keyspace.text.quantities import LARGEST, Bounds
+from rtui.keyspace.text.segments import Separators
+from rtui.table.questions import By, Condition
+from rtui.table.rows import KeptRows
+from rtui.table.schema import NEVER, keys_in_slices
+
+_ASKED_OF: Final[dict[Fact, Callable[[Columns], Asked]]] = {
+    Fact.TTL: lambda columns: columns.ttl,
+    Fact.MEMORY: lambda columns: columns.memory,
+    Fact.IDLE: lambda columns: columns.idle,
+    Fact.FREQUENCY: lambda columns: columns.idle,
+    Fact.LENGTH: lambda columns: columns.length,
+    Fact.ENCODING: lambda columns: columns.encoding,
+}
+"""Of which keys an analysis asks a fact; it always asks the type."""
+
+
+@dataclass(frozen=True, slots=True)
+class PassRows:
+    """The rows of an analysis, and what it asked of which keys."""
+
+    rows: KeptRows
+    scope: Scope
+
+    def why_not(self, query: Query, order: Order | None = None) -> SafeText | None:
+        """Return why a query can't be answered by the rows, as a sentence; None where it can."""
+        if self.rows.why_none:
+            hint = "" if self.rows.may_use_files else "; the setting rows.files keeps them in files"
+            return SafeText(f"The server is asked: no rows of the analysis are kept, since {self.rows.why_none}{hint}.")
+        narrower = [term for term in scope_of(self.scope).terms if term not in query.terms]
+        if narrower:
+            terms = " ".join(str(term) for term in narrower)
+            return SafeText(f"The server is asked: the analysis was of {terms} only.")
+        for fact in (*query.facts, *([] if order is None or order.fact is Fact.NAME else [order.fact])):
+            if not self.knows(fact):
+                is_of_some = fact.column in self.rows.known
+                which = "some keys only" if is_of_some else "no key"
+                return SafeText(f"The server is asked: the analysis knows {fact.command} of {which}.")
+        return None
+
+    def knows(self, fact: Fact) -> bool:
+        """Return whether it was asked of all keys, and answered for some."""
+        asked_of = _ASKED_OF.get(fact)
+        is_of_all = asked_of is None or asked_of(self.scope.columns) is Asked.ALL
+        return is_of_all and fact.column in self.rows.known
+
+
+def condition_of(query: Query, separators: Separators, now_ms: int) -> Condition:
+    """Return what the rows that a query finds are like; times to live are what is left of them at `now_ms`.
+
+    A time to live that has run out is 0 ms. Raises RegexError where an expression can't be used, ValueError for nodes
+    and shards, which have to be replaced before, see `places.on_slots`.
+    """
+    facts = [_fact(term, now_ms) for term in query.terms if term.spec.fact is not Fact.NAME]
+    return Condition(
+        tuple(_name(term, separators) for term in name_terms(query)),
+        pl.all_horizontal(*facts) if facts else None,
+        tuple(fact.column for fact in query.facts),
+    )
+
+
+def by_order(order: Order) -> By:
+    """Return what sorts rows as matches are sorted: no time to live is the longest, names by the numbers in them."""
+    column = pl.col(order.fact.column)
+    match order.fact:
+        case Fact.NAME:
+            raw = pl.coalesce("raw", column.cast(pl.Binary))
+            value = raw if order.is_by_bytes else raw.map_batches(_natural, pl.Binary(), is_elementwise=True)
+        case Fact.TYPE | Fact.ENCODING:
+            value = column.cast(pl.String)
+        case Fact.TTL:
+            value = pl.when(column == NEVER).then(pl.lit(LARGEST, pl.Int64)).otherwise(column)
+        case _:
+            value = column
+    return By(value, order.is_descending)
+
+
+def _natural(names: pl.Series) -> pl.Series:
+    return pl.Series([natural(name) for name in names], dtype=pl.Binary)
+
+
+# facts
+
+
+def _fact(term: Term, now_ms: int) -> pl.Expr:
+    """Return the expression for a term about a fact, null where that is not known."""
+    column, values = pl.col(term.spec.fact.column), allowed(term, now_ms)
+    if isinstance(values, frozenset):
+        found = column.is_in([name.decode("utf-8", "backslashreplace") for name in values])
+    else:
+        nothing = column != column  # noqa: PLR0124 - false or null
+        found = pl.any_horizontal(nothing, *(_within(column, one) for one in values if (one.low or 0) <= LARGEST))
+    return ~found if term.is_negated else found
+
+
+def _within(column: pl.Expr, bounds: Bounds) -> pl.Expr:
+    """Return whether a number is within bounds, in 64 bits, which no narrower column changes."""
+    above = column >= pl.lit(bounds.low, pl.Int64)
+    if bounds.high is None or bounds.high >= LARGEST:
+        return above
+    return above & (column <= pl.lit(bounds.high, pl.Int64))
+
+
+# names
+
+
+_NAME: Final = pl.col("name")
+
+_COMPARED: Final[dict[Comparison, Callable[..., pl.Expr]]] = {
+    Comparison.IS: _NAME.eq,
+    Comparison.BEGINS: _NAME.str.starts_with,
+    Comparison.ENDS: _NAME.str.ends_with,
+    Comparison.HAS: lambda text: _NAME.str.contains(text, literal=True),
+    Comparison.MATCHES: _NAME.str.contains,
+    Comparison.LEAST: _NAME.str.len_bytes().ge,
+}
+
+
+def _name(term: Term, separators: Separators) -> pl.Expr:
+    """Return the expression for a term about names."""
+    test = name_test(term, separators)
+    found = test.text()
+    inputs: list[str | pl.Expr] = ["name", "raw", _compared(found)]
+    if is_slot := term.name == "slot":
+        inputs[2:] = [pl.col("slot").is_in(list(slots_in(term.values))).fill_null(False), "slot"]
+
+    def decide(columns: Sequence[pl.Series]) -> pl.Series:
+        name, raw, answers = columns[:3]
+        if len(answers) != len(name):
+            answers = answers.new_from_index(0, len(name))
+        again = [raw.is_not_null()] if raw.null_count() < len(raw) else []
+        if is_slot:
+            again = [columns[3].is_null()]
+        if not found.is_for_unicode:
+            again.append(name.str.len_bytes() != name.str.len_chars())
+        if not found.is_sure:
+            again.append(answers)
+        rows = reduce(or_, again).arg_true() if again else pl.Series(dtype=pl.UInt32)
+        if not len(rows):
+            return answers
+        table = pl.DataFrame({"name": name.gather(rows), "raw": raw.gather(rows)})
+        looked_at = _one_by_one(test.passes, table) if test.is_alike is None else _by_shape(test, table)
+        return answers.clone().scatter(rows, looked_at)
+
+    answer = pl.map_batches(inputs, decide, return_dtype=pl.Boolean(), is_elementwise=True)
+    return ~answer if term.is_negated else answer
+
+
+def _compared(found: TextTest) -> pl.Expr:
+    """Return the expression for comparisons of text."""
+    if () in found.any_of or not found.any_of:
+        return pl.lit(() in found.any_of)
+    each = ([_COMPARED[comparison](value) for comparison, value in parts] for parts in found.any_of)
+    return pl.any_horizontal(*(pl.all_horizontal(*parts) for parts in each))
+
+
+def _one_by_one(test: Test, table: pl.DataFrame) -> pl.Series:
+    """Return the answers of a test for the names of a table."""
+    parts = [pl.Series([bool(test(key)) for key in keys], dtype=pl.Boolean) for keys in keys_in_slices(table)]
+    return pl.concat(parts)
+
+
+def _by_shape(test: NameTest, table: pl.DataFrame) -> pl.Series:
+    """Return the same, but of names that differ in identifiers, look at one only where the others are alike."""
+    is_alike, name, shape = test.is_alike, _NAME, _NAME
+    assert is_alike is not None  # noqa: S101 - only then
+    for part, mark in zip(HEX_PARTS, _MARKS, strict=True):
+        shape = shape.str.replace_all(part, mark)
+    shape = shape.str.replace_all("[0-9]", "0")
+    is_plain = pl.col("raw").is_null() & ~name.str.contains(f"[{_MARKS}]")
+    table = table.with_columns(pl.when(is_plain).then(shape).alias("shape"))
+    groups = table.filter(pl.col("shape").is_not_null()).group_by("shape").agg(name.first(), pl.len())
+    groups = groups.filter(pl.col("len") > 1)
+    found = [
+        bool(test.passes(key.encode())) if is_alike(key.encode(), any(mark in shape for mark in _MARKS)) else None
+        for key, shape in zip(groups["name"], groups["shape"], strict=True)
+    ]
+    groups = groups.select("shape", pl.Series("answer", found, dtype=pl.Boolean))
+    answers = table.join(groups, on="shape", how="left", maintain_order="left")["answer"]
+    rows = answers.is_null().arg_true()
+    return answers.scatter(rows, _one_by_one(test.passes, table[rows])) if len(rows) else answers
+
+
+_MARKS: Final = "\x01\x02"
+"""Stand for HEX_PARTS in the shape of a name."""
